@@ -35,6 +35,11 @@ class Declaration:
         return is_async(self.own["batch"])
 
     @property
+    def is_independent(self) -> bool:
+        """True if the values are the same in every context, given the same parents: see `executor.independence`."""
+        return self.attribute is not None or "live" in self.own or bool(self.own.get("independent"))
+
+    @property
     def is_ordinary(self) -> bool:
         """True if the field has a resolver that is called for each parent with its path."""
         return self.attribute is None and not any(kind in self.own for kind in OWN)

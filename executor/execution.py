@@ -1,6 +1,6 @@
 """The executor of a schema: plans operations, runs the plans, and passes unsupported operations to graphql-core."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from inspect import isawaitable
 from typing import Any
 
@@ -8,7 +8,9 @@ import graphql as core
 from graphql.execution.values import VariableValues, get_variable_values
 
 from .arguments import NO_VARIABLES
+from .cache_keys import freeze
 from .declarations import Declarations
+from .independence import Independence
 from .observer import Observer
 from .plan import Fallback, Plan, Row
 from .plan_cache import PlanCache, PlannedDocument
@@ -22,14 +24,25 @@ NULL_CONDITION = Fallback("A condition of @skip or @include is null.")
 
 
 class Operation:
-    """One operation with its variables, ready to run: once, or for each event of a subscription."""
+    """One operation with its variables, ready to run: once, or for each event of a subscription.
 
-    __slots__ = ("_executor", "_plan", "_variables")
+    `is_independent` is True for a subscription whose results are the same in every context.
+    """
 
-    def __init__(self, executor: "Executor", plan: Plan, variables: VariableValues) -> None:
+    __slots__ = ("_executor", "_plan", "_variables", "is_independent")
+
+    def __init__(
+        self, executor: "Executor", plan: Plan, variables: VariableValues, *, is_independent: bool = False
+    ) -> None:
         self._executor = executor
         self._plan = plan
         self._variables = variables
+        self.is_independent = is_independent
+
+    @property
+    def key(self) -> Hashable:
+        """What the results depend on besides the root value and the context. Equal keys have equal results."""
+        return self._plan, freeze(self._variables.coerced)
 
     async def run(
         self, root_value: Any = None, context_value: Any = None, observer: Observer | None = None
@@ -127,11 +140,23 @@ class Executor:
         if chosen.operation is core.OperationType.SUBSCRIPTION and not plan.root.needs_paths:
             # Root-field arguments can be large and are not needed for events; a subscription can last for days.
             variables = restrict(variables, planned.info.variables_below_roots(chosen))
+            return Operation(
+                self, plan, variables, is_independent=self._is_independent(planned, chosen, operation_name)
+            )
         return Operation(self, plan, variables)
 
     def forget(self, document: core.DocumentNode) -> None:
         """Drop the plans of a document that will not be executed again."""
         self._plan_cache.drop(document)
+
+    def _is_independent(
+        self, planned: PlannedDocument, operation: core.OperationDefinitionNode, operation_name: str | None
+    ) -> bool:
+        known = planned.independent.get(operation_name)
+        if known is None:
+            known = Independence(self._schema, self._declarations, planned.info).of(operation)
+            planned.independent[operation_name] = known
+        return known
 
     def _plan(
         self,

@@ -48,11 +48,13 @@ def batched(
     description: str,
     references: ReferenceFunction | None = None,
     needs_only_reference: bool = False,
+    independent: bool = False,
     **options: Any,
 ) -> Any:
     """Declare a field whose resolver returns the values of all parents of a layer.
 
-    `references` is `(parents, context, *, …) -> references`, without a look-up. A reference can be None.
+    `references` is `(parents, context, *, …) -> references`, without a look-up. A reference can be None. `independent`
+    promises that the values are the same in the context of every client, also those of `references`.
     """
     if is_async(resolver):
 
@@ -69,7 +71,12 @@ def batched(
             return values[0]
 
     _set_signature(resolve, resolver, leading=2)
-    metadata = _metadata(batch=resolver, references=references, needs_only_reference=needs_only_reference or None)
+    metadata = _metadata(
+        batch=resolver,
+        references=references,
+        needs_only_reference=needs_only_reference or None,
+        independent=independent or None,
+    )
     return strawberry.field(resolver=resolve, description=description, metadata=metadata, **options)
 
 

@@ -205,3 +205,10 @@ class SessionOver(GraphError):
 
 class NotPermitted(GraphError):
     """The operation needs a permission that the viewer does not have."""
+
+
+class ViewerNeeded(GraphError):
+    """What is to be the same for several viewers depends on who looks."""
+
+    def __init__(self) -> None:
+        super().__init__("This depends on the viewer, and is executed for several viewers at once.")

@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any
 
 from graph import keys
-from graph.errors import ProblemCode, Rejected
+from graph.errors import ProblemCode, Rejected, ViewerNeeded
 from graph.store.commands import script
 from graph.store.store import Store
 from graph.suspensions import Suspensions
@@ -172,6 +172,14 @@ class ViewerView(ClientView):
         return self._store.ask([script("hidden").call(names, FEW, *checked)], partial(as_marks, checked))
 
 
+class ViewOfSeveral(ClientView):
+    """The view of an execution for several viewers: it knows what is the same for all of them, the suspensions."""
+
+    async def marks(self, users: Collection[int]) -> Marks:
+        """Raise ViewerNeeded."""
+        raise ViewerNeeded
+
+
 class Visibility:
     """Makes views. A process has one for a store, because it remembers the suspended users.
 
@@ -199,6 +207,10 @@ class Visibility:
         if viewer is None:
             return ClientView(self._suspensions)
         return ViewerView(self._store, self._suspensions, viewer)
+
+    def of_several(self) -> View:
+        """Return a view for an execution whose result goes to several viewers. It raises ViewerNeeded for marks."""
+        return ViewOfSeveral(self._suspensions)
 
 
 async def refuse_blocked(view: View, user: int, *fields: str) -> None:

@@ -10,7 +10,7 @@ from executor.batches import Batches
 from graph import Graph
 from graph.model import Session
 from resolvers.errors import Unauthenticated
-from resolvers.loaders import Loaders
+from resolvers.loaders import Loaders, lazy
 
 V = TypeVar("V")
 
@@ -88,9 +88,20 @@ class Context:
         self.resume_after = resume_after
         self.read_rate_limit = read_rate_limit
         self.users_created = 0
-        self.loaders = Loaders(graph, self.viewer_id)
-        self.batches = Batches()
         self._watermark: int | None = None
+
+    @lazy
+    def loaders(self) -> Loaders:
+        """Return the values loaded so far."""
+        return self._new_loaders()
+
+    @lazy
+    def batches(self) -> Batches:
+        """Return the dataloaders of batch resolvers in ordinary execution."""
+        return Batches()
+
+    def _new_loaders(self) -> Loaders:
+        return Loaders(self.graph, self.viewer_id)
 
     @property
     def viewer_id(self) -> int | None:
@@ -128,8 +139,8 @@ class Context:
 
     def forget(self) -> None:
         """Drop all loaded values: after a write, and before each event of a subscription."""
-        self.loaders = Loaders(self.graph, self.viewer_id)
-        self.batches = Batches()
+        self.__dict__.pop("loaders", None)
+        self.__dict__.pop("batches", None)
         self._watermark = None
 
 

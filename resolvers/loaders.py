@@ -46,10 +46,10 @@ class Loaders:
     `view` is the viewer's view of users and posts, which all look-ups share.
     """
 
-    def __init__(self, graph: Graph, viewer: int | None) -> None:
+    def __init__(self, graph: Graph, viewer: int | None, view: View | None = None) -> None:
         self._graph = graph
         self._viewer = viewer
-        self.view = graph.visibility.of(viewer)
+        self.view = view or graph.visibility.of(viewer)
 
     def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
         return make_loader(name, get_many, self._graph.store.running_loop())

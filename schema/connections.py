@@ -44,10 +44,11 @@ class PostEdge:
 
     cursor: str = batched(
         connections.post_cursors,
+        independent=True,
         description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`. Of two "
         "cursors, the one that is greater as a text belongs to the newer post.",
     )
-    node: Post = batched(posts.edge_nodes, description="The post.")
+    node: Post = batched(posts.edge_nodes, independent=True, description="The post.")
 
 
 @strawberry.type(description="A page of posts, newest first.")

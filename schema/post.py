@@ -36,19 +36,20 @@ class Post(Node):
 
     record: ClassVar[type] = model.Post
 
-    id: strawberry.ID = batched(posts.global_ids, description="The global id of the post.")
+    id: strawberry.ID = batched(posts.global_ids, independent=True, description="The global id of the post.")
     text: str = strawberry.field(
         description="The text, up to 1,000 characters. It is empty only if there are attachments, and for a repost "
         "without a text."
     )
     entities: list[TextEntity] = batched(
         entities.entities,
+        independent=True,
         description="The mentions, hashtags and links in the text, in their order. They do not overlap. At most 50.",
     )
     attachments: list[Attachment] = batched(
-        attachments.attachments, description="The pictures and videos that the post shows. At most 4."
+        attachments.attachments, independent=True, description="The pictures and videos that the post shows. At most 4."
     )
-    created_at: datetime = batched(posts.creation_times, description="When the post was published.")
+    created_at: datetime = batched(posts.creation_times, independent=True, description="When the post was published.")
     platform: str | None = strawberry.field(
         description="The app or device that the post was written with, such as `Web`. Null if unknown."
     )
@@ -56,14 +57,17 @@ class Post(Node):
         description="Where the post was written. Null if the author did not share a location."
     )
     author: Annotated["User", strawberry.lazy("schema.user")] = batched(
-        posts.authors, references=posts.author_references, description="The user who published the post."
+        posts.authors,
+        independent=True,
+        references=posts.author_references,
+        description="The user who published the post.",
     )
     likes: Annotated["LikeConnection", strawberry.lazy("schema.like")] | None = batched(
         post_likes.likes,
         description="The users who like the post, most recent like first. Requires `first` or `last`. Null if the page "
         "cannot be read; `errors` gives the reason.",
     )
-    likes_count: int = batched(post_likes.likes_counts, description="The exact number of likes.")
+    likes_count: int = batched(post_likes.likes_counts, independent=True, description="The exact number of likes.")
     viewer_has_liked: bool | None = batched(
         post_likes.viewer_has_liked, description="Whether the viewer likes the post. Null for anonymous requests."
     )
@@ -73,6 +77,7 @@ class Post(Node):
     )
     reply_to_id: strawberry.ID | None = batched(
         threads.parent_ids,
+        independent=True,
         description="The global id of the post that this post replies to, also after it was deleted. Null if it is no "
         "reply.",
     )
@@ -93,6 +98,7 @@ class Post(Node):
     )
     repost_of_id: strawberry.ID | None = batched(
         threads.original_ids,
+        independent=True,
         description="The global id of the post that this post quotes or reposts, also after it was deleted. Null if it "
         "does neither.",
     )
@@ -107,10 +113,14 @@ class Post(Node):
         "like those of `Timeline.posts`. Null if the page cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
-        threads.replies_counts, description="The exact number of direct replies, those included that are hidden."
+        threads.replies_counts,
+        independent=True,
+        description="The exact number of direct replies, those included that are hidden.",
     )
     reposts_count: int = batched(
-        threads.reposts_counts, description="The exact number of reposts and quotes, those included that are hidden."
+        threads.reposts_counts,
+        independent=True,
+        description="The exact number of reposts and quotes, those included that are hidden.",
     )
     viewer_has_reposted: bool | None = batched(
         viewer_has_reposted,

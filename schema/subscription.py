@@ -21,6 +21,7 @@ class TimelineEvent(OfRecord):
 
     cursor: str = batched(
         subscriptions.cursors,
+        independent=True,
         description="The cursor of the event. Pass it as `after` to resume after the event.",
     )
     at: datetime = strawberry.field(description="The time of the event.")
@@ -32,6 +33,7 @@ class StreamEvent(OfRecord):
 
     cursor: str = batched(
         subscriptions.cursors,
+        independent=True,
         description="The cursor of the event. Pass it as `after` to resume after the event.",
     )
     at: datetime = strawberry.field(description="The time of the event.")
@@ -43,6 +45,7 @@ class NotificationEvent(OfRecord):
 
     cursor: str = batched(
         subscriptions.cursors,
+        independent=True,
         description="The cursor of the event. Pass it as `after` to resume after the event.",
     )
     at: datetime = strawberry.field(description="The time of the event.")
@@ -54,7 +57,9 @@ class PostAdded(TimelineEvent):
 
     record: ClassVar[type] = updates.PostAdded
 
-    edge: PostEdge = batched(subscriptions.posts, description="The edge of the post, to prepend to the connection.")
+    edge: PostEdge = batched(
+        subscriptions.posts, independent=True, description="The edge of the post, to prepend to the connection."
+    )
 
 
 @strawberry.type(description="A post of the home timeline was deleted. Remove it from the timeline.")
@@ -63,8 +68,12 @@ class PostRemoved(TimelineEvent):
 
     record: ClassVar[type] = updates.PostRemoved
 
-    post_id: strawberry.ID = batched(subscriptions.post_ids, description="The deleted post's global id.")
-    author_id: strawberry.ID = batched(subscriptions.author_ids, description="The global id of the post's author.")
+    post_id: strawberry.ID = batched(
+        subscriptions.post_ids, independent=True, description="The deleted post's global id."
+    )
+    author_id: strawberry.ID = batched(
+        subscriptions.author_ids, independent=True, description="The global id of the post's author."
+    )
 
 
 @strawberry.type(
@@ -76,8 +85,10 @@ class AuthorAdded(TimelineEvent):
 
     record: ClassVar[type] = updates.AuthorAdded
 
-    user_id: strawberry.ID = batched(subscriptions.user_ids, description="The global id of the user.")
-    user: User | None = batched(subscriptions.users, description="The user. Null if the user is suspended by now.")
+    user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
+    user: User | None = batched(
+        subscriptions.users, independent=True, description="The user. Null if the user is suspended by now."
+    )
 
 
 @strawberry.type(description="The viewer unfollowed a user. Remove this user's posts from the home timeline.")
@@ -86,8 +97,10 @@ class AuthorRemoved(TimelineEvent):
 
     record: ClassVar[type] = updates.AuthorRemoved
 
-    user_id: strawberry.ID = batched(subscriptions.user_ids, description="The global id of the user.")
-    user: User | None = batched(subscriptions.users, description="The user. Null if the user is suspended by now.")
+    user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
+    user: User | None = batched(
+        subscriptions.users, independent=True, description="The user. Null if the user is suspended by now."
+    )
 
 
 @strawberry.type(
@@ -99,7 +112,7 @@ class AuthorHidden(TimelineEvent):
 
     record: ClassVar[type] = updates.AuthorHidden
 
-    user_id: strawberry.ID = batched(subscriptions.user_ids, description="The global id of the user.")
+    user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
 
 
 @strawberry.type(description="A post that matches the filter was published.")
@@ -108,7 +121,7 @@ class PostPublished(StreamEvent):
 
     record: ClassVar[type] = updates.PostPublished
 
-    post: Post = batched(subscriptions.posts, description="The post.")
+    post: Post = batched(subscriptions.posts, independent=True, description="The post.")
 
 
 @strawberry.type(
@@ -120,8 +133,12 @@ class PostDeleted(StreamEvent):
 
     record: ClassVar[type] = updates.PostDeleted
 
-    post_id: strawberry.ID = batched(subscriptions.post_ids, description="The deleted post's global id.")
-    author_id: strawberry.ID = batched(subscriptions.author_ids, description="The global id of the post's author.")
+    post_id: strawberry.ID = batched(
+        subscriptions.post_ids, independent=True, description="The deleted post's global id."
+    )
+    author_id: strawberry.ID = batched(
+        subscriptions.author_ids, independent=True, description="The global id of the post's author."
+    )
 
 
 @strawberry.type(description="A user followed another user.")
@@ -130,8 +147,8 @@ class UserFollowed(StreamEvent):
 
     record: ClassVar[type] = updates.UserFollowed
 
-    follower: User = batched(subscriptions.followers, description="The user who followed the other.")
-    followee: User = batched(subscriptions.followees, description="The user who was followed.")
+    follower: User = batched(subscriptions.followers, independent=True, description="The user who followed the other.")
+    followee: User = batched(subscriptions.followees, independent=True, description="The user who was followed.")
 
 
 @strawberry.type(description="A user unfollowed another user.")
@@ -140,8 +157,10 @@ class UserUnfollowed(StreamEvent):
 
     record: ClassVar[type] = updates.UserUnfollowed
 
-    follower: User = batched(subscriptions.followers, description="The user who unfollowed the other.")
-    followee: User = batched(subscriptions.followees, description="The user who was unfollowed.")
+    follower: User = batched(
+        subscriptions.followers, independent=True, description="The user who unfollowed the other."
+    )
+    followee: User = batched(subscriptions.followees, independent=True, description="The user who was unfollowed.")
 
 
 @strawberry.type(

@@ -34,6 +34,7 @@ class MentionEntity(TextEntity):
 
     user: Annotated["User", strawberry.lazy("schema.user")] | None = batched(
         entities.mentioned_users,
+        independent=True,
         description="The user. Null if the user no longer exists or is hidden from the viewer.",
     )
 

@@ -20,7 +20,9 @@ class User(Node):
 
     record: ClassVar[type] = model.User
 
-    id: strawberry.ID = batched(users.global_ids, needs_only_reference=True, description="The global id of the user.")
+    id: strawberry.ID = batched(
+        users.global_ids, independent=True, needs_only_reference=True, description="The global id of the user."
+    )
     login: str = strawberry.field(description="The unique handle, in lower case. It never changes.")
     name: str = strawberry.field(description="The display name.")
     bio: str = strawberry.field(
@@ -34,15 +36,23 @@ class User(Node):
         description="The `https` URL of the user's website, up to 500 characters, or null."
     )
     joined_at: datetime = batched(
-        users.joining_times, needs_only_reference=True, description="When the user signed up."
+        users.joining_times, independent=True, needs_only_reference=True, description="When the user signed up."
     )
     followers_count: int = batched(
-        users.followers_counts, needs_only_reference=True, description="The exact number of followers."
+        users.followers_counts,
+        independent=True,
+        needs_only_reference=True,
+        description="The exact number of followers.",
     )
     following_count: int = batched(
-        users.following_counts, needs_only_reference=True, description="The exact number of followed users."
+        users.following_counts,
+        independent=True,
+        needs_only_reference=True,
+        description="The exact number of followed users.",
     )
-    posts_count: int = batched(users.posts_counts, needs_only_reference=True, description="The exact number of posts.")
+    posts_count: int = batched(
+        users.posts_counts, independent=True, needs_only_reference=True, description="The exact number of posts."
+    )
     relationship: Relationship | None = batched(
         relationships.to_viewer,
         needs_only_reference=True,

@@ -22,7 +22,7 @@ from server.endpoint.callers import unauthenticated
 from server.endpoint.responses import EVENT_STREAM, Headers, HttpResponse
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
-from server.operations.execution import StreamedResult
+from server.operations.completion import StreamedResult
 from server.operations.results import was_executed
 from server.transport.admission import Permit
 from server.transport.http import END_STREAM
@@ -88,7 +88,7 @@ class EventStream:
                         self._cookie = await self._changed_cookie(401 if refusal else 200)
                         if refusal:
                             break
-                    event = _event(response_of(streamed.result), streamed.number)
+                    event = _event(streamed.payload or orjson.dumps(response_of(streamed.result)), streamed.number)
                     await self._send(send, headers, event, more_body=True)
         except asyncio.CancelledError:
             pass  # ended early, or the client has disconnected
@@ -139,7 +139,7 @@ class EventStream:
             return later(seconds, self._end_early)
         extensions = {"code": UNAUTHENTICATED, "requestId": self._caller.request_id}
         error = {"message": "The access token has expired. Log in again.", "extensions": extensions}
-        return later(seconds, self._end_early, _event({"errors": [error]}) + COMPLETE)
+        return later(seconds, self._end_early, _event(orjson.dumps({"errors": [error]})) + COMPLETE)
 
 
 def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
@@ -154,7 +154,7 @@ def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
     return response
 
 
-def _event(response: GraphQLHTTPResponse, number: int | None = None) -> bytes:
+def _event(response: bytes, number: int | None = None) -> bytes:
     """Return one event, with the cursor of the log entry as its id. Neither JSON nor cursors contain line breaks."""
     head = b"" if number is None else f"id: {encode_cursor(CursorKind.LOG, number)}\n".encode()
-    return head + b"event: next\ndata: " + orjson.dumps(response) + b"\n\n"
+    return head + b"event: next\ndata: " + response + b"\n\n"

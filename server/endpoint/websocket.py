@@ -33,6 +33,7 @@ from server.operations.quotas import QuotaExceeded
 from server.operations.results import was_executed
 from server.operations.trusted_documents import TrustedDocuments
 from server.transport.admission import PERMIT_OF_TASK, Admission, Permit
+from server.transport.websocket import SEND_TEXT
 
 PING_SECONDS = 20.0
 ANSWER_SECONDS = 1.0  # between the end of a session and the close of its socket, for operations under way
@@ -75,6 +76,14 @@ class SocketAdapter(ASGIWebSocketAdapter):
         except RuntimeError as closed:
             raise WebSocketDisconnected from closed
 
+    async def send_text(self, text: bytes) -> None:
+        """Send a message given as JSON. Raises WebSocketDisconnected if the socket has closed."""
+        send = self.ws.scope.get("extensions", {}).get(SEND_TEXT)
+        try:
+            await (self.ws.send_text(text.decode()) if send is None else send(text))
+        except (OSError, RuntimeError, WebSocketDisconnect) as closed:
+            raise WebSocketDisconnected from closed
+
     async def close(self, code: int, reason: str) -> None:
         """Close the socket, with the reason truncated to its limit: it may quote the client."""
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
@@ -85,6 +94,8 @@ class SocketOperation(BaseOperation[Caller, None]):
     """An operation of a socket. `answered` is True once it has sent a message; then `permit` is given back."""
 
     __slots__ = ("answered", "explain", "permit")
+
+    handler: "SocketHandler"
 
     def __init__(
         self, handler: "SocketHandler", id: str, query: str, request: OperationRequest, permit: Permit
@@ -99,6 +110,12 @@ class SocketOperation(BaseOperation[Caller, None]):
         self.answered = True
         self.permit.release()
         await super().send_operation_message(message)
+
+    async def send_payload(self, payload: bytes) -> None:
+        """Send a result given as JSON, which is not the first, unless the operation has ended."""
+        if not self.completed:
+            message = b'{"id":%b,"type":"next","payload":%b}' % (orjson.dumps(self.id), payload)
+            await self.handler.websocket.send_text(message)
 
 
 class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
@@ -246,6 +263,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         operation.query, operation.variables = "", None  # they may be long, and nothing reads them again
         async with aclosing(results):
             async for streamed in results:
+                if streamed.payload is not None:
+                    await operation.send_payload(streamed.payload)
+                    continue
                 result = streamed.result
                 if _ends_session(result):
                     return self._session_ended()

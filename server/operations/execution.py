@@ -2,34 +2,31 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
-from functools import partial
 from inspect import isawaitable
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import graphql as core
 from graphql import DocumentNode, GraphQLError
 from graphql.execution import ExecutionResult as CoreResult
 from graphql.execution import Executor as CoreExecutor
-from graphql.execution import create_source_event_stream, execute_subscription_event
+from graphql.execution import create_source_event_stream
 from starlette.requests import ClientDisconnect
 from strawberry import Schema
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from executor import Executor, Operation
-from executor.observer import Observer
 from executor.plan import Fallback
-from graph.feed.updates import HomeUpdate, StreamUpdate
 from graph.recording import recorded
 from resolvers.context import Context
 from resolvers.recording import current_recording
 from server.auth import BadToken
-from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded, with_codes
+from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
+from server.operations.completion import Completion, StreamedResult, Update, completing_alone, result_of
 from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
@@ -37,21 +34,11 @@ from server.operations.documents import DocumentCache
 from server.operations.observation import Observation
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.rates import SUBSCRIPTION, Meter
+from server.operations.shared_runs import Groups
 from server.operations.turns import Turns
 from server.transport.admission import PERMIT_OF_TASK
 
-Update: TypeAlias = HomeUpdate | StreamUpdate
-Completion: TypeAlias = Callable[..., Awaitable[CoreResult]]
-
 SWITCHED_OFF = "FANLINE_EXECUTOR is false."
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedResult:
-    """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event."""
-
-    result: ExecutionResult
-    number: int | None = None
 
 
 class Execution:
@@ -86,6 +73,7 @@ class Execution:
         self.preparation = Preparation(kept, limits)
         self._deadline = limits.deadline.total_seconds()
         self._turns = Turns(limits.at_once)
+        self._groups = Groups()
         self._hide_suggestions = not introspection
         self._observation = observation or Observation()
 
@@ -110,7 +98,7 @@ class Execution:
         try:
             prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
-            return _result(caller, None, refused.errors)
+            return result_of(caller, None, refused.errors)
         return await self._execute(caller, prepared, variables, operation_name, explain=explain)
 
     async def _execute(
@@ -151,9 +139,9 @@ class Execution:
         except ClientDisconnect:
             raise
         except TimeoutError as error:
-            return _result(caller, None, [self._deadline_exceeded() if deadline.expired() else _as_graphql(error)])
+            return result_of(caller, None, [self._deadline_exceeded() if deadline.expired() else _as_graphql(error)])
         except Exception as error:
-            return _result(caller, None, [_as_graphql(error)])
+            return result_of(caller, None, [_as_graphql(error)])
 
     async def _run_in_turn(
         self,
@@ -188,7 +176,7 @@ class Execution:
         finally:
             if meter:
                 self._turns.release(meter.holder)
-        return _result(caller, result.data, result.errors)
+        return result_of(caller, result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
         """Wait for a turn, without the permit. An operation that is refused one is charged for its preparation."""
@@ -262,7 +250,7 @@ class Execution:
         try:
             prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
-            return _single(_result(caller, None, refused.errors))
+            return _single(result_of(caller, None, refused.errors))
         if prepared.kind is core.OperationType.SUBSCRIPTION:
             return self._subscribe(caller, prepared, variables, operation_name, explain=explain)
         return self._stream_one(caller, prepared, variables, operation_name, explain=explain)
@@ -280,7 +268,6 @@ class Execution:
         explain: bool,
     ) -> AsyncGenerator[StreamedResult, None]:
         LOGGED.set((caller.request_id, prepared.name))
-        explained = prepared if explain else None
         release = None
         document = prepared.document
         deadline = asyncio.timeout(self._deadline)  # until the first event, the Checkpoint
@@ -295,38 +282,23 @@ class Execution:
                 events = source if isinstance(source, list) else await _events_of(source)
                 event = None if isinstance(events, list) else await anext(events, None)
             if isinstance(events, list) or isinstance(source, list):
-                yield StreamedResult(_result(caller, None, cast("list[GraphQLError]", events)))
+                yield StreamedResult(result_of(caller, None, cast("list[GraphQLError]", events)))
                 return
-            complete = self._completion(source, document, variables, operation_name, context)
-            del document, prepared, variables, source  # a filter may be large, and the stream may last for days
+            completion = self._completion(source, prepared, variables, operation_name, caller, context, explain=explain)
+            # A filter may be large, and the stream may last for days.
+            del document, prepared, variables, source, context
             live_from = self._observation.stream_started()
             async with aclosing(events):
                 while event is not None:
-                    async with caller.event_turns:
-                        result = await self._complete_event(caller, complete, event, explained)
-                    yield StreamedResult(result, event.number)
+                    yield await completion.result(event)
                     self._observation.delivered(event, live_from)
                     event = await anext(events, None)
         except Exception as error:
             failure = self._deadline_exceeded() if deadline.expired() else _as_graphql(error)
-            yield StreamedResult(_result(caller, None, [failure]))
+            yield StreamedResult(result_of(caller, None, [failure]))
         finally:
             if release:
                 release()
-
-    async def _complete_event(
-        self, caller: Caller, complete: Completion, event: Update, explained: PreparedOperation | None
-    ) -> ExecutionResult:
-        """Return the result for an event, with an explanation if the client has asked for one."""
-        recording = self._observation.recording(asked=True) if explained is not None else None
-        if explained is None or recording is None:
-            completed = await complete(event)
-            return _result(caller, completed.data, completed.errors)
-        with recorded(recording):
-            completed = await complete(event, observer=recording)
-        result = _result(caller, completed.data, completed.errors)
-        self._observation.add(explained, recording, result, caller.request_id, asked=True)
-        return result
 
     def _source(
         self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
@@ -345,17 +317,21 @@ class Execution:
     def _completion(
         self,
         source: "CoreExecutor[Any]",
-        document: DocumentNode,
+        prepared: PreparedOperation,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
+        caller: Caller,
         context: Context,
+        *,
+        explain: bool,
     ) -> Completion:
-        """Return the function that completes the events of a subscription."""
-        operation = self.executor and self.executor.prepare(document, variables, operation_name)
-        if isinstance(operation, Operation):
-            return partial(operation.run, context_value=context)
-        reason = operation.reason if isinstance(operation, Fallback) else SWITCHED_OFF
-        return partial(_complete_with_graphql_core, source, reason)
+        """Return what completes the events of a subscription."""
+        found = self.executor and self.executor.prepare(prepared.document, variables, operation_name)
+        operation = found if isinstance(found, Operation) else None
+        group = self._groups.join(operation, caller.graph) if operation is not None else None
+        reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
+        alone = completing_alone(group.operation if group else operation, context, source, reason)
+        return Completion(caller, alone, group, self._observation, prepared if explain else None)
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
@@ -375,22 +351,6 @@ async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None
     stream = create_source_event_stream(source)
     stream = await stream if isawaitable(stream) else stream
     return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
-
-
-async def _complete_with_graphql_core(
-    source: "CoreExecutor[Any]", reason: str, event: Any, observer: Observer | None = None
-) -> CoreResult:
-    """Complete an event with graphql-core, for this reason."""
-    if observer is not None:
-        observer.fell_back(reason)
-    per_event = source.build_per_event_executor(event)
-    per_event._relevant_sub_fields = {}  # otherwise it is shared and grows with every event
-    result = execute_subscription_event(per_event)
-    return await result if isawaitable(result) else result
-
-
-def _result(caller: Caller, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
-    return ExecutionResult(data, with_codes(errors, caller.request_id) if errors else None)
 
 
 def _as_graphql(error: Exception) -> GraphQLError:

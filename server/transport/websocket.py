@@ -5,10 +5,12 @@ import math
 from typing import Any
 
 from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
+from websockets.protocol import OPEN
 
 from server.transport.connections import Connections
 from server.transport.limits import CONTROL_BURST, CONTROL_RATE, MAX_FRAGMENTS, MAX_HEAD, SOCKET_SLICE
@@ -16,6 +18,7 @@ from server.transport.responses import refusal
 from server.transport.sending import still_unsent, unsent
 
 CHECK_SECONDS = 30.0  # between two checks whether a closing connection has closed
+SEND_TEXT = "fanline.send_text"  # the extension of the scope that sends a text message given in UTF-8
 POLICY_VIOLATION = 1008
 INVALID_DATA = 1007
 
@@ -95,6 +98,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._open.refused["handshake"] += 1
         elif self._open.proxies.trusts(self.client[0] if self.client else None):
             self._open.proxies.apply(self.scope)  # type: ignore[arg-type]  # a TypedDict
+        if self.response.status_code == 101 and not self.conn.extensions:
+            self.scope["extensions"][SEND_TEXT] = self.send_text  # type: ignore[assignment]  # own extension
 
     async def send(self, message: Any) -> None:
         """Send a message. Release the headers after the handshake."""
@@ -104,6 +109,16 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.response.headers.clear()
             self._parse_unread()
         elif self._unread:
+            self._parse_unread()
+
+    async def send_text(self, text: bytes) -> None:
+        """Send a text message given in UTF-8, which `send` would decode and encode. Raises ClientDisconnected."""
+        if not self.writable.is_set():
+            await self.writable.wait()
+        if self.disconnected or self.close_sent or self.conn.state is not OPEN:
+            raise ClientDisconnected
+        self.transport.write(text_frame(text))
+        if self._unread:
             self._parse_unread()
 
     def shutdown(self) -> None:
@@ -251,3 +266,13 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._unsent = max(1, unsent(self.transport))
         self.deadline = now + (self._open.timeouts.write if waits else CHECK_SECONDS)
         return None
+
+
+def text_frame(text: bytes) -> bytes:
+    """Return the frame of a text message of a server: https://www.rfc-editor.org/rfc/rfc6455#section-5.2."""
+    size = len(text)
+    if size < 126:
+        return b"\x81%c%b" % (size, text)
+    if size < 1 << 16:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), text)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), text)

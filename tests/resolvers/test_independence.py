@@ -1,0 +1,205 @@
+"""Fields that are declared independent of the viewer: their values are the same for every viewer, and without one.
+
+The documents are generated from the schema, so that new declarations are checked, too. The alias of each field names
+its type.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from graphql import (
+    DocumentNode,
+    GraphQLField,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    get_named_type,
+    is_abstract_type,
+    parse,
+)
+
+from executor import Executor, Operation
+from executor.declarations import Declarations
+from graph.errors import ViewerNeeded
+from graph.feed import updates
+from graph.model import Location, Post
+from resolvers.context import Context
+from resolvers.shared_context import SharedContext
+from schema import schema
+from tests.resolvers.conftest import World, errors_of
+
+SCHEMA = schema._schema
+DECLARATIONS = Declarations(SCHEMA)
+LOGINS = ("alice", "bob", "carol", "dave")
+FILTER = '(filter: { keywords: ["x"] })'
+SUBSCRIPTIONS = {"homeTimeline": "", "events": FILTER, "notifications": ""}
+
+
+def fields_of(type_: GraphQLObjectType) -> Iterator[tuple[str, GraphQLField]]:
+    """Yield the independent fields of a type without required arguments."""
+    for name, field in type_.fields.items():
+        if DECLARATIONS.of(field).is_independent:
+            yield name, field
+
+
+def selection(type_: GraphQLNamedType, passed: Sequence[str] = ()) -> str:
+    """Return the selection of everything independent below a type, each type at most twice on a path."""
+    if is_abstract_type(type_):
+        parts = [f"... on {each.name} {{ {selection(each, passed)} }}" for each in SCHEMA.get_possible_types(type_)]
+        return " ".join(["__typename", *parts])
+    assert isinstance(type_, GraphQLObjectType)
+    words = ["__typename"]
+    for name, field in fields_of(type_):
+        target = get_named_type(field.type)
+        below = ""
+        if is_abstract_type(target) or isinstance(target, GraphQLObjectType):
+            if [*passed, type_.name].count(target.name) > 1:
+                continue
+            below = f" {{ {selection(target, (*passed, type_.name))} }}"
+        words.append(f"{type_.name}_{name}: {name}{below}")
+    return " ".join(words)
+
+
+def document(root: str) -> DocumentNode:
+    """Return a subscription that selects all independent fields of its events."""
+    assert SCHEMA.subscription_type
+    target = get_named_type(SCHEMA.subscription_type.fields[root].type)
+    return parse(f"subscription {{ {root}{SUBSCRIPTIONS[root]} {{ {selection(target)} }} }}")
+
+
+def declared() -> set[str]:
+    """Return all fields of the schema whose resolvers are declared independent."""
+    types = [each for each in SCHEMA.type_map.values() if isinstance(each, GraphQLObjectType)]
+    return {
+        f"{type_.name}_{name}"
+        for type_ in types
+        for name, field in type_.fields.items()
+        if DECLARATIONS.of(field).own.get("independent")
+    }
+
+
+def met(value: Any) -> Iterator[str]:
+    """Yield the fields that have a value."""
+    for each in value if isinstance(value, list) else []:
+        yield from met(each)
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if each is not None:
+                yield name
+                yield from met(each)
+
+
+def events_of(posts: Sequence[Post], users: Sequence[int]) -> dict[str, list[Any]]:
+    """Return events of all types, by subscription."""
+    user, other = users[:2]
+    first = posts[0]
+    return {
+        "homeTimeline": [
+            *(updates.PostAdded(post.id, post) for post in posts),
+            updates.PostRemoved(first.id, first.id, first.author),
+            *(kind(first.id, user) for kind in (updates.AuthorAdded, updates.AuthorRemoved, updates.AuthorHidden)),
+        ],
+        "events": [
+            *(updates.PostPublished(post.id, post) for post in posts),
+            updates.PostDeleted(first.id, first.id, first.author),
+            *(kind(first.id, user, other) for kind in (updates.UserFollowed, updates.UserUnfollowed)),
+        ],
+        "notifications": [
+            updates.NotificationsChanged(first.id),
+            updates.NotificationAdded(first.id, cast(Any, None)),
+            updates.Checkpoint(first.id, datetime.now(UTC)),
+            updates.Gap(first.id, datetime.now(UTC), updates.GapReason.SLOW_CONSUMER),
+        ],
+    }
+
+
+@pytest.fixture
+async def events(world: World) -> dict[str, list[Any]]:
+    """Return events among users who follow, mute, block, answer, quote, repost, like and mention each other."""
+    users = alice, bob, carol, dave = await world.users(*LOGINS)
+    graph, posts = world.graph, []
+    for user in users:
+        await world.follow(user, *(other for other in users if other is not user))
+        text = "for @alice, @bob, @carol and @dave, see https://example.com/#x #rain"
+        posts.append(await graph.posts.publish(user.id, text, location=Location(52.5, 13.4), platform="Web"))
+    target = posts[1].id
+    posts.append(await graph.posts.publish(carol.id, "answer", reply_to=target, quote_of=target))
+    posts.append(await graph.reposts.repost(graph.visibility.of(dave.id), dave.id, target))
+    for user in users:
+        await graph.likes.like(user.id, target)
+    await graph.blocks.block(alice.id, bob.id)
+    await graph.blocks.mute(alice.id, carol.id)
+    await graph.blocks.block(carol.id, alice.id)
+    await graph.moderation.suspend(dave.id)
+    await graph.worker().drain()
+    return events_of(posts, [user.id for user in users[1:]])
+
+
+async def test_independent_fields_are_the_same_for_every_viewer(world: World, events: dict[str, list[Any]]) -> None:
+    """For viewers who block, mute and are blocked, for anonymous clients, and where there is no viewer to ask for."""
+    found = set[str]()
+    executor = Executor(SCHEMA)
+    alice, bob = [await world.graph.users.get_many([id_]) for id_ in await ids_of(world, "alice", "bob")]
+    for root, given in events.items():
+        operation = executor.prepare(document(root), {})
+        assert isinstance(operation, Operation)
+        assert operation.is_independent
+        for event in given:
+            shared = await operation.run(event, SharedContext(world.graph))
+            assert errors_of(shared.errors) == []
+            for user in (*alice, *bob, None):
+                context = Context(world.graph, await world.viewer(user), str)
+                own = await operation.run(event, context)
+                assert own.data == shared.data
+            found |= {*met(shared.data)}
+    assert declared() - found == set(), "the walk meets every declaration"
+
+
+async def ids_of(world: World, *logins: str) -> list[int]:
+    """Return the ids of users."""
+    return [id_ for id_ in await world.graph.users.ids_of_logins(logins) if id_ is not None]
+
+
+DEPENDENT = (
+    "author { relationship { state } }",
+    "viewerHasLiked",
+    "viewerHasReposted",
+    "likes(first: 1) { totalCount }",
+    "repostOf { id }",
+    "replyTo { id }",
+    "thread { id }",
+    "ancestors { id }",
+    "replies(first: 1) { nodes { id } }",
+    "author { timeline { posts(first: 1) { nodes { id } } } }",
+    "author { homeTimeline { liveCursor } }",
+    "... Liked",
+    "... on Node { ... on Post { ... on Post { viewerHasLiked } } }",
+)
+
+
+def operation_of(field: str) -> Operation:
+    """Return a subscription that selects a field of a post."""
+    text = f"subscription {{ homeTimeline {{ cursor ... on PostAdded {{ edge {{ node {{ id {field} }} }} }} }} }}"
+    fragment = "fragment Liked on Post { viewerHasLiked @include(if: false) }" if "Liked" in field[:9] else ""
+    operation = Executor(SCHEMA).prepare(parse(text + fragment), {})
+    assert isinstance(operation, Operation)
+    return operation
+
+
+@pytest.mark.parametrize("field", DEPENDENT)
+def test_a_selection_that_depends_on_the_viewer_makes_an_operation_dependent(field: str) -> None:
+    """Wherever it is, also in a fragment, and also if a condition leaves it out."""
+    assert not operation_of(field).is_independent
+
+
+async def test_an_execution_for_several_viewers_fails_if_it_needs_one(
+    world: World, events: dict[str, list[Any]]
+) -> None:
+    """So that a wrong declaration is noticed, and shows nobody anything."""
+    added = [event for event in events["homeTimeline"] if isinstance(event, updates.PostAdded)]
+    [answer] = [event for event in added if event.post.reply_to]
+    for field in DEPENDENT:
+        if field != "... Liked":
+            result = await operation_of(field).run(answer, SharedContext(world.graph))
+            assert [type(error.original_error) for error in result.errors or ()] == [ViewerNeeded], field

@@ -1,0 +1,276 @@
+"""Shared runs: one execution of an event for all subscriptions with the same operation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+from graphql import GraphQLObjectType
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from graph.model import User
+from graph.paging import CursorKind, encode_cursor
+from resolvers.context import Viewer
+from schema import schema
+from server.app import make_execution
+from server.auth import Tokens
+from server.operations.caller import Caller
+from server.operations.completion import StreamedResult
+from server.operations.execution import Execution
+from server.operations.observation import Observation
+from server.operations.quotas import Quotas
+from server.settings import Settings
+from tests.server.conftest import KEY
+from tests.support.graph_worlds import PATIENCE, counted
+
+SHARED = """subscription ($after: String) {
+  homeTimeline(after: $after) { __typename ... on PostAdded { edge { node { text author { login followersCount } } } } }
+}"""
+OWN = SHARED.replace("followersCount", "relationship { state }")
+FILTERED = """subscription ($filter: EventFilter!, $named: Boolean = false) {
+  events(filter: $filter) {
+    __typename ... on PostPublished { post { text author { login name @include(if: $named) } } }
+  }
+}"""
+
+
+class Readers:
+    """Readers of one process."""
+
+    def __init__(self, graph: Graph, settings: Settings, stack: AsyncExitStack) -> None:
+        self.graph = graph
+        self.execution = make_execution(settings, Observation())
+        self._quotas = Quotas.of(settings)
+        self._stack = stack
+
+    async def users(self, *logins: str) -> list[User]:
+        """Sign users up."""
+        return [await self.graph.users.sign_up(login, "correct horse", login.title()) for login in logins]
+
+    async def subscribe(self, user: User, document: str = SHARED, **variables: Any) -> "Reader":
+        """Subscribe, and wait for the first event."""
+        session = await self.graph.sessions.start(user.id)
+        caller = Caller(self.graph, Tokens([KEY]), self._quotas, f"of {user.login}", "127.0.0.1")
+        caller.viewer = Viewer(user.id, session.id, session.expires_at)
+        results = self.execution.stream(caller, document, variables)
+        reader = Reader(await self._stack.enter_async_context(aclosing(results)))
+        await reader.next()
+        return reader
+
+    async def tell(self, author: User, readers: Sequence["Reader"], text: str = "hello") -> list[StreamedResult]:
+        """Publish a post and return what each reader gets."""
+        waiting = [asyncio.create_task(reader.next()) for reader in readers]
+        await asyncio.sleep(0)
+        await self.graph.posts.publish(author.id, text)
+        return await asyncio.gather(*waiting)
+
+
+class Reader:
+    """The results of one subscription."""
+
+    def __init__(self, results: Any) -> None:
+        self.results = results
+
+    async def next(self) -> StreamedResult:
+        """Return the next result that is no checkpoint."""
+        async with asyncio.timeout(PATIENCE):
+            result: StreamedResult = await anext(self.results)
+        return result
+
+
+@pytest.fixture
+async def readers(graph: Graph, settings: Settings) -> AsyncIterator[Readers]:
+    """Return readers in the process of the graph."""
+    async with AsyncExitStack() as stack:
+        yield Readers(graph, settings, stack)
+
+
+def node(result: StreamedResult) -> Any:
+    """Return the post of an event."""
+    [event] = (result.result.data or {}).values()
+    return (event.get("edge") or {"node": event.get("post")})["node"]
+
+
+@pytest.mark.parametrize("sockets", [2, 20])
+async def test_an_event_is_executed_once_for_all_of_a_group(readers: Readers, sockets: int) -> None:
+    """As many round trips and commands as for one reader, and the same bytes for all, of several viewers."""
+    author, bob, carol = await readers.users("author", "bob", "carol")
+    for user in (bob, carol):
+        await readers.graph.follows.follow(user.id, [author.id])
+    one = await readers.subscribe(bob)
+    await readers.tell(author, [one], "first")
+    async with counted(readers.graph) as alone:
+        await readers.tell(author, [one], "second")
+    several = [one, *[await readers.subscribe((bob, carol)[n % 2]) for n in range(1, sockets)]]
+    async with counted(readers.graph) as together:
+        told = await readers.tell(author, several, "third")
+    assert (together.round_trips, together.commands) == (alone.round_trips, alone.commands)
+    assert {id(each.payload) for each in told} == {id(told[0].payload)}
+    assert told[0].payload is not None
+    assert node(told[0]) == {"text": "third", "author": {"login": "author", "followersCount": 2}}
+
+
+async def test_each_viewer_has_what_depends_on_the_viewer(readers: Readers) -> None:
+    author, bob = await readers.users("author", "bob")
+    await readers.graph.follows.follow(bob.id, [author.id])
+    told = await readers.tell(author, [await readers.subscribe(user, OWN) for user in (author, bob)])
+    assert [node(each)["author"]["relationship"]["state"] for each in told] == ["SELF", "FOLLOWING"]
+    assert [each.payload for each in told] == [None, None]
+
+
+async def test_arguments_of_the_root_do_not_matter_and_others_do(readers: Readers) -> None:
+    """Two filters that match the same post share its execution. A condition is part of the operation."""
+    [author] = await readers.users("author")
+    filters: list[dict[str, Any]] = [{"keywords": ["hello"]}, {"keywords": ["world"]}]
+    several = [await readers.subscribe(author, FILTERED, filter=each) for each in filters]
+    several.append(await readers.subscribe(author, FILTERED, filter=filters[0], named=True))
+    one, other, named = await readers.tell(author, several, "hello world")
+    assert one.payload is not None
+    assert one.payload is other.payload
+    assert node(one)["author"] == {"login": "author"}
+    assert node(named)["author"] == {"login": "author", "name": "Author"}
+
+
+async def test_a_reader_that_asks_later_gets_no_older_counts(readers: Readers) -> None:
+    """It lags: the others have got the event already, and the author has a new follower since."""
+    author, bob = await readers.users("author", "bob")
+    prompt, late = [await readers.subscribe(author) for _ in range(2)]
+    [told] = await readers.tell(author, [prompt])
+    await readers.graph.follows.follow(bob.id, [author.id])
+    assert node(told)["author"]["followersCount"] == 0
+    assert node(await late.next())["author"]["followersCount"] == 1
+
+
+async def test_readers_at_different_events_get_their_own(readers: Readers) -> None:
+    """They ask in the same iteration of the event loop, one of them for the event before."""
+    [author] = await readers.users("author")
+    prompt, late = [await readers.subscribe(author, SHARED.replace("__typename", "cursor")) for _ in range(2)]
+    await readers.tell(author, [prompt], "first")
+    await readers.graph.posts.publish(author.id, "second")
+    await readers.graph.posts.publish(author.id, "third")
+    told = await asyncio.gather(prompt.next(), late.next())
+    assert [node(each)["text"] for each in told] == ["second", "first"]
+    numbers = [encode_cursor(CursorKind.LOG, each.number or 0) for each in told]
+    assert [(each.result.data or {})["homeTimeline"]["cursor"] for each in told] == numbers
+
+
+async def test_a_replay_gives_the_same_results(readers: Readers) -> None:
+    [author] = await readers.users("author")
+    reader = await readers.subscribe(author)
+    [told] = await readers.tell(author, [reader])
+    begin = await readers.graph.log.newest(await readers.graph.log.last(), 2)
+    again = await readers.subscribe(author, after=encode_cursor(CursorKind.LOG, begin[0].number - 1))
+    assert (await again.next()).payload == told.payload
+
+
+async def test_a_reader_that_leaves_takes_nothing_from_the_others(readers: Readers) -> None:
+    """It leaves while the execution runs. The last one that leaves cancels the execution."""
+    [author] = await readers.users("author")
+    several = [await readers.subscribe(author) for _ in range(3)]
+    async with paused(readers.execution) as pause:
+        waiting = [asyncio.create_task(reader.next()) for reader in several]
+        await readers.graph.posts.publish(author.id, "hello")
+        await pause.reached.wait()
+        waiting[0].cancel()
+        await asyncio.wait(waiting[:1])
+        assert not pause.cancelled
+        pause.go_on.set()
+        assert [node(await each)["text"] for each in waiting[1:]] == ["hello", "hello"]
+    async with paused(readers.execution) as pause:
+        waiting = [asyncio.create_task(reader.next()) for reader in several[1:]]
+        await readers.graph.posts.publish(author.id, "bye")
+        await pause.reached.wait()
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+        async with asyncio.timeout(PATIENCE):
+            await pause.ended.wait()
+        assert pause.cancelled
+
+
+async def test_an_outage_is_reported_to_all_with_their_own_request_ids(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    author, bob = await readers.users("author", "bob")
+    await readers.graph.follows.follow(bob.id, [author.id])
+    several = [await readers.subscribe(user) for user in (author, bob)]
+    fail_once(monkeypatch, readers.graph, StoreUnavailable("a test"))
+    told = await readers.tell(author, several)
+    [errors, others] = [[error.extensions or {} for error in each.result.errors or ()] for each in told]
+    assert [error["code"] for error in errors] == [error["code"] for error in others] == ["STORE_UNAVAILABLE"]
+    assert [error["requestId"] for error in (*errors, *others)] == ["of author", "of bob"]
+
+
+async def test_any_other_failure_leaves_each_reader_to_itself(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    author, bob = await readers.users("author", "bob")
+    await readers.graph.follows.follow(bob.id, [author.id])
+    several = [await readers.subscribe(user) for user in (author, bob)]
+    fail_once(monkeypatch, readers.graph, ZeroDivisionError("a bug"))
+    told = await readers.tell(author, several)
+    assert [(each.payload, each.result.errors) for each in told] == [(None, None)] * 2
+    assert "A shared execution failed" in caplog.text
+
+
+async def test_a_wrong_declaration_shows_nobody_what_belongs_to_another(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A field that depends on the viewer fails in a shared run, and each reader executes the event itself."""
+    user_type = schema._schema.type_map["User"]
+    assert isinstance(user_type, GraphQLObjectType)
+    field = user_type.fields["relationship"].extensions["strawberry-definition"]
+    monkeypatch.setattr(field, "metadata", {**field.metadata, "independent": True})
+    author, bob = await readers.users("author", "bob")
+    await readers.graph.follows.follow(bob.id, [author.id])
+    told = await readers.tell(author, [await readers.subscribe(user, OWN) for user in (author, bob)])
+    assert [node(each)["author"]["relationship"]["state"] for each in told] == ["SELF", "FOLLOWING"]
+
+
+class Pause:
+    """An execution that stops at its beginning until it may go on."""
+
+    def __init__(self) -> None:
+        self.reached, self.go_on, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.cancelled = False
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        finally:
+            self.ended.set()
+
+
+@asynccontextmanager
+async def paused(execution: Execution) -> AsyncIterator[Pause]:
+    """Pause the executions of the block."""
+    pause, executor = Pause(), execution.executor
+    assert executor is not None
+    run = executor._run
+
+    async def run_later(*arguments: Any) -> Any:
+        await pause()
+        return await run(*arguments)
+
+    executor._run = run_later  # type: ignore[method-assign, assignment]
+    try:
+        yield pause
+    finally:
+        executor._run = run  # type: ignore[method-assign]
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, graph: Graph, error: Exception) -> None:
+    """Let the next look-up of users fail."""
+    get_many = graph.users.get_many
+
+    def fail(ids: Sequence[int]) -> Any:
+        monkeypatch.setattr(graph.users, "get_many", get_many)
+        raise error
+
+    monkeypatch.setattr(graph.users, "get_many", fail)
