@@ -194,6 +194,11 @@ class Visibility:
         """Return those of the users who are suspended, as far as this process knows. No round trip."""
         return self._suspensions.known & users
 
+    @property
+    def all_suspended_now(self) -> Set[int]:
+        """The suspended users, as far as this process knows. No round trip."""
+        return self._suspensions.known
+
     def note_suspension(self, user: int, number: int, *, suspended: bool) -> None:
         """Note the event that suspends a user or ends the suspension, as the log tells it."""
         self._suspensions.note(user, number, suspended=suspended)

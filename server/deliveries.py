@@ -1,6 +1,8 @@
 """Metrics of subscriptions: how many have started, and how long events take from their commit to the transport."""
 
+import asyncio
 import time
+from bisect import bisect_left
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -21,6 +23,9 @@ class Deliveries:
             registry=registry,
             buckets=BUCKETS,
         )
+        self._counts = [0] * (len(BUCKETS) + 1)
+        self._sum = 0.0
+        self._is_scheduled = False
 
     def start(self) -> int:
         """Count a subscription that starts. Return the number from which on its events are live, not replayed."""
@@ -28,6 +33,26 @@ class Deliveries:
         return number_at(datetime.now(UTC))
 
     def observe(self, number: int, live_from: int) -> None:
-        """Add a delivered event, unless it was replayed. The clocks of processes differ: no time is negative. O(1)."""
-        if number >= live_from:
-            self._seconds.observe(max(time.time() - seconds_of(number), 0.0))
+        """Add a delivered event, unless it was replayed. The clocks of processes differ: no time is negative. O(1).
+
+        The deliveries of one iteration of the event loop are added together, because there may be thousands.
+        """
+        if number < live_from:
+            return
+        seconds = max(time.time() - seconds_of(number), 0.0)
+        self._counts[bisect_left(BUCKETS, seconds)] += 1
+        self._sum += seconds
+        if not self._is_scheduled:
+            try:
+                asyncio.get_running_loop().call_soon(self._add)
+                self._is_scheduled = True
+            except RuntimeError:
+                self._add()  # there is no event loop
+
+    def _add(self) -> None:
+        """Add what was counted. `Histogram.observe` takes one value at a time."""
+        for bucket, count in zip(self._seconds._buckets, self._counts, strict=True):
+            if count:
+                bucket.inc(count)
+        self._seconds._sum.inc(self._sum)
+        self._counts, self._sum, self._is_scheduled = [0] * len(self._counts), 0.0, False

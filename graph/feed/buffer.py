@@ -27,10 +27,23 @@ class Buffer(Generic[C]):
     `cut_off` is the reason. `checked_at` is an event-loop time not after the check of any waiting update for deletion.
     """
 
-    __slots__ = ("_error", "_size", "_taken_at", "_taken_size", "_updates", "_waiter", "checked_at", "cut_off")
+    __slots__ = (
+        "_error",
+        "_size",
+        "_taken_at",
+        "_taken_size",
+        "_timer",
+        "_until",
+        "_updates",
+        "_waiter",
+        "checked_at",
+        "cut_off",
+    )
 
     def __init__(self) -> None:
         self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._until = 0.0
         self._error: Exception | None = None
         self._taken_at = 0.0
         self.reset()
@@ -82,7 +95,7 @@ class Buffer(Generic[C]):
         """Remove and return the next updates, at most `TAKE_BATCH`; they count as buffered until the next `wait`."""
         taken, self._updates = self._updates[:TAKE_BATCH], self._updates[TAKE_BATCH:]
         self._taken_at = asyncio.get_running_loop().time()
-        self._taken_size = sum(map(size_of, taken))
+        self._taken_size = sum(map(size_of, taken)) if self._updates else self._size
         self._size -= self._taken_size
         return taken
 
@@ -90,15 +103,35 @@ class Buffer(Generic[C]):
         """Wait for an update, a cut or an error. Return False if the event loop's time reaches `until` first."""
         self._taken_size = 0
         if not self._is_ready():
-            loop = asyncio.get_running_loop()
-            self._waiter = loop.create_future()
-            timer = loop.call_at(until, self._wake)
+            self._waiter = asyncio.get_running_loop().create_future()
+            self._wake_at(until)
             try:
                 await self._waiter
             finally:
-                timer.cancel()
                 self._waiter = None
         return self._is_ready()
+
+    def stop_timer(self) -> None:
+        """Stop the timer of `wait`, which runs on between two calls: most of them end before it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wake_at(self, until: float) -> None:
+        if self._timer is not None and self._timer.when() > until:
+            self.stop_timer()
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(until, self._time_out)
+        self._until = until
+
+    def _time_out(self) -> None:
+        self._timer = None
+        if self._waiter is None:
+            return
+        if asyncio.get_running_loop().time() < self._until:
+            self._wake_at(self._until)
+        else:
+            self._wake()
 
     def _is_ready(self) -> bool:
         return bool(self._updates) or self.cut_off is not None or self._error is not None

@@ -50,27 +50,40 @@ async def withhold_deleted(
 ) -> AsyncGenerator[C]:
     """Yield updates one by one, omitting posts that are deleted before they are sent.
 
-    `checked_at` is the event loop's time of the last check. The remaining updates are checked again, in one round trip,
-    when more than `RECHECK_SECONDS` have passed because the client was slow. While the store does not answer, they
-    wait; `raise_error` raises the error of a subscription that ends meanwhile.
+    `checked_at` is the event loop's time of the last check. The remaining updates are checked again when they are no
+    longer `fresh`, because the client was slow; see `without_deleted`.
     """
-    clock = asyncio.get_running_loop().time
     waiting = deque(updates)
     del updates
     while waiting:
-        if clock() - checked_at > RECHECK_SECONDS:
-            try:
-                deleted = await _deleted(posts, [post for update in waiting if (post := _post_of(update)) is not None])
-            except StoreUnavailable:
-                raise_error()
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            waiting = deque(
-                update for update in waiting if (post := _post_of(update)) is None or post.id not in deleted
-            )
-            checked_at = clock()
+        if not fresh(checked_at):
+            checked_at = await without_deleted(posts, waiting, raise_error)
         if waiting:
             yield waiting.popleft()
+
+
+def fresh(checked_at: float) -> bool:
+    """Return True if posts that were checked then need not be checked again before they are sent."""
+    return asyncio.get_running_loop().time() - checked_at <= RECHECK_SECONDS
+
+
+async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable[[], None]) -> float:
+    """Remove updates whose post is deleted. Return the event loop's time of the check, which takes one round trip.
+
+    While the store does not answer, they wait; `raise_error` raises the error of a subscription that ends meanwhile.
+    """
+    while True:
+        try:
+            deleted = await _deleted(posts, [post for update in waiting if (post := _post_of(update)) is not None])
+            break
+        except StoreUnavailable:
+            raise_error()
+            await asyncio.sleep(RETRY_SECONDS)
+    if deleted:
+        kept = [update for update in waiting if (post := _post_of(update)) is None or post.id not in deleted]
+        waiting.clear()
+        waiting.extend(kept)
+    return asyncio.get_running_loop().time()
 
 
 def _post_of(update: C) -> Post | None:

@@ -170,6 +170,7 @@ class HomeSource(Source[HomeChange]):
     """
 
     has_state = True
+    prepares = (AuthorAdded,)
     viewer: int
 
     def __init__(

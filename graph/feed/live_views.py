@@ -69,6 +69,8 @@ class LiveView:
 
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that are about no hidden user. Costs what `hidden` costs."""
+        if self._sees_all(updates):
+            return updates
         users = {user for update in updates for user in users_of(update)}
         hidden = await self.hidden(users)
         return [each for each in updates if hidden.isdisjoint(users_of(each))] if hidden else updates
@@ -78,12 +80,21 @@ class LiveView:
 
         Costs what `hidden` costs, twice if there are plain reposts.
         """
+        if self._sees_all(updates):
+            return updates
         updates = await self.visible(updates)
         authors = [each.original_author for each in updates if isinstance(each, PostAdded)]
         silenced = await self.silenced({author for author in authors if author is not None})
         if not silenced:
             return updates
         return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
+
+    def _sees_all(self, updates: Sequence[object]) -> bool:
+        """Return True if nobody in the updates is hidden or silenced, as usual, and all marks are in memory."""
+        if not self.marks.complete:
+            return False
+        silences, suspended = self.marks.silences, self._visibility.all_suspended_now
+        return not any(user in suspended or silences(user) for update in updates for user in users_of(update))
 
 
 class LiveViews:

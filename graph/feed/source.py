@@ -27,6 +27,9 @@ class Source(ABC, Generic[C]):
     reads_posts: bool = False
     """Whether the selection depends on the content of posts: on their words or their location."""
 
+    prepares: tuple[type, ...] = ()
+    """The types of updates that need `before_update`."""
+
     async def load(self) -> None:
         """Read the state from the store."""
         return

@@ -9,6 +9,7 @@ memory during the replay. A slow live client is cut off when its buffer is full:
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any, Generic
 
 from graph.errors import NotPermitted, SessionOver
 from graph.feed.buffer import Buffer, C
-from graph.feed.deletions import counted, post_counts, withhold_deleted
+from graph.feed.deletions import counted, fresh, post_counts, withhold_deleted, without_deleted
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
@@ -228,14 +229,17 @@ class Subscription(Generic[C]):
                 if buffer.cut_off is not None:
                     return
                 checked_at = buffer.checked_at
-                updates = await self._source.visible(buffer.take())
-                taken = withhold_deleted(shared.posts, updates, checked_at, buffer.raise_error)
-                async with aclosing(taken) as visible:
-                    async for update in visible:
-                        if update.number > self._position and not self._is_repeated(update):
-                            yield await self._next(update)
-                            checkpoint_at = clock() + shared.checkpoint_seconds
+                taken = deque(await self._source.visible(buffer.take()))
+                while taken:
+                    if not fresh(checked_at):
+                        checked_at = await without_deleted(shared.posts, taken, buffer.raise_error)
+                        continue
+                    update = taken.popleft()
+                    if update.number > self._position and not self._is_repeated(update):
+                        yield await self._next(update)
+                        checkpoint_at = clock() + shared.checkpoint_seconds
         finally:
+            buffer.stop_timer()
             shared.live.discard(buffer)
             self._source.unregister(buffer)
 
@@ -249,7 +253,8 @@ class Subscription(Generic[C]):
 
     async def _next(self, update: C) -> C:
         """Prepare for an update, advance the position and return the update."""
-        await self._source.before_update(update, partial(self._unprojected, update.number))
+        if isinstance(update, self._source.prepares):
+            await self._source.before_update(update, partial(self._unprojected, update.number))
         self._buffer.raise_error()
         self._position = update.number
         return update

@@ -80,7 +80,9 @@ class SocketAdapter(ASGIWebSocketAdapter):
         """Send a message given as JSON. Raises WebSocketDisconnected if the socket has closed."""
         send = self.ws.scope.get("extensions", {}).get(SEND_TEXT)
         try:
-            await (self.ws.send_text(text.decode()) if send is None else send(text))
+            later = self.ws.send_text(text.decode()) if send is None else send(text)
+            if later is not None:
+                await later
         except (OSError, RuntimeError, WebSocketDisconnect) as closed:
             raise WebSocketDisconnected from closed
 

@@ -47,19 +47,18 @@ class SharedRun:
         self._awaited_by = 0
         self._task: asyncio.Task[None] | None = None
 
-    async def outcome(self) -> Outcome | None:
-        """Wait for the outcome; None if the subscription must execute the event itself."""
-        waiter = asyncio.get_running_loop().create_future()
+    def join(self) -> "asyncio.Future[Outcome | None]":
+        """Return a future of the outcome. If waiting for it is cancelled, call `leave`."""
+        waiter: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self._awaited_by += 1
-        try:
-            outcome: Outcome | None = await waiter
-        except asyncio.CancelledError:
-            self._awaited_by -= 1
-            if not self._awaited_by and self._task is not None:
-                self._task.cancel()
-            raise
-        return outcome
+        return waiter
+
+    def leave(self) -> None:
+        """Note that one subscription waits no longer."""
+        self._awaited_by -= 1
+        if not self._awaited_by and self._task is not None:
+            self._task.cancel()
 
     def start(self, group: "Group") -> None:
         """Start the execution, if anybody still waits for it."""
@@ -97,7 +96,11 @@ class Group:
             run = self._runs[id(event)] = SharedRun(event)
             # in a context of its own: it belongs to no client, although one has started it
             asyncio.get_running_loop().call_soon(self._start, run, context=Context())
-        return await run.outcome()
+        try:
+            return await run.join()
+        except asyncio.CancelledError:
+            run.leave()
+            raise
 
     def _start(self, run: SharedRun) -> None:
         del self._runs[id(run.event)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Coroutine
 from typing import Any
 
 from uvicorn.config import Config
@@ -10,7 +11,6 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
-from websockets.protocol import OPEN
 
 from server.transport.connections import Connections
 from server.transport.limits import CONTROL_BURST, CONTROL_RATE, MAX_FRAGMENTS, MAX_HEAD, SOCKET_SLICE
@@ -111,15 +111,24 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         elif self._unread:
             self._parse_unread()
 
-    async def send_text(self, text: bytes) -> None:
-        """Send a text message given in UTF-8, which `send` would decode and encode. Raises ClientDisconnected."""
+    def send_text(self, text: bytes) -> Coroutine[Any, Any, None] | None:
+        """Send a text message given in UTF-8, which `send` would decode and encode. Raises ClientDisconnected.
+
+        Return None, or what to wait for if the client does not read.
+        """
         if not self.writable.is_set():
-            await self.writable.wait()
-        if self.disconnected or self.close_sent or self.conn.state is not OPEN:
+            return self._send_text_later(text)
+        if self.disconnected or self.close_sent or self.transport.is_closing():
             raise ClientDisconnected
         self.transport.write(text_frame(text))
         if self._unread:
             self._parse_unread()
+        return None
+
+    async def _send_text_later(self, text: bytes) -> None:
+        await self.writable.wait()
+        if (later := self.send_text(text)) is not None:
+            await later
 
     def shutdown(self) -> None:
         """Close with 1012, or abort if the client does not read."""

@@ -136,7 +136,8 @@ async def test_arguments_of_the_root_do_not_matter_and_others_do(readers: Reader
 async def test_a_reader_that_asks_later_gets_no_older_counts(readers: Readers) -> None:
     """It lags: the others have got the event already, and the author has a new follower since."""
     author, bob = await readers.users("author", "bob")
-    prompt, late = [await readers.subscribe(author) for _ in range(2)]
+    prompt, late = both = [await readers.subscribe(author) for _ in range(2)]
+    await readers.tell(author, both, "both are live")
     [told] = await readers.tell(author, [prompt])
     await readers.graph.follows.follow(bob.id, [author.id])
     assert node(told)["author"]["followersCount"] == 0
@@ -146,7 +147,9 @@ async def test_a_reader_that_asks_later_gets_no_older_counts(readers: Readers) -
 async def test_readers_at_different_events_get_their_own(readers: Readers) -> None:
     """They ask in the same iteration of the event loop, one of them for the event before."""
     [author] = await readers.users("author")
-    prompt, late = [await readers.subscribe(author, SHARED.replace("__typename", "cursor")) for _ in range(2)]
+    document = SHARED.replace("__typename", "cursor")
+    prompt, late = both = [await readers.subscribe(author, document) for _ in range(2)]
+    await readers.tell(author, both, "both are live")
     await readers.tell(author, [prompt], "first")
     await readers.graph.posts.publish(author.id, "second")
     await readers.graph.posts.publish(author.id, "third")
