@@ -32,6 +32,7 @@ from graph.log.events import (
     Unmuted,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from tests.properties.executed import EVENTS, HOME, Executed
 from tests.support.graph_worlds import home
 
 POLL_SECONDS = 0.004
@@ -44,6 +45,7 @@ Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 class World:
     """The expected state: who follows, mutes and blocks whom, posts, all events, and where retention has trimmed.
 
+    `executed` has the executions of the process of each feed.
     `suspected` are the users who are or were suspended: streams may lack what they did.
     """
 
@@ -57,6 +59,7 @@ class World:
     deleted: set[int] = field(default_factory=set)
     events: list[Event] = field(default_factory=list)
     trimmed: int = 0
+    executed: dict[Feed, Executed] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
@@ -181,10 +184,14 @@ class Client:
 class HomeClient(Client):
     """Holds a home timeline: fetches it once, applies every update, and refetches when an update requires it."""
 
-    def __init__(self, world: World, viewer: int) -> None:
-        super().__init__(world, lambda feed, after: feed.home(viewer, after))
+    def __init__(self, world: World, viewer: int, *, own: bool = False) -> None:
+        def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
+            return world.executed[feed].stream(feed.home(viewer, after), HOME, viewer, own=own)
+
+        super().__init__(world, stream)
         self.viewer = viewer
         self.held: dict[int, int | None] | None = None
+        self._waiting: list[Any] = []
 
     async def begin(self, graph: Graph) -> None:
         """Fetch the timeline. The position is the watermark from before that: the `liveCursor` of the page."""
@@ -193,24 +200,33 @@ class HomeClient(Client):
         self.position = watermark
 
     async def apply(self, update: Any, graph: Graph) -> None:
-        """Apply an update to the posts that are held, or refetch them."""
-        match update:
-            case PostAdded():
-                self._held()[update.post.id] = update.post.author
-            case PostRemoved():
-                self._held().pop(update.post, None)
-            case AuthorRemoved() | AuthorHidden():
-                self.held = {post: author for post, author in self._held().items() if author != update.user}
-            case AuthorAdded() | Gap():
-                self.held = None
-            case _:
-                pass
+        """Apply an update to the posts that are held, or refetch them.
+
+        While the page cannot be read, updates wait for it: it may lack posts that are not projected.
+        """
+        if isinstance(update, AuthorAdded | Gap):
+            self.held, self._waiting = None, []
+        else:
+            self._waiting.append(update)
         if self.held is None:
             with suppress(StoreUnavailable):
                 await self._read(graph)
+        if self.held is not None:
+            self._apply_waiting(self.held)
 
-    def _held(self) -> dict[int, int | None]:
-        return self.held if self.held is not None else {}
+    def _apply_waiting(self, held: dict[int, int | None]) -> None:
+        waiting, self._waiting = self._waiting, []
+        for update in waiting:
+            match update:
+                case PostAdded():
+                    held[update.post.id] = update.post.author
+                case PostRemoved():
+                    held.pop(update.post, None)
+                case AuthorRemoved() | AuthorHidden():
+                    for post in [post for post, author in held.items() if author == update.user]:
+                        del held[post]
+                case _:
+                    pass
 
     async def _read(self, graph: Graph) -> None:
         authors = {
@@ -223,7 +239,9 @@ class HomeClient(Client):
         """Assert that the client holds the home timeline."""
         if self.held is None:
             await self._read(graph)
-        held, true = set(self._held()), self.world.home(self.viewer)
+        assert self.held is not None
+        self._apply_waiting(self.held)
+        held, true = set(self.held), self.world.home(self.viewer)
         assert held == true, f"viewer {self.viewer} lacks {true - held} and has {held - true}: {self.history}"
 
 
@@ -231,7 +249,10 @@ class EventsClient(Client):
     """Collects the events that match a filter. After a Gap of a slow client it resumes to get the missing events."""
 
     def __init__(self, world: World, filter_: EventFilter) -> None:
-        super().__init__(world, lambda feed, after: feed.events(None, filter_, after))
+        def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
+            return world.executed[feed].stream(feed.events(None, filter_, after), EVENTS, None, own=False)
+
+        super().__init__(world, stream)
         self.filter = filter_
         self.began: int | None = None
         self.received: list[int] = []

@@ -1,0 +1,120 @@
+"""Executes the updates of streams as the server does, in groups, and checks what each client gets."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from graphql import parse
+
+from executor import Executor, Operation
+from graph import Graph
+from graph.feed.updates import (
+    AuthorAdded,
+    AuthorHidden,
+    AuthorRemoved,
+    Change,
+    PostAdded,
+    PostDeleted,
+    PostPublished,
+    PostRemoved,
+    UserFollowed,
+    UserUnfollowed,
+)
+from graph.model import Post
+from graph.paging import CursorKind, encode_cursor
+from resolvers import ids
+from resolvers.context import Context, Viewer
+from schema import schema
+from server.auth import Tokens
+from server.operations.caller import Caller
+from server.operations.completion import Completion, completing_alone
+from server.operations.observation import Observation
+from server.operations.quotas import Quotas
+from server.operations.shared_runs import Groups
+from server.settings import Settings
+
+HOME = """subscription { homeTimeline { __typename cursor
+  ... on PostAdded { edge { node { ...Shown } } } ... on PostRemoved { postId authorId }
+  ... on AuthorAdded { userId } ... on AuthorRemoved { userId } ... on AuthorHidden { userId }
+} } fragment Shown on Post { id text author { id OWN } }"""
+EVENTS = """subscription { events(filter: { keywords: ["x"] }) { __typename cursor
+  ... on PostPublished { post { ...Shown } } ... on PostDeleted { postId authorId }
+  ... on UserFollowed { follower { id } followee { id } } ... on UserUnfollowed { follower { id } followee { id } }
+} } fragment Shown on Post { id text author { id OWN } }"""
+OWN = "relationship { id }"
+
+
+class Executed:
+    """The executions of one process. `delivered` counts the results, and `executor.planned` the executions."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.executor = Executor(schema._schema)
+        self.delivered = 0
+        self._groups = Groups()
+        self._documents: dict[str, Any] = {}
+
+    async def stream(
+        self, updates: AsyncGenerator[Any], document: str, viewer: int | None, *, own: bool
+    ) -> AsyncGenerator[Any]:
+        """Execute each update of a viewer's stream and check the result. If `own`, it depends on the viewer."""
+        text = document.replace("OWN", OWN if own else "")
+        operation = self.executor.prepare(self._documents.setdefault(text, parse(text)), {})
+        assert isinstance(operation, Operation)
+        assert operation.is_independent != own
+        who = None if viewer is None else Viewer(viewer, "a session", datetime.now(UTC))
+        caller = Caller(self.graph, Tokens(["a key that is long enough for a test"]), QUOTAS, "a request", "", who)
+        alone = completing_alone(operation, Context(self.graph, who, str), cast(Any, None), "")
+        completion = Completion(caller, alone, self._groups.join(operation, self.graph), Observation(), None)
+        async with aclosing(updates):
+            async for update in updates:
+                if isinstance(update, Change):
+                    result = (await completion.result(update)).result
+                    self.delivered += 1
+                    if result.errors:  # while the store is away
+                        codes = {(error.extensions or {})["code"] for error in result.errors}
+                        assert codes == {"STORE_UNAVAILABLE"}, result.errors
+                    else:
+                        [got] = (result.data or {}).values()
+                        assert got == expected(update, viewer if own else None, own=own)
+                yield update
+
+
+QUOTAS = Quotas.of(Settings(secret=("a key that is long enough for a test",)))
+
+
+def expected(update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
+    """Return what a client gets for an update."""
+    event: dict[str, Any] = {
+        "__typename": type(update).__name__,
+        "cursor": encode_cursor(CursorKind.LOG, update.number),
+    }
+    match update:
+        case PostAdded():
+            event["edge"] = {"node": shown(update.post, viewer, own=own)}
+        case PostPublished():
+            event["post"] = shown(update.post, viewer, own=own)
+        case PostRemoved() | PostDeleted():
+            event |= {"postId": ids.encode(ids.Kind.POST, update.post), "authorId": user_id(update.author)}
+        case AuthorAdded() | AuthorRemoved() | AuthorHidden():
+            event["userId"] = user_id(update.user)
+        case UserFollowed() | UserUnfollowed():
+            event |= {"follower": {"id": user_id(update.follower)}, "followee": {"id": user_id(update.followee)}}
+        case _:
+            raise AssertionError(update)
+    return event
+
+
+def shown(post: Post, viewer: int | None, *, own: bool) -> dict[str, Any]:
+    """Return what a client gets of a post."""
+    author: dict[str, Any] = {"id": user_id(post.author)}
+    if own:
+        subject = None if viewer is None else ids.encode(ids.Kind.RELATIONSHIP, viewer, post.author)
+        author["relationship"] = None if subject is None else {"id": subject}
+    return {"id": ids.encode(ids.Kind.POST, post.id), "text": post.text, "author": author}
+
+
+def user_id(user: int) -> str:
+    """Return the global id of a user."""
+    return ids.encode(ids.Kind.USER, user)
