@@ -46,7 +46,8 @@ FOLDED = (
 class Rest:
     """A graph at rest, with its users and the journal of its events.
 
-    `restored` is True if a backup of the archive was restored, `forgets_lost` if lost events cannot have had effects.
+    `restored` is True if a backup of the archive was restored, `forgets_lost` if lost events have no effects, because
+    everything was lost with them or a repair has removed them.
     """
 
     graph: Graph

@@ -72,6 +72,7 @@ class Interleavings(DeletionRules):
         self.raw.flushall()
         self.database.empty()
         self.deaths = self.at_rest = 0
+        self.repaired = False
 
     @initialize(
         limits=st.tuples(st.sampled_from(LIMITS), st.sampled_from(LIMITS)),
@@ -224,7 +225,8 @@ class Interleavings(DeletionRules):
             graph.log.limit = MOST_EVENTS  # the log may be full
             await graph.commit([ProfileChanged(self.users[0], bio=f"after disaster {self.disasters}")])
             await self.processes.settle(graph)
-            if any(not self.raw.hget(keys.post(post), "author") for post in self.journal.lost_posts()):
+            self.repaired = any(not self.raw.hget(keys.post(post), "author") for post in self.journal.lost_posts())
+            if self.repaired:
                 await graph.repair().run(correct=True)  # lists may still have the posts
         graph.log.limit = MOST_EVENTS  # the log may be full
         await erase_all(graph, self.processes.settle)
@@ -241,7 +243,7 @@ class Interleavings(DeletionRules):
 
     def _checks(self, graph: Graph) -> Rest:
         restored = self.disasters > 0 and self.disaster is Disaster.BACKUP_IS_RESTORED
-        forgets_lost = self.disaster is Disaster.ALL_CRASH
+        forgets_lost = self.disaster is Disaster.ALL_CRASH or self.repaired
         return Rest(graph, self.raw, self.database, self.journal, self.users, restored, forgets_lost)
 
     async def _check_history(self, graph: Graph, world: World) -> None:
