@@ -70,7 +70,7 @@ class Executed:
         async with aclosing(updates):
             async for update in updates:
                 if isinstance(update, Change):
-                    result = (await completion.result(update)).result
+                    result = (await completion.result(cast(Any, update))).result
                     self.delivered += 1
                     if result.errors:  # while the store is away
                         codes = {(error.extensions or {})["code"] for error in result.errors}
