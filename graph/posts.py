@@ -21,7 +21,17 @@ from graph.notifications.recipients import recipients_of_post
 from graph.paging import Window
 from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication
-from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
+from graph.records import (
+    POST_COLUMNS,
+    STORED_POSTS,
+    as_post,
+    published_post,
+    read_post,
+    split_posts,
+    split_stored,
+    with_counts,
+)
+from graph.store.recall import recall
 from graph.store.store import Store
 from graph.terms import digest_of
 from graph.visibility import SYSTEM, View, Visibility, blocked
@@ -74,9 +84,8 @@ class Posts:
         A post that neither the store nor the archive holds, although the archive holds the log beyond it, is deleted.
         """
         view.begin()
-        posts, deleted, absent, counts = await self._store.ask_each(
-            "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
-        )
+        stored = await recall(self._store, STORED_POSTS, ids, view.moment)
+        posts, deleted, absent, counts = split_stored(ids, stored)
         if absent:
             posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
             missing = [id_ for id_ in absent if id_ not in archived]

@@ -7,7 +7,7 @@ the other fields: the record of an archived post has counts only.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -16,6 +16,7 @@ from graph.log.encoding import BODY_FIELDS, without_defaults
 from graph.log.events import PostPublished
 from graph.model import NO_DETAILS, Counts, Details, Location, Post, User, details_of, new_post, new_user
 from graph.store.commands import Command
+from graph.store.recall import LookUp
 
 POST_COLUMNS = (
     "author",
@@ -48,6 +49,15 @@ class SplitPosts(NamedTuple):
     counts: dict[int, Counts]
 
 
+class Deleted:
+    """Stands for the record of a deleted post, its tombstone."""
+
+
+DELETED = Deleted()
+Stored: TypeAlias = Post | Deleted | Counts | None
+"""What a row of POST_COLUMNS holds: a post, a tombstone, the counts of a post without a record, or nothing."""
+
+
 def read_post(post: int) -> Command:
     """Return the command that reads the POST_COLUMNS of a post."""
     return ("HMGET", keys.post(post), *POST_COLUMNS)
@@ -55,27 +65,48 @@ def read_post(post: int) -> Command:
 
 def as_post(post: int, row: Sequence[Any]) -> Post | None:
     """Return the post in a row of POST_COLUMNS, or None for a tombstone or an empty row."""
-    return split_posts([post], [row]).posts.get(post)
+    [stored] = stored_posts([post], [row])
+    return stored if isinstance(stored, Post) else None
+
+
+def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stored]:
+    """Return what each row of POST_COLUMNS holds. O(n)."""
+    found: list[Stored] = []
+    for id_, row in zip(ids, rows, strict=True):
+        author, text, platform, latitude, longitude, details, replies, reposts, likes, gone = row
+        if gone is not None:
+            found.append(DELETED)
+        elif author is not None:
+            location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
+            common = (id_, int(author), text, platform, location, int(replies or 0), int(reposts or 0), int(likes or 0))
+            found.append(new_post((*common, *(NO_DETAILS if details is None else parse_details(details)))))
+        elif replies or reposts or likes:
+            found.append(Counts(int(replies or 0), int(reposts or 0), int(likes or 0)))
+        else:
+            found.append(None)
+    return found
 
 
 def split_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> SplitPosts:
-    """Return what rows of POST_COLUMNS hold. O(n)."""
+    """Return what rows of POST_COLUMNS hold, by kind. O(n)."""
+    return split_stored(ids, stored_posts(ids, rows))
+
+
+def split_stored(ids: Sequence[int], found: Sequence[Stored]) -> SplitPosts:
+    """Return what `stored_posts` has found, by kind. O(n)."""
     posts: dict[int, Post] = {}
     deleted: list[int] = []
     absent: list[int] = []
     counts: dict[int, Counts] = {}
-    for id_, row in zip(ids, rows, strict=True):
-        author, text, platform, latitude, longitude, details, replies, reposts, likes, gone = row
-        if author is not None:
-            location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
-            common = (id_, int(author), text, platform, location, int(replies or 0), int(reposts or 0), int(likes or 0))
-            posts[id_] = new_post((*common, *(NO_DETAILS if details is None else parse_details(details))))
-        if gone is not None:
+    for id_, stored in zip(ids, found, strict=True):
+        if isinstance(stored, Post):
+            posts[id_] = stored
+        elif isinstance(stored, Deleted):
             deleted.append(id_)
-        elif author is None:
+        else:
             absent.append(id_)
-            if replies or reposts or likes:
-                counts[id_] = Counts(int(replies or 0), int(reposts or 0), int(likes or 0))
+            if stored is not None:
+                counts[id_] = stored
     return SplitPosts(posts, deleted, absent, counts)
 
 
@@ -139,3 +170,8 @@ def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:
         else new_user((int(id_), login or "", name or "", bio or "", avatar_url or None, website_url or None))
         for id_, login, name, bio, avatar_url, website_url in rows
     ]
+
+
+STORED_POSTS: LookUp[Stored] = LookUp("HMGET", keys.post, POST_COLUMNS, stored_posts)
+STORED_USERS: LookUp[User | None] = LookUp("HMGET", keys.user, USER_COLUMNS, lambda _, rows: as_users(rows))
+"""The look-ups of the records of posts and users."""

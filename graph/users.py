@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import add
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -22,14 +23,21 @@ from graph.passwords.attempts import Attempts, wrong_credentials
 from graph.passwords.common_passwords import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
 from graph.projections.accounts import free_login
-from graph.records import USER_COLUMNS, as_users
-from graph.store.commands import Command, script
+from graph.records import STORED_USERS
+from graph.store.commands import script
+from graph.store.near_cache import NEVER, Moment
+from graph.store.recall import LookUp, both_near, recall
 from graph.store.store import Store
 from graph.validation import Check, encodable, folded_login
 from graph.visibility import View
 
 CLAIM_SECONDS = 15 * 60
 CLAIMS_PER_SCRIPT = 1000
+FOLLOWERS: LookUp[int] = LookUp("ZCARD", keys.followers, (), lambda _, sizes: sizes)
+FOLLOWING: LookUp[int] = LookUp("ZCARD", keys.following, (), lambda _, sizes: sizes)
+HOT_POSTS: LookUp[int] = LookUp("ZCARD", keys.posts, (), lambda _, sizes: [max(0, size - 1) for size in sizes])
+COLD_POSTS: LookUp[int] = LookUp("GET", keys.cold, (), lambda _, counts: [int(count or 0) for count in counts])
+"""The look-ups of counts. A hot timeline has a floor among its members."""
 INVALID_LOGIN = "-"  # counts the attempts of all logins that cannot exist
 MAX_REMEMBERED_LOGINS = 10_000
 
@@ -49,9 +57,9 @@ class Users:
         self._ids: LRUCache[str, int] = LRUCache(MAX_REMEMBERED_LOGINS)
         self._attempt_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
-        """Return users by id, None for unknown ids. One round trip."""
-        return self._store.ask_each("HMGET", [keys.user(user) for user in ids], USER_COLUMNS, as_users)
+    def get_many(self, ids: Sequence[int], moment: Moment | None = None) -> "asyncio.Future[list[User | None]]":
+        """Return users by id, None for unknown ids. One round trip, or none: see `recall`."""
+        return recall(self._store, STORED_USERS, ids, moment)
 
     async def visible(
         self,
@@ -93,20 +101,23 @@ class Users:
         folded = folded_login(login)
         return folded is not None and bool(await self._store.run("EXISTS", keys.reserved(login_hash(folded))))
 
-    def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
-        """Return the numbers of followers. One round trip, O(1) per user."""
-        return self._store.ask_each("ZCARD", [keys.followers(user) for user in ids], (), list)
+    def followers_counts(self, ids: Sequence[int], moment: Moment | None = None) -> "asyncio.Future[list[int]]":
+        """Return the numbers of followers. One round trip, O(1) per user, or none: see `recall`."""
+        return recall(self._store, FOLLOWERS, ids, moment)
 
-    def following_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
-        """Return the numbers of followed users. One round trip, O(1) per user."""
-        return self._store.ask_each("ZCARD", [keys.following(user) for user in ids], (), list)
+    def following_counts(self, ids: Sequence[int], moment: Moment | None = None) -> "asyncio.Future[list[int]]":
+        """Return the numbers of followed users. One round trip, O(1) per user, or none: see `recall`."""
+        return recall(self._store, FOLLOWING, ids, moment)
 
-    def posts_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
-        """Return the numbers of live posts, archived ones included. One round trip, O(1) per user."""
-        commands: list[Command] = []
-        for user in ids:
-            commands += [("ZCARD", keys.posts(user)), ("GET", keys.cold(user))]
-        return self._store.ask(commands, sum_post_counts)
+    async def posts_counts(self, ids: Sequence[int], moment: Moment | None = None) -> list[int]:
+        """Return the numbers of live posts, archived ones included. One round trip, O(1) per user, or none."""
+        near, unknown = both_near(self._store, (HOT_POSTS, COLD_POSTS), ids, moment)
+        counts = {user: hot + cold for user, (hot, cold) in near.items()}
+        if unknown:
+            again = None if moment is None else NEVER
+            reads = [recall(self._store, part, unknown, again) for part in (HOT_POSTS, COLD_POSTS)]
+            counts.update(zip(unknown, map(add, *await asyncio.gather(*reads)), strict=True))
+        return [counts[user] for user in ids]
 
     async def sign_up(self, login: str, password: str, name: str | None = None, network: str = "") -> User:
         """Create and return a user. One of several concurrent sign-ups with a login succeeds; a retry is safe.
@@ -314,12 +325,6 @@ class Users:
     async def hash_password(self, password: str, network: str = "") -> str:
         """Return the argon2id hash of a password. Raises Overloaded."""
         return await self.hashing.hash(password, network)
-
-
-def sum_post_counts(replies: Sequence[Any]) -> list[int]:
-    """Return numbers of live posts from pairs of replies: members of the hot timeline (and a floor), archived posts."""
-    hot, cold = replies[::2], replies[1::2]
-    return [max(0, members - 1) + int(archived or 0) for members, archived in zip(hot, cold, strict=True)]
 
 
 def is_granted(number: str | None) -> bool:

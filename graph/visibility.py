@@ -29,6 +29,7 @@ from typing import Any
 from graph import keys
 from graph.errors import ProblemCode, Rejected, ViewerNeeded
 from graph.store.commands import script
+from graph.store.near_cache import Moment
 from graph.store.store import Store
 from graph.suspensions import Suspensions
 
@@ -71,10 +72,12 @@ NOBODY: frozenset[int] = frozenset()
 class View:
     """The eyes that look at users and posts. This class sees everything; `ClientView` is the view of a client.
 
-    `viewer` is the viewer's id, None for an anonymous client and for the system.
+    `viewer` is the viewer's id, None for an anonymous client and for the system. `moment` is when the request began, as
+    far as the near cache is concerned (`graph.store.recall`); None reads everything from the store.
     """
 
     viewer: int | None = None
+    moment: Moment | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
         """Start to read what decides about visibility, in the round trip of other reads of the same ticks.
@@ -207,11 +210,14 @@ class Visibility:
         """Go by the suspensions that were read from the store, because the log has lost events."""
         self._suspensions.forget_noted()
 
-    def of(self, viewer: int | None) -> View:
-        """Return the view of a viewer, or of an anonymous client for None. No round trip until it is used."""
-        if viewer is None:
-            return ClientView(self._suspensions)
-        return ViewerView(self._store, self._suspensions, viewer)
+    def of(self, viewer: int | None, moment: Moment | None = None) -> View:
+        """Return the view of a viewer, or of an anonymous client for None. No round trip until it is used.
+
+        `moment` is when the request began that reads through the view; without it, it reads from the store.
+        """
+        view = ClientView(self._suspensions) if viewer is None else ViewerView(self._store, self._suspensions, viewer)
+        view.moment = moment
+        return view
 
     def of_several(self) -> View:
         """Return a view for an execution whose result goes to several viewers. It raises ViewerNeeded for marks."""

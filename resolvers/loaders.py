@@ -43,13 +43,15 @@ class lazy(Generic[V]):  # noqa: N801 - used like a property
 class Loaders:
     """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
 
-    `view` is the viewer's view of users and posts, which all look-ups share.
+    `view` is the viewer's view of users and posts, which all look-ups share. Make the loaders when the request begins,
+    and anew after a write: look-ups show no state of the store from before.
     """
 
     def __init__(self, graph: Graph, viewer: int | None, view: View | None = None) -> None:
         self._graph = graph
         self._viewer = viewer
-        self.view = view or graph.visibility.of(viewer)
+        self._moment = graph.store.begin()
+        self.view = view or graph.visibility.of(viewer, self._moment)
 
     def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
         return make_loader(name, get_many, self._graph.store.running_loop())
@@ -62,7 +64,7 @@ class Loaders:
     @lazy
     def shown_users(self) -> DataLoader[int, User | None]:
         """Users by id who act in what the view shows, such as the authors of its posts: they are not checked again."""
-        return self._loader("shown_users", self._graph.users.get_many)
+        return self._loader("shown_users", partial(self._graph.users.get_many, moment=self._moment))
 
     @lazy
     def logins(self) -> DataLoader[str, int | None]:
@@ -72,17 +74,17 @@ class Loaders:
     @lazy
     def followers_counts(self) -> DataLoader[int, int]:
         """Numbers of followers by user id."""
-        return self._loader("followers_counts", self._graph.users.followers_counts)
+        return self._loader("followers_counts", partial(self._graph.users.followers_counts, moment=self._moment))
 
     @lazy
     def following_counts(self) -> DataLoader[int, int]:
         """Numbers of followed users by user id."""
-        return self._loader("following_counts", self._graph.users.following_counts)
+        return self._loader("following_counts", partial(self._graph.users.following_counts, moment=self._moment))
 
     @lazy
     def posts_counts(self) -> DataLoader[int, int]:
         """Numbers of posts by user id."""
-        return self._loader("posts_counts", self._graph.users.posts_counts)
+        return self._loader("posts_counts", partial(self._graph.users.posts_counts, moment=self._moment))
 
     @lazy
     def sessions(self) -> DataLoader[int, list[SessionInfo]]:

@@ -277,6 +277,7 @@ class Log:
     def note_watermark(self, replies: Sequence[str | None]) -> int:
         """Note the watermark and the number up to which every event is in the archive, and return the watermark."""
         self.known_watermark, self.known_archived = (int(reply or 0) for reply in replies)  # lower after a failover
+        self._store.advance()
         self._read_at = time.monotonic()
         self._answers = True
         return self.known_watermark

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import hiredis
 from redis import exceptions
 
+from graph.store.near_cache import NearCache
 from graph.store.reads import Read
 from graph.store.streams import NO_REPLY, new_parser
 
@@ -43,15 +44,17 @@ class Connection(asyncio.Protocol):
     """One connection, with the reads that wait for replies, the oldest first.
 
     `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
-    True while the server reads more slowly than the pipeline writes.
+    True while the server reads more slowly than the pipeline writes. `near` is told of invalidated keys and of the
+    reads that were sent and answered.
     """
 
-    def __init__(self, owner: ConnectionOwner, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, owner: ConnectionOwner, writer: asyncio.StreamWriter, near: NearCache | None = None) -> None:
         self.reads: deque[Read] = deque()
         self.paused = False
         self.answered = False
         self.last_received = 0.0
         self._owner = owner
+        self._near = near
         self._loop = asyncio.get_running_loop()
         self._writer = writer  # kept because the connection closes when the writer is garbage-collected
         self._transport = writer.transport
@@ -65,6 +68,8 @@ class Connection(asyncio.Protocol):
         if not self.reads:
             self.last_received = self._loop.time()
         self.reads.extend(reads)
+        if self._near is not None:
+            self._near.sent += len(reads)
         self._transport.write(b"".join([read.packed for read in reads]))
 
     def drop(self) -> None:
@@ -87,11 +92,23 @@ class Connection(asyncio.Protocol):
             parse_error = error
         pushed = hiredis.PushNotification in map(type, self._replies)
         if pushed:
-            self._replies = [reply for reply in self._replies if type(reply) is not hiredis.PushNotification]
+            self._take_pushed()
         self._resolve_reads()
         unrequested = (idle and not pushed) or (not self.reads and (self._replies or self._reader.has_data()))
         if parse_error is not None or unrequested:
             self._owner.connection_failed(self, parse_error or exceptions.InvalidResponse("a reply without a request"))
+
+    def _take_pushed(self) -> None:
+        """Remove the push messages from the replies, and invalidate the keys that they name.
+
+        Before the reads are resolved: a reply that arrived before the message must not be kept.
+        """
+        messages = [reply for reply in self._replies if type(reply) is hiredis.PushNotification]
+        self._replies = [reply for reply in self._replies if type(reply) is not hiredis.PushNotification]
+        if self._near is not None:
+            for kind, *content in messages:
+                if kind == "invalidate":
+                    self._near.invalidate(content[0])
 
     def _resolve_reads(self) -> None:
         """Resolve the oldest reads whose replies have arrived."""
@@ -114,6 +131,8 @@ class Connection(asyncio.Protocol):
                 read.resolve(own)
         del replies[:start]
         self._errors = self._errors and bool(replies)
+        if self._near is not None:
+            self._near.answered = self._near.sent - len(reads)
 
     def _handle_server_error(self, read: Read, errors: Sequence[Exception]) -> bool:
         """Return True if an error concerns the server and not the read. All open reads are then sent again."""

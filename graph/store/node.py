@@ -14,6 +14,7 @@ from graph import keys
 from graph.errors import NotDurable
 from graph.store.commands import ASKING, Command, keys_of, load_scripts, script, writes
 from graph.store.exchange import ExclusiveConnection
+from graph.store.near_cache import NearCache
 from graph.store.outages import OUTAGES, RETRYABLE
 from graph.store.read_pipeline import RECONNECT_SECONDS, ReadPipeline
 from graph.store.streams import open_stream
@@ -33,12 +34,13 @@ class Terms:
     """How nodes are used.
 
     A server that sends nothing for `patience` seconds while commands wait is silent, and `on_silence` is called. Writes
-    wait for at least `replicas` replicas.
+    wait for at least `replicas` replicas. Values that reads fetch may be kept in the cache `near`.
     """
 
     patience: float
     on_silence: Callable[[], None] = ignore
     replicas: int = 0
+    near: NearCache | None = None
 
 
 class Node:
@@ -49,7 +51,11 @@ class Node:
     ) -> None:
         self.name = name
         self.reads = ReadPipeline(
-            lambda: make_connection(connect_retries), self.load_scripts, terms.patience, terms.on_silence
+            lambda: make_connection(connect_retries),
+            self.load_scripts,
+            terms.patience,
+            terms.on_silence,
+            terms.near,
         )
         self._make_connection = make_connection
         self._terms = terms

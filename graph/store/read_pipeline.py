@@ -14,6 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from graph.errors import StoreUnavailable
 from graph.store.connection import Connection
+from graph.store.near_cache import NearCache
 from graph.store.outages import translate_error
 from graph.store.reads import Read
 from graph.store.streams import open_stream
@@ -33,7 +34,8 @@ class ReadPipeline:
     After four failures in a row (to connect, or a connection that failed before its first reply) all open reads fail
     with StoreUnavailable; the next read connects again. A read fails at its deadline. A connection that received
     nothing for `ANSWER_SECONDS` is dropped. `on_silence` is called while reads wait and the server has sent nothing for
-    `patience` seconds. `waiting` is the number of commands without a reply.
+    `patience` seconds. `waiting` is the number of commands without a reply. A `near` cache holds the state as of the
+    newest reply.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class ReadPipeline:
         load_scripts: Callable[[], Awaitable[None]],
         patience: float,
         on_silence: Callable[[], None],
+        near: NearCache | None = None,
     ) -> None:
         self.waiting = 0
+        self.near = near
         self.connection: Connection | None = None
         self._make_connection = make_connection
         self._load_scripts = load_scripts
@@ -94,7 +98,8 @@ class ReadPipeline:
             if self._scripts_missing:
                 await self._load_scripts()
                 self._scripts_missing = False
-            self.connection = Connection(self, await open_stream(self._make_connection()))
+            tracked = None if self.near is None else self.near.connected
+            self.connection = Connection(self, await open_stream(self._make_connection(), tracked), self.near)
         except Exception as error:
             self._fail_unsent(translate_error(error))
         finally:
@@ -135,6 +140,8 @@ class ReadPipeline:
     def _take_back(self, connection: Connection) -> None:
         self._unsent.extendleft(reversed(connection.reads))
         self.connection = None
+        if self.near is not None:
+            self.near.disconnected()
         connection.drop()
 
     def _fail_unsent(self, error: Exception) -> None:

@@ -8,6 +8,7 @@ from redis import exceptions
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import Command
+from graph.store.near_cache import NearCache
 from graph.store.node import Node, Terms
 from graph.store.outages import OUTAGES
 from graph.store.read_pipeline import ANSWER_SECONDS, RETRIES, ReadPipeline
@@ -20,11 +21,10 @@ class SingleServer:
     So are those that the server refuses because it is a replica: its name may lead to another server by now.
     """
 
-    def __init__(self, servers: Servers, replicas: int) -> None:
+    def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:
         [name] = servers.names
-        self.node = Node(
-            name, lambda retries: servers.connection(name, retries), RETRIES, Terms(ANSWER_SECONDS, replicas=replicas)
-        )
+        terms = Terms(ANSWER_SECONDS, replicas=replicas, near=near)
+        self.node = Node(name, lambda retries: servers.connection(name, retries), RETRIES, terms)
 
     @property
     def reads(self) -> ReadPipeline:

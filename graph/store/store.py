@@ -23,10 +23,11 @@ from graph.store.cluster import Cluster
 from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import Command, Word, check_slot, script
 from graph.store.exchange import ExclusiveConnection
+from graph.store.near_cache import Moment, NearCache
 from graph.store.node import exchange_over
 from graph.store.outages import OUTAGES, RETRYABLE, translate_error
 from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
-from graph.store.reads import Read
+from graph.store.reads import CACHING, Convert, Read, TrackedRead, pack_each
 from graph.store.single import SingleServer
 from graph.store.urls import servers_of
 from graph.tasks import end
@@ -51,9 +52,11 @@ class Store:
 
     `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 stands
     for not waiting. Raises ValueError for a URL that names no store. Connections are opened on first use.
+
+    On a single server, `near` keeps up to `near_cache` values for `graph.store.recall`; 0 stands for no cache.
     """
 
-    def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0) -> None:
+    def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0, near_cache: int = 0) -> None:
         self.url = url
         self.single_slot = single_slot
         self.round_trips = 0
@@ -61,6 +64,7 @@ class Store:
         self._servers = servers_of(url)
         self._replicas = wait_for_replicas
         self.in_order = not self._servers.is_cluster
+        self.near = NearCache(near_cache) if near_cache and self.in_order else None
         self._client: Client | None = None
         self._queued: list[Read] = []
         self._queued_commands = 0
@@ -122,6 +126,28 @@ class Store:
         self._queue(loop, Read.for_each_key(name, keys, words, convert, future))
         return future
 
+    def track(
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
+    ) -> "asyncio.Future[list[Any]]":
+        """Ask for the replies to `name key word…` for each key, and keep their values near. Only with a near cache.
+
+        `convert` returns one value per key. The result is `known` with these values in place of `MISSING`, in order.
+        """
+        loop = self.running_loop()
+        future: asyncio.Future[list[Any]] = loop.create_future()
+        assert self.near is not None  # noqa: S101 - documented
+        self._queue(loop, TrackedRead(self.near, pack_each(name, keys, words, CACHING), keys, convert, known, future))
+        return future
+
+    def begin(self) -> Moment | None:
+        """Return the moment of a request that begins now, for `graph.store.recall`; None without a near cache."""
+        return None if self.near is None else self.near.begin()
+
+    def advance(self) -> None:
+        """Let `graph.store.recall` show no state from before now: the process has learnt of a newer one elsewhere."""
+        if self.near is not None:
+            self.near.advance()
+
     def running_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop. Faster than asyncio.get_running_loop, which makes a system call."""
         loop = self._loop
@@ -164,10 +190,17 @@ class Store:
     def _client_on(self, loop: asyncio.AbstractEventLoop) -> Client:
         """Return the client of an event loop: a new one in place of that of another loop, which must have ended."""
         if self._client is None or loop is not self._loop:
-            self._client = (SingleServer if self.in_order else Cluster)(self._servers, self._replicas)
+            self._client = self._new_client()
             self._queued, self._queued_commands = [], 0
             self._read_pipeline, self._loop = self._client.reads, loop
         return self._client
+
+    def _new_client(self) -> Client:
+        if self.near is not None:
+            self.near.disconnected()
+        if self.in_order:
+            return SingleServer(self._servers, self._replicas, self.near)
+        return Cluster(self._servers, self._replicas)
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)

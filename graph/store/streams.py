@@ -1,6 +1,7 @@
 """Streams to servers, and the parser of what arrives over them."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,14 +14,21 @@ from graph.store.outages import OUTAGES
 
 NO_REPLY = object()
 
+logger = logging.getLogger("fanline.store")
 
-async def open_stream(connection: AbstractConnection) -> asyncio.StreamWriter:
+
+async def open_stream(
+    connection: AbstractConnection, tracked: Callable[[bool], None] | None = None
+) -> asyncio.StreamWriter:
     """Open a connection of redis-py, which performs the handshake, and take over its stream.
 
-    Raises only `OUTAGES`.
+    With `tracked`, let the server track the keys of reads that ask for it, one more round trip, and call `tracked` with
+    whether it does. Raises only `OUTAGES`.
     """
     try:
         await connection.connect()  # type: ignore[no-untyped-call] # redis-py has no types here
+        if tracked is not None:
+            tracked(await begin_tracking(connection))
         writer = connection._writer
         if writer is None or await connection.can_read():
             raise exceptions.ConnectionError("the store closed the connection or sent a reply without a request")
@@ -31,6 +39,17 @@ async def open_stream(connection: AbstractConnection) -> asyncio.StreamWriter:
             raise
         raise exceptions.ConnectionError(f"the store refused the connection: {error}") from error
     return writer
+
+
+async def begin_tracking(connection: AbstractConnection) -> bool:
+    """Let the server track keys, and return True; return False, and log the reason, if the server refuses."""
+    try:
+        await connection.send_command("CLIENT", "TRACKING", "ON", "OPTIN")
+        await connection.read_response()
+    except exceptions.ResponseError as error:
+        logger.warning("The near cache is off, because the store refuses client tracking: %s", error)
+        return False
+    return True
 
 
 def new_parser(on_error: Callable[[], None]) -> Any:

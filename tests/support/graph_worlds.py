@@ -16,6 +16,7 @@ from graph.log.events import Event, EventBody, PostPublished, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Post
 from graph.paging import CursorKind, Window, encode_cursor
+from graph.store.store import Store
 from graph.visibility import SYSTEM
 
 PASSWORD = "correct horse"
@@ -176,9 +177,9 @@ class Cost:
 
 
 @asynccontextmanager
-async def counted(graph: Graph) -> AsyncIterator[Cost]:
+async def counted(of: Graph | Store) -> AsyncIterator[Cost]:
     """Count the round trips and commands of the block."""
-    store, cost = graph.store, Cost()
+    store, cost = of.store if isinstance(of, Graph) else of, Cost()
     trips, commands = store.round_trips, store.commands
     yield cost
     cost.round_trips, cost.commands = store.round_trips - trips, store.commands - commands

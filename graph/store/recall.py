@@ -1,0 +1,73 @@
+"""Look-ups of values that the near cache may hold."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from graph.store.near_cache import MISSING, Moment
+from graph.store.store import Store
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp(Generic[V]):
+    """A look-up of values by id: the command `name key word…`, and `convert`, which returns the values of its replies.
+
+    The values are shared between requests, so nobody may change them. The keys must have no time to live, because the
+    server tells of their expiry only when it removes them. Look-ups that differ have different keys.
+    """
+
+    name: str
+    key: Callable[[int], str]
+    words: tuple[str, ...]
+    convert: Callable[[Sequence[int], list[Any]], list[V]]
+
+
+def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> "asyncio.Future[list[V]]":
+    """Ask for the values of ids, in a request that began at a moment; None reads all of them from the store.
+
+    No value is older than the moment, or than a reply to a read that the process has received. One round trip, which
+    the reads of the same event-loop ticks share; none if the near cache has all values, and the request has received
+    the reply to a read.
+    """
+    keys = list(map(look_up.key, ids))
+    near = store.near
+    if near is None or moment is None or not near.tracking:
+        return store.ask_each(look_up.name, keys, look_up.words, partial(look_up.convert, ids))
+    known: list[Any] = [MISSING] * len(keys)
+    places = list(range(len(keys)))
+    if near.reached(moment):
+        known, places = near.find(keys)
+        if not places:
+            future: asyncio.Future[list[V]] = store.running_loop().create_future()
+            future.set_result(known)
+            return future
+    else:
+        near.misses += len(keys)
+        if near.holds(keys):
+            return store.ask_each(look_up.name, keys, look_up.words, partial(look_up.convert, ids))
+    convert = partial(look_up.convert, [ids[place] for place in places])
+    return store.track(look_up.name, [keys[place] for place in places], look_up.words, convert, known)
+
+
+def both_near(
+    store: Store, look_ups: tuple[LookUp[V], LookUp[V]], ids: Sequence[int], moment: Moment | None
+) -> tuple[dict[int, tuple[V, V]], list[int]]:
+    """Return two values by id, where the near cache has both, and the other ids.
+
+    Near values are of one moment. A value that is read is newer than a near one: the two may never have been together.
+    """
+    near = store.near
+    if near is None or moment is None or not near.reached(moment):
+        return {}, list(ids)
+    first, second = look_ups
+    known: dict[int, tuple[V, V]] = {}
+    for id_ in ids:
+        names = first.key(id_), second.key(id_)
+        if near.holds(names):
+            values, _ = near.find(names)
+            known[id_] = values[0], values[1]
+    return known, [id_ for id_ in ids if id_ not in known]
