@@ -53,7 +53,7 @@ async def open_graph(
         migrates = archive is not ArchiveUse.READ_ONLY
         timeout = BULK_SECONDS if archive is ArchiveUse.REBUILD else TIMEOUT_SECONDS
         database = Archive(settings.archive, timeout=timeout, migrates=migrates)
-        store_class = partial(Store, wait_for_replicas=settings.wait_for_replicas)
+        store_class = partial(Store, wait_for_replicas=settings.wait_for_replicas, near_cache=settings.near_cache)
         graph = await Graph.open(url, database, settings.tuning, store_class)
         stack.push_async_callback(graph.close)
         await _check_archive(graph, archive)

@@ -39,6 +39,10 @@ ReadLabelled: TypeAlias = Callable[[State], Mapping[str, float]]
 GAUGES: dict[str, tuple[str, Read]] = {
     "open_connections": ("Open connections, HTTP and WebSocket.", lambda state: len(state.connections)),
     "open_sockets": ("Open WebSockets with an acknowledged connection.", lambda state: state.sockets.held),
+    "near_cache_entries": (
+        "Records and counts in the near cache.",
+        lambda state: 0 if state.graph.store.near is None else len(state.graph.store.near),
+    ),
     "live_streams": ("Live subscriptions.", lambda state: len(state.graph.feed)),
     "operations_running": ("Operations that are running.", lambda state: state.admission.running),
     "operations_limit": ("Limit of the running operations.", lambda state: state.admission.limit),
@@ -46,6 +50,18 @@ GAUGES: dict[str, tuple[str, Read]] = {
 COUNTERS: dict[str, tuple[str, Read]] = {
     "store_round_trips": ("Round trips to the store.", lambda state: state.graph.store.round_trips),
     "store_commands": ("Commands sent to the store.", lambda state: state.graph.store.commands),
+    "near_cache_hits": (
+        "Records and counts that were found in the near cache.",
+        lambda state: state.graph.store.near.hits if state.graph.store.near is not None else 0,
+    ),
+    "near_cache_misses": (
+        "Records and counts that were read from the store, because the near cache lacked them or was not usable yet.",
+        lambda state: state.graph.store.near.misses if state.graph.store.near is not None else 0,
+    ),
+    "near_cache_invalidations": (
+        "Keys that the store invalidated in the near cache.",
+        lambda state: state.graph.store.near.invalidations if state.graph.store.near is not None else 0,
+    ),
     "commits_left_to_worker": (
         "Committed changes whose projection was left to the worker, because a shard did not answer in time.",
         lambda state: state.graph.commit.left_to_worker,

@@ -23,6 +23,7 @@ TABLES = {
     "live": ["matching", "memory", "latency", "readers", "churn"],
     "overload": ["overload", "overload-time"],
     "likes": ["likes", "memory"],
+    "near_cache": ["near-cache", "near-cache-writes"],
     "read_clients": ["reads", "ratios"],
     "rebuild": ["rebuild"],
     "searching": ["archiving", "searches"],
@@ -30,7 +31,17 @@ TABLES = {
     "store_size": ["size", "parts"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
-UNPLOTTED = {"archiver", "capacity", "conversations", "likes", "rebuild", "searching", "sharding", "store_size"}
+UNPLOTTED = {
+    "archiver",
+    "capacity",
+    "conversations",
+    "likes",
+    "near_cache",
+    "rebuild",
+    "searching",
+    "sharding",
+    "store_size",
+}
 """Benchmarks whose tables are too small for a plot."""
 
 

@@ -56,7 +56,7 @@ class NearCache:
     def find(self, keys: Sequence[str]) -> tuple[list[Any], list[int]]:
         """Return the values of keys, with MISSING for those that the cache does not hold, and the places of these.
 
-        O(1) per key. Only once the moment of the request is `reached`.
+        O(1) per key. Only once the moment of the request is `reached`. Finding a value may drop others.
         """
         young = self._young
         found = [young.get(key, MISSING) for key in keys]
@@ -112,8 +112,7 @@ class NearCache:
             self._asked.pop(key, None)
 
     def connected(self, tracking: bool) -> None:
-        """Begin anew with another connection, which tracks keys or does not."""
-        self._clear()
+        """Note whether the new connection tracks keys."""
         self.tracking = tracking
 
     def disconnected(self) -> None:

@@ -66,8 +66,7 @@ def both_near(
     first, second = look_ups
     known: dict[int, tuple[V, V]] = {}
     for id_ in ids:
-        names = first.key(id_), second.key(id_)
-        if near.holds(names):
-            values, _ = near.find(names)
+        values, missing = near.find((first.key(id_), second.key(id_)))
+        if not missing:
             known[id_] = values[0], values[1]
     return known, [id_ for id_ in ids if id_ not in known]

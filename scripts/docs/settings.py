@@ -13,7 +13,8 @@ from server.settings import PREFIX, Settings
 
 GROUPS = {
     "process": "env data_dir worker executor",
-    "store": "store_url store_full_at durability replicas archive_url log_retention log_limit hot_posts hot_age",
+    "store": "store_url store_full_at durability replicas archive_url log_retention log_limit hot_posts hot_age "
+    "near_cache",
     "timelines": "timeline_mode push_limit home_size sync_followers hibernate_after",
     "accounts": "secret secret_file session_ttl max_following max_blocked media_hosts",
     "web": "allowed_origins trusted_proxies introspection playground",

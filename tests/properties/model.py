@@ -352,6 +352,11 @@ class History:
             elif includes(post.author, start, end) and is_complete:
                 assert post.id in ids, f"post {post.id} of {post.author} was missing for {viewer}"
 
+    def check_look(self, look: Operation) -> None:
+        """Check that a look-up of posts showed none that was deleted before."""
+        for post in () if self.after_disaster else look.result:
+            self.check_existed(post, look.started)
+
     def check_existed(self, post: Post, start: int) -> None:
         """Check that a post that was shown after a time was not deleted, or taken back, before that time."""
         for deletion in self.deletions(post):

@@ -19,7 +19,7 @@ from tests.properties.archives import Database, DirectArchive, GatedArchive
 from tests.properties.gate import Gate
 from tests.properties.journal import Journal
 from tests.properties.model import History, Operation
-from tests.properties.stores import DirectStore, Exchange, GatedStore
+from tests.properties.stores import DirectStore, Exchange, GatedStore, NearStore
 from tests.support.graph_worlds import PATIENCE
 
 APIS = ("api-0", "api-1")
@@ -64,7 +64,8 @@ class Processes:
 
     def boot(self, process: str, limit: float) -> None:
         """Start a process."""
-        store = GatedStore(self.url, self.journal, self.gate, process, single_slot=process != "api-1")
+        kind = NearStore if process in APIS else GatedStore
+        store = kind(self.url, self.journal, self.gate, process, single_slot=process != "api-1")
         archive = GatedArchive(self.database, self.journal, self.gate, process)
         self.limits[process] = limit
         self.graphs[process] = with_small_batches(Graph(store, archive, self.tuning(limit)))

@@ -9,8 +9,12 @@ from graph.paging import Window
 
 
 async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:
-    """Return a home timeline, newest first, read page by page in one direction."""
-    return await whole(lambda window: graph.timelines.home(viewer, window), size, forward=forward)
+    """Return a home timeline, newest first, read page by page in one direction. Each page is a request of its own."""
+
+    def page(window: Window) -> Awaitable[Page[Post]]:
+        return graph.timelines.home(viewer, window, graph.visibility.of(viewer, graph.store.begin()))
+
+    return await whole(page, size, forward=forward)
 
 
 async def whole_list(graph: Graph, owner: int, list_id: int, size: int, *, forward: bool) -> list[Post]:

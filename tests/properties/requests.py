@@ -1,13 +1,14 @@
 """Requests: what users do, on any process, while other operations are under way."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis.stateful import rule
 
 from graph import Graph, keys
+from graph.model import Post
 from tests.properties.archives import Database
 from tests.properties.disasters import Disasters
 from tests.properties.model import Operation
@@ -51,6 +52,8 @@ class Requests(Disasters):
 
     def check_result(self, operation: Operation) -> None:
         """Check what an operation returned against what was certain while it ran."""
+        if operation.kind == "look" and operation.done:
+            self.history.check_look(operation)
         if operation.kind == "read":
             self.history.check_home(operation, complete_fan_out=self.sync == 100)
 
@@ -101,9 +104,30 @@ class Requests(Disasters):
         operation = self.history.start(process, "read", user)
         self._launch(operation, whole_timeline(self.graph_of(process), user, size, forward=forward), calls)
 
+    @rule(process=apis, viewer=users, again=st.integers(1, 3), calls=calls)
+    def look(self, process: str, viewer: int, again: int, calls: int) -> None:
+        """A user looks at all posts and users, several times in one request. The near cache checks what it returns."""
+        user = self.user_at(viewer)
+        posts = [op.result.id for op in self.history.operations if op.kind == "publish" and op.done]
+        operation = self.history.start(process, "look", user)
+        self._launch(operation, look_around(self.graph_of(process), user, posts, self.users, again), calls)
+
     @rule(process=apis, name=st.integers(0, 1), calls=calls)
     def sign_up(self, process: str, name: int, calls: int) -> None:
         """Somebody signs up. Several sign-ups want the same login."""
         self.texts += 1
         work = sign_up(self.graph_of(process), f"new{name}", f"nonce {self.texts}", f"hash {self.texts}")
         self._launch(self.history.start(process, "sign up"), work, calls)
+
+
+async def look_around(graph: Graph, viewer: int, posts: Sequence[int], users: Sequence[int], again: int) -> list[Post]:
+    """Return the posts that a viewer sees in a request, which also looks at users and counts."""
+    moment = graph.store.begin()
+    view = graph.visibility.of(viewer, moment)
+    seen: list[Post | None] = []
+    for _ in range(again):
+        seen = await graph.posts.get_many(view, posts)
+        for look_up in (graph.users.get_many, graph.users.followers_counts, graph.users.following_counts):
+            await look_up(users, moment)
+        await graph.users.posts_counts(users, moment)
+    return [post for post in seen if post is not None]

@@ -1,27 +1,39 @@
 """Stores that exchange commands over a blocking socket, behind a gate, and note what is appended to the log."""
 
+import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import hiredis
 from redis import Redis, exceptions
 
 from graph.store.commands import Command, load_scripts, script
+from graph.store.reads import Convert, TrackedRead
 from tests.properties.gate import Gate
 from tests.properties.journal import Journal
+from tests.properties.near import PREFIXES, CheckedCache
 from tests.support.stores import InterceptedStore
 
+CACHING: Command = ("CLIENT", "CACHING", "YES")
 SCAN_COUNT = 1000
 LOADED: set[str] = set()
 """The servers that have the scripts. They keep them while the tests run."""
 
 
-class Exchange:
-    """Sends commands over one blocking socket. Only for a program that does nothing else until it has the replies."""
+def ignore(messages: Sequence[Any]) -> None:
+    """Do nothing."""
 
-    def __init__(self, url: str) -> None:
+
+class Exchange:
+    """Sends commands over one blocking socket. Only for a program that does nothing else until it has the replies.
+
+    `pushed` gets the messages about tracked keys that have arrived with the replies.
+    """
+
+    def __init__(self, url: str, pushed: Callable[[Sequence[Any]], None] = ignore) -> None:
+        self._pushed = pushed
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(url.removeprefix("unix://"))
         self._parser = hiredis.Reader(encoding="utf-8")
@@ -36,6 +48,8 @@ class Exchange:
             reply = self._parser.gets()
             if reply is False:
                 self._parser.feed(self._socket.recv(1 << 16))
+            elif type(reply) is hiredis.PushNotification:
+                self._pushed([reply])
             else:
                 replies.append(as_error(reply) if isinstance(reply, hiredis.ReplyError) else reply)
         return replies
@@ -131,3 +145,61 @@ class GatedStore(DirectStore):
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         async with self._gate.turn(self._process):
             return await super()._exchange(commands)
+
+
+class NearStore(GatedStore):
+    """The store of one process with a near cache, behind the gate. Its reads have a connection of their own."""
+
+    def __init__(self, url: str, journal: Journal, gate: Gate, process: str, *, single_slot: bool) -> None:
+        super().__init__(url, journal, gate, process, single_slot=single_slot)
+        self._pipe = Exchange(url, self._invalidate)
+        self._watch = Exchange(url, self._note_writes)
+        self.near = self._checked = CheckedCache(self._watch)
+        everything = [word for prefix in PREFIXES for word in ("PREFIX", prefix)]
+        self._watch([("CLIENT", "TRACKING", "ON", "BCAST", *everything)])
+        self._pipe([("CLIENT", "TRACKING", "ON", "OPTIN")])
+        self.near.connected(tracking=True)
+
+    def _invalidate(self, messages: Sequence[Any]) -> None:
+        for _, names in messages:
+            self._checked.invalidate(names)
+
+    def _note_writes(self, messages: Sequence[Any]) -> None:
+        self._checked.note_writes(messages)
+
+    def track(
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
+    ) -> "asyncio.Future[list[Any]]":
+        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        read = TrackedRead(self._checked, b"", keys, convert, known, future)
+        commands: list[Command] = [(name, key, *words) for key in keys]
+
+        def resolve(replies: list[Any]) -> None:
+            read.resolve(replies)
+            for command, row in zip(commands, replies[1::2], strict=True):
+                self._checked.note_row(str(command[1]), command, row)
+
+        def fail(done: "asyncio.Future[None]") -> None:
+            if done.cancelled():
+                future.cancel()
+            elif (error := done.exception()) is not None and not future.done():
+                future.set_exception(error)
+
+        asked = self.ask([each for command in commands for each in (CACHING, command)], resolve)
+        asked.add_done_callback(fail)
+        return future
+
+    async def _exchange_reads(self, commands: Sequence[Command]) -> list[Any]:
+        async with self._gate.turn(self._process):
+            near = self._checked
+            near.sent += 1
+            replies = self._pipe(commands)
+            near.answered, near.executed, near.written = near.sent, near.executed + 1, set()
+            self._watch([("PING",)])
+            near.written = set()
+            return replies
+
+    async def close(self) -> None:
+        await super().close()
+        self._pipe.close()
+        self._watch.close()

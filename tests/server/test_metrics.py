@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from graph import Graph, keys
@@ -104,6 +105,7 @@ async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Pa
         assert (await metrics(api))["fanline_store_up"] == 0
 
 
+COUNTED = "{ viewer { timeline { posts(first: 2) { nodes { author { name followersCount } } } } } }"
 PAGE = """query($after: String) {
   user(by: {login: "alice"}) { timeline { posts(first: 5, after: $after) { nodes { text } } } }
 }"""
@@ -125,6 +127,26 @@ async def test_metrics_report_the_lag_and_the_work_of_the_archiver(settings: Set
     assert (before["fanline_archive_batches_total"], after["fanline_archive_batches_total"]) == (0, 1)
     assert after["fanline_archive_batch_seconds_total"] > 0
     assert (after["fanline_log_events"], after["fanline_log_limit"]) == (2, 2_000_000)
+
+
+@pytest.mark.single_server("a cluster has no near cache")
+async def test_metrics_count_what_the_near_cache_finds(settings: Settings, graph: Graph) -> None:
+    """And what it lacks, what it holds and what was invalidated. The setting turns it on."""
+    async with serving(settings.model_copy(update={"near_cache": 100}), graph) as api:
+        token = await api.token("alice")
+        alice, bob = await graph.users.ids_of_logins(["alice"]), await graph.users.sign_up("bob", "correct horse")
+        await graph.posts.publish(alice[0] or 0, "hello")
+        for _ in range(2):
+            await api.ask(COUNTED, token)
+        await graph.follows.follow(bob.id, [alice[0] or 0])
+        first = await metrics(api)
+        await api.ask(COUNTED, token)
+        second = await metrics(api)
+
+    assert first["fanline_near_cache_hits_total"] > 0
+    assert first["fanline_near_cache_entries"] > 0
+    assert second["fanline_near_cache_misses_total"] > first["fanline_near_cache_misses_total"] > 0
+    assert second["fanline_near_cache_invalidations_total"] > 0
 
 
 async def test_a_scrape_costs_one_round_trip(api: Api) -> None:

@@ -42,6 +42,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
             "FANLINE_HOME_SIZE": "50",
             "FANLINE_HOT_POSTS": "70",
             "FANLINE_HOT_AGE": "12d",
+            "FANLINE_NEAR_CACHE": "500",
             "FANLINE_LOG_LIMIT": "50000",
             "FANLINE_ARCHIVE_LAG": "3m",
             "FANLINE_ALLOWED_ORIGINS": "https://a.example https://B.example:443",
@@ -60,6 +61,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert settings.tuning.home_size == 50
     assert settings.tuning.media_hosts == {"media.example.org", "cdn.example.org:8443"}
     assert settings.tuning.hot_posts == 70
+    assert settings.near_cache == 500
     assert settings.tuning.hot_age == timedelta(days=12)
     assert settings.tuning.log_limit == 50_000
     assert settings.archive_lag == timedelta(minutes=3)
@@ -112,6 +114,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL must have the form mysql://user:password@"),
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL must name a file"),
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS must be greater than 0"),
+        ("NEAR_CACHE", "-1", "FANLINE_NEAR_CACHE must be"),
         ("LOG_LIMIT", "9999", "FANLINE_LOG_LIMIT must be at least 10000"),
         (
             "MEDIA_HOSTS",

@@ -45,10 +45,13 @@ class InterceptedStore(Store):
     ) -> "asyncio.Future[Any]":
         return self.ask([(name, key, *words) for key in keys], convert)
 
+    async def _exchange_reads(self, commands: Sequence[Command]) -> list[Any]:
+        return await self._exchange(commands)
+
     async def _answer(self) -> None:
         reads, self._reads = self._reads, []
         try:
-            replies = await self._exchange([command for commands, _, _ in reads for command in commands])
+            replies = await self._exchange_reads([command for commands, _, _ in reads for command in commands])
         except BaseException as failure:
             for _, _, future in reads:
                 if isinstance(failure, asyncio.CancelledError):

@@ -144,3 +144,12 @@ def test_a_value_that_replaces_another_is_held_once(near: NearCache) -> None:
     assert near.find(["a"])[0] == [4]
     near.invalidate(["a"])
     assert near.find(["a"])[0] == [MISSING]
+
+
+def test_a_value_that_is_found_may_drop_others(near: NearCache) -> None:
+    """It moves to the young values, and those that are full become the old ones."""
+    keep(near, a=1, b=2)
+    keep(near, c=3, d=4)
+
+    assert near.find(["a", "b"]) == ([1, MISSING], [1])
+    assert len(near) == 3

@@ -1,0 +1,256 @@
+"""The near cache of records: `python -m benchmarks.near_cache [--quick] [--json FILE]`.
+
+Viewers read home pages from a process without and from one with a near cache, in alternating slices. Authors are
+followed, viewers read, and posts are liked by Zipf's law. Between slices, others publish and like, so that the store
+invalidates what the second process knows.
+"""
+
+import asyncio
+import random
+import statistics
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+from graphql import parse
+
+from benchmarks.command import Benchmark
+from benchmarks.conversations import EXTENDED
+from benchmarks.peers.queries import HOME
+from benchmarks.report import Cell, Table
+from benchmarks.stores import Meter, archive_url, memory, private_store, raw
+from executor import Executor
+from graph import Graph
+from graph.archive.archive import Archive
+from graph.log.events import EventBody, Followed, Liked, PostPublished, UserCreated
+from graph.model import Session
+from graph.paging import Window
+from graph.projections.mode import Mode
+from graph.store.store import Store
+from resolvers.context import Context, Viewer
+from schema import schema
+from tests.resolvers.conftest import issue_token
+from tests.support.graph_worlds import append_events
+
+CACHED = 50_000
+EXPONENT = 1.0
+BATCH = 1000
+AT_ONCE = 8
+PAGES = ("home page", "with conversations")
+COLUMNS = (
+    *("query", "writes per page", "pages", "hits", "commands without", "with", "store CPU ms without", "with"),
+    *("ratio", "our CPU ms without", "with", "ratio"),
+)
+NOTE = (
+    "The first page of 30 posts from the home cache, with the session check, eight at once, without HTTP. CPU times "
+    "are medians per page; ratios are medians of alternating slices. A write is a like or, in one of ten cases, a new "
+    "post; its own cost is not part of the figures."
+)
+COST_COLUMNS = ("processes that track keys", "store CPU us per like", "keys tracked", "bytes per key in the store")
+COST_NOTE = "Each process has read the records of all users and posts before the likes, and reads none meanwhile."
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of the world, the pages of a slice, the slices of each process, and writes per page."""
+
+    authors: int
+    viewers: int
+    followed: int
+    posts: int
+    pages: int
+    slices: int
+    writes: Sequence[float]
+    trackers: Sequence[int]
+    likes: int
+
+
+def zipf(rng: random.Random, items: Sequence[int], count: int) -> list[int]:
+    """Return random items, the first ones most often."""
+    weights = list(accumulate(1 / (rank + 1) ** EXPONENT for rank in range(len(items))))
+    return rng.choices(items, cum_weights=weights, k=count)
+
+
+class World:
+    """Users, follows and posts, and further writes."""
+
+    def __init__(self, graph: Graph, rng: random.Random) -> None:
+        self.graph = graph
+        self.rng = rng
+        self.authors: list[int] = []
+        self.viewers: list[int] = []
+        self.posts: list[int] = []
+
+    async def write(self, bodies: Sequence[EventBody]) -> list[int]:
+        """Append events, project them, and return their numbers."""
+        numbers = []
+        for start in range(0, len(bodies), BATCH):
+            events = await append_events(self.graph, bodies[start : start + BATCH])
+            await self.graph.projections.project(events, Mode.WORKER)
+            numbers += [event.number for event in events]
+        return numbers
+
+    async def build(self, sizes: Sizes) -> None:
+        """Write the world, and warm the home caches of all viewers."""
+        names = [f"user{place}" for place in range(sizes.authors + sizes.viewers)]
+        users = await self.write([UserCreated(name, name.title(), name) for name in names])
+        self.authors, self.viewers = users[: sizes.authors], users[sizes.authors :]
+        for viewer in self.viewers:
+            followed = set(zipf(self.rng, self.authors, 4 * sizes.followed))
+            await self.write([Followed(viewer, author) for author in sorted(followed)[: sizes.followed]])
+        for _ in range(sizes.posts):
+            authors = self.rng.sample(self.authors, len(self.authors))
+            self.posts += await self.write([PostPublished(author, "a post about this and that") for author in authors])
+        for viewer in self.viewers:
+            await self.graph.timelines.home(viewer, Window(1, forward=True))
+            await self.graph.timelines.wait_for_rebuilds()
+
+    async def change(self, writes: int) -> None:
+        """Like and publish posts."""
+        bodies: list[EventBody] = []
+        for author, post in zip(zipf(self.rng, self.authors, writes), self.newest(writes), strict=True):
+            if self.rng.random() < 0.1:
+                bodies.append(PostPublished(author, "a new post"))
+            else:
+                bodies.append(Liked(self.rng.choice(self.viewers), post, author))
+        numbers = await self.write(bodies)
+        self.posts += [n for n, body in zip(numbers, bodies, strict=True) if isinstance(body, PostPublished)]
+
+    def newest(self, count: int) -> list[int]:
+        """Return random posts, the newest most often."""
+        return zipf(self.rng, self.posts[: -BATCH - 1 : -1], count)
+
+
+class Process:
+    """A process that serves pages, with its own connections."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.executor = Executor(schema._schema)
+        self.sessions: dict[int, Session] = {}
+
+    async def read(self, document: Any, viewer: int) -> None:
+        """Read a page as an endpoint does: with the session check in the first round trip."""
+        session = self.sessions[viewer]
+        checking = self.graph.sessions.is_live(viewer, session.id)
+        context = Context(self.graph, Viewer(viewer, session.id, session.expires_at), issue_token)
+        result = await self.executor.execute(document, context_value=context)
+        if result.errors or not await checking:
+            raise AssertionError(str(result.errors))
+
+
+@dataclass(slots=True)
+class Slice:
+    """The cost of a slice per page."""
+
+    store: float
+    here: float
+    commands: float
+    hits: float
+
+
+async def slice_of(process: Process, document: Any, viewers: Sequence[int], meter: Meter) -> Slice:
+    """Read pages and return their cost."""
+    store, near = process.graph.store, process.graph.store.near
+    commands, hits, misses = store.commands, near.hits if near else 0, near.misses if near else 0
+    meter.start()
+    for start in range(0, len(viewers), AT_ONCE):
+        await asyncio.gather(*(process.read(document, viewer) for viewer in viewers[start : start + AT_ONCE]))
+    spent, pages = meter.stop(), len(viewers)
+    found, read = (near.hits - hits, near.misses - misses) if near else (0, 1)
+    each = 1000 / pages
+    return Slice(spent.store * each, spent.here * each, (store.commands - commands) / pages, found / (found + read))
+
+
+async def compare(
+    world: World, plain: Process, near: Process, name: str, document: Any, writes: float, sizes: Sizes, meter: Meter
+) -> list[Cell]:
+    """Return the row of one query."""
+    slices: dict[Process, list[Slice]] = {plain: [], near: []}
+    for number in range(sizes.slices + 1):
+        for process in (plain, near) if number % 2 else (near, plain):
+            await world.change(round(writes * sizes.pages))
+            await plain.graph.log.watermark()
+            await near.graph.log.watermark()
+            viewers = zipf(world.rng, world.viewers, sizes.pages)
+            measured = await slice_of(process, document, viewers, meter)
+            if number:
+                slices[process].append(measured)
+
+    def median(process: Process, part: str) -> float:
+        return float(statistics.median(getattr(each, part) for each in slices[process]))
+
+    def ratio(part: str) -> float:
+        pairs = zip(slices[near], slices[plain], strict=True)
+        return float(statistics.median(getattr(one, part) / max(1e-9, getattr(other, part)) for one, other in pairs))
+
+    return [
+        *(name, writes, sizes.slices * sizes.pages, median(near, "hits")),
+        *(median(plain, "commands"), median(near, "commands"), median(plain, "store"), median(near, "store")),
+        *(ratio("store"), median(plain, "here"), median(near, "here"), ratio("here")),
+    ]
+
+
+async def cost_of_writes(world: World, open_near: Any, client: Any, sizes: Sizes) -> Table:
+    """Measure likes while some processes track all users and posts."""
+    rows: list[list[Cell]] = []
+    for count in sizes.trackers:
+        before = memory(client)
+        trackers = [await open_near() for _ in range(count)]
+        for graph in trackers:
+            await graph.log.watermark()
+            moment = graph.store.begin()
+            await graph.log.watermark()
+            await graph.users.get_many(world.authors, moment)
+            await graph.posts.get_many(graph.visibility.of(None, moment), world.posts)
+        tracked = int(client.info("stats")["tracking_total_keys"])
+        held = (memory(client) - before) / max(1, tracked * count)
+        meter = Meter(client)
+        meter.start()
+        await world.change(sizes.likes)
+        store = meter.stop().store
+        for graph in trackers:
+            await graph.close()
+        rows.append([count, 1e6 * store / sizes.likes, tracked, held if count else 0])
+    return Table("near-cache-writes", "Writers beside processes that track keys", COST_COLUMNS, rows, COST_NOTE)
+
+
+async def measure(sizes: Sizes) -> AsyncIterator[Table]:
+    """Measure pages, then the cost for writers."""
+    with private_store() as url, raw(url) as client:
+
+        async def open_with(cached: int) -> Graph:
+            return await Graph.open(url, Archive(archive_url(url)), None, partial(Store, near_cache=cached))
+
+        graphs = [await open_with(cached) for cached in (0, 0, CACHED)]
+        world = World(graphs[0], random.Random(7))
+        try:
+            await world.build(sizes)
+            plain, near = Process(graphs[1]), Process(graphs[2])
+            for viewer in world.viewers:
+                plain.sessions[viewer] = near.sessions[viewer] = await world.graph.sessions.start(viewer)
+            rows = []
+            for name, text in zip(PAGES, (HOME, EXTENDED), strict=True):
+                for writes in sizes.writes:
+                    row = await compare(world, plain, near, name, parse(text), writes, sizes, Meter(client))
+                    rows.append(row)
+            yield Table("near-cache", "Home pages with and without a near cache", COLUMNS, rows, NOTE)
+            yield await cost_of_writes(world, partial(open_with, CACHED), client, sizes)
+        finally:
+            await asyncio.gather(*(graph.close() for graph in graphs))
+
+
+BENCHMARK = Benchmark(
+    "Compare home pages with and without a near cache of records.",
+    {
+        "full": Sizes(2000, 300, 80, 4, 200, 10, (0, 0.1, 1), (0, 1, 4, 16), 2000),
+        "quick": Sizes(400, 60, 40, 3, 60, 4, (0, 0.1, 1), (0, 1, 4), 500),
+        "tiny": Sizes(20, 4, 8, 3, 4, 2, (0, 1), (0, 1), 10),
+    },
+    measure,
+)
+
+if __name__ == "__main__":
+    BENCHMARK.main()

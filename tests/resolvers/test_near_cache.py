@@ -1,0 +1,106 @@
+"""Requests of a process with a near cache: few commands, and never an old value."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+
+from graph import Graph
+from graph.store.store import Store
+from tests.conftest import CHEAP
+from tests.resolvers.conftest import World, post_id
+from tests.resolvers.test_round_trips import HOME, crowd
+from tests.support.graphs import open_graph
+
+LIKE = "mutation ($id: ID!) { likePost(input: {postId: $id}) { post { likesCount author { name } } } }"
+RENAME = """mutation { updateProfile(input: {name: "Alicia"}) { user { name } } viewer: updateProfile(input: {}) {
+    user { name } } }"""
+POST = (
+    "query ($id: ID!) { node(id: $id) { ... on Post { text likesCount author { name postsCount followersCount } } } }"
+)
+
+pytestmark = pytest.mark.single_server("a cluster has no near cache")
+
+
+@pytest.fixture
+async def world(graph: Graph, store_url: str) -> AsyncIterator[World]:
+    """Open the world of a process with a near cache. `graph` is another process, without one."""
+    near = await open_graph(store_url, CHEAP, partial(Store, single_slot=True, near_cache=1000))
+    try:
+        yield World(near)
+    finally:
+        await near.close()
+
+
+@pytest.mark.parametrize("first", [30, 100])
+async def test_a_home_page_takes_few_commands(world: World, graph: Graph, first: int) -> None:
+    """However long it is: the session, the slice, suspensions, blocks and relationships."""
+    alice, _, others = await crowd(world, 25)
+    for n in range(110):
+        await world.post(others[n % len(others)], f"post {n}")
+    await world.ask(HOME, alice, first=first)
+    await world.graph.timelines.wait_for_rebuilds()
+    cold = await world.ask(HOME, alice, first=first)
+
+    warm = await world.ask(HOME, alice, first=first)
+
+    assert warm.errors == []
+    assert warm.data == cold.data == (await World(graph).ask(HOME, alice, first=first)).data
+    assert warm.commands <= 8
+    assert warm.round_trips <= 3
+
+
+async def test_changes_by_another_process_are_shown(world: World, graph: Graph) -> None:
+    """A request that begins after the change has returned shows it, whatever it is."""
+    other = World(graph)
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(alice, "hello")
+
+    async def shown() -> tuple[int, str, int, int] | None:
+        node = (await world.ask(POST, bob, id=post_id(post))).data["node"]
+        author = node and node["author"]
+        return node and (node["likesCount"], author["name"], author["postsCount"], author["followersCount"])
+
+    for _ in range(2):
+        assert await shown() == (0, "Alice", 1, 0)
+    await graph.likes.like(bob.id, post.id)
+    assert await shown() == (1, "Alice", 1, 0)
+    await graph.users.update_profile(alice.id, name="Alicia")
+    assert await shown() == (1, "Alicia", 1, 0)
+    await other.post(alice, "again")
+    assert await shown() == (1, "Alicia", 2, 0)
+    await other.follow(bob, alice)
+    assert await shown() == (1, "Alicia", 2, 1)
+    await graph.posts.delete(alice.id, post.id)
+    assert await shown() is None
+
+
+async def test_a_mutation_shows_its_own_change(world: World) -> None:
+    """And so do the next requests of the process."""
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(alice, "hello")
+    await world.ask(POST, bob, id=post_id(post))
+
+    for user, count in ((bob, 1), (alice, 2), (alice, 2)):
+        liked = (await world.ask(LIKE, user, id=post_id(post))).data["likePost"]["post"]
+        assert liked["likesCount"] == count
+        assert (await world.ask(POST, bob, id=post_id(post))).data["node"]["likesCount"] == count
+    renamed = (await world.ask(RENAME, alice)).data
+    assert renamed["updateProfile"]["user"]["name"] == "Alicia"
+    assert (await world.ask(POST, bob, id=post_id(post))).data["node"]["author"]["name"] == "Alicia"
+
+
+async def test_a_new_watermark_lets_requests_read_again(world: World) -> None:
+    """It may come from another connection, and a page must not be older than its `liveCursor`."""
+    store = world.graph.store
+    moment = store.begin()
+    await store.read([("EXISTS", "k")])
+    assert store.near is not None
+    assert moment is not None
+    assert store.near.reached(moment)
+
+    world.graph.log.note_watermark(["1", "1"])
+    assert not store.near.reached(moment)
+
+    await store.read([("EXISTS", "k")])
+    assert store.near.reached(moment)
