@@ -5,12 +5,13 @@ from functools import partial
 
 import pytest
 
-from graph import Graph
+from graph import Graph, keys
 from graph.store.store import Store
 from tests.conftest import CHEAP
 from tests.resolvers.conftest import World, post_id
 from tests.resolvers.test_round_trips import HOME, crowd
 from tests.support.graphs import open_graph
+from tests.support.raw import open_blocking
 
 LIKE = "mutation ($id: ID!) { likePost(input: {postId: $id}) { post { likesCount author { name } } } }"
 RENAME = """mutation { updateProfile(input: {name: "Alicia"}) { user { name } } viewer: updateProfile(input: {}) {
@@ -73,6 +74,20 @@ async def test_changes_by_another_process_are_shown(world: World, graph: Graph) 
     assert await shown() == (1, "Alicia", 2, 1)
     await graph.posts.delete(alice.id, post.id)
     assert await shown() is None
+
+
+async def test_a_request_uses_nothing_from_before_it_began(world: World, store_url: str) -> None:
+    """The process has not noticed the change yet, although it has received replies."""
+    [alice] = await world.users("alice")
+    [post] = await world.post(alice, "hello")
+    for _ in range(2):
+        await world.ask(POST, alice, id=post_id(post))
+    with open_blocking(store_url) as blocking:
+        blocking.hset(keys.post(post.id), "text", "changed")
+        context = await world.context(alice)
+        found = await context.loaders.posts.load(post.id)
+    assert found is not None
+    assert found.text == "changed"
 
 
 async def test_a_mutation_shows_its_own_change(world: World) -> None:
