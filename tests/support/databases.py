@@ -155,7 +155,7 @@ class PostgreSQL(Server):
     """A private PostgreSQL. `options` are settings of the server."""
 
     user = "postgres"
-    options: Sequence[str] = ("fsync=off", "shared_buffers=32MB")
+    options: Sequence[str] = ("fsync=off", "shared_buffers=32MB", "autovacuum=off")
 
     def __init__(self, binaries: Path) -> None:
         super().__init__()
