@@ -95,7 +95,11 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         self._has_cache_keys = get_cache_key is not None
         self._values: dict[Any, V] = {}
         self._pending: list[LookUp] = []
-        super().__init__(get_cache_key=get_cache_key or _same, loop=loop or asyncio.get_running_loop())
+        # Not aiodataloader's `__init__`: its check that `batch_load_fn` is a coroutine function takes most of its time.
+        self.loop = loop or asyncio.get_running_loop()
+        self.get_cache_key = get_cache_key or _same  # type: ignore[assignment]  # any key
+        self._cache: dict[Any, asyncio.Future[V]] = {}
+        self._queue: list[aiodataloader.Loader] = []
 
     def load(self, key: K) -> "asyncio.Future[V]":
         """Return a future of the value of one key. It fails if the value is an exception."""

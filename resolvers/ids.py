@@ -100,8 +100,8 @@ def _encode_texts(texts: Sequence[str]) -> list[str]:
 
     Letters, digits and colons never produce the characters in which base64url differs from base64.
     """
-    if not texts:
-        return []
+    if len(texts) <= 1:
+        return [binascii.b2a_base64(text.encode(), newline=False).rstrip(b"=").decode() for text in texts]
     length = len(texts[0])
     if len(lengths := set(map(len, texts))) > 1:
         parts = {length: iter(_encode_texts([text for text in texts if len(text) == length])) for length in lengths}

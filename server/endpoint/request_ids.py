@@ -2,17 +2,30 @@
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_ID = b"x-request-id"
+ID_LENGTH = 16
+POOL = 256
 VALID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
+
+
+def _random_ids() -> Iterator[bytes]:
+    """Yield random ids. Randomness is fetched for many of them at a time, because that is a system call."""
+    while True:
+        digits = secrets.token_hex(POOL * ID_LENGTH // 2).encode()
+        for start in range(0, len(digits), ID_LENGTH):
+            yield digits[start : start + ID_LENGTH]
+
+
+_ids = _random_ids()
 
 
 def set_request_id(scope: Scope, given: bytes | None) -> bytes:
     """Set and return the id of a request. `given` is the client's id."""
-    chosen = given if given and VALID.fullmatch(given) else secrets.token_hex(8).encode()
+    chosen = given if given and VALID.fullmatch(given) else next(_ids)
     scope.setdefault("state", {})["request_id"] = chosen.decode()
     return chosen
 

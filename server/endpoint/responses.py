@@ -1,9 +1,8 @@
 """Responses of GraphQL over HTTP: their media types, statuses and headers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from starlette.responses import Response
@@ -26,8 +25,7 @@ VARY = (b"vary", b"Accept, Authorization, Cookie")
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(NamedTuple):
     """A complete response: its status, its body and its headers without `Content-Length`."""
 
     status: int

@@ -1,7 +1,6 @@
 """The request parameters of GraphQL over HTTP, also used by WebSockets: a document or its id, and variables."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from server.errors import Refused
 
@@ -15,8 +14,7 @@ TYPES: dict[str, tuple[type, str]] = {
 NO_DOCUMENT = "The request has neither a 'query' nor a 'documentId'. Send one of them."
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRequest:
+class OperationRequest(NamedTuple):
     """The operation that a request contains: the text of a document, or the id of a trusted document.
 
     `query` is empty if the request has no text. `sha256` is the hash in Apollo's extension `persistedQuery`: without a

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import graphql as core
 from graphql import DocumentNode, GraphQLError
@@ -37,8 +37,7 @@ class OperationLimits:
     event_response: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedOperation:
+class PreparedOperation(NamedTuple):
     """An operation that may be executed. `meter` charges it; None while rates are not limited.
 
     `preparation` is the number of points for preparing its document; 0 if the document was cached. `name` is None for

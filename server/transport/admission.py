@@ -196,8 +196,13 @@ class Admission:
             return True
         if self.is_full():
             return False
-        self._waiting.append((request, start, copy_context()))
-        self._start_waiting()
+        if self._waiting or self.running >= self.limit or request.disconnected:
+            self._waiting.append((request, start, copy_context()))
+            self._start_waiting()
+        else:
+            self.running += 1
+            request.scope["state"][PERMIT] = Permit(self)
+            start()
         return True
 
     def _start_waiting(self) -> None:
