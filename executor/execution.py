@@ -12,6 +12,7 @@ from .cache_keys import freeze
 from .declarations import Declarations
 from .independence import Independence
 from .observer import Observer
+from .open_runs import OpenRun
 from .plan import Fallback, Plan, Row
 from .plan_cache import PlanCache, PlannedDocument
 from .planner import Planner, Unsupported, restrict
@@ -26,18 +27,26 @@ NULL_CONDITION = Fallback("A condition of @skip or @include is null.")
 class Operation:
     """One operation with its variables, ready to run: once, or for each event of a subscription.
 
-    `is_independent` is True for a subscription whose results are the same in every context.
+    `is_independent` is True for a subscription whose results are the same in every context, `can_leave_open` for one
+    that `run_open` can execute.
     """
 
-    __slots__ = ("_executor", "_plan", "_variables", "is_independent")
+    __slots__ = ("_executor", "_plan", "_variables", "can_leave_open", "is_independent")
 
     def __init__(
-        self, executor: "Executor", plan: Plan, variables: VariableValues, *, is_independent: bool = False
+        self,
+        executor: "Executor",
+        plan: Plan,
+        variables: VariableValues,
+        *,
+        is_independent: bool = False,
+        can_leave_open: bool = False,
     ) -> None:
         self._executor = executor
         self._plan = plan
         self._variables = variables
         self.is_independent = is_independent
+        self.can_leave_open = can_leave_open
 
     @property
     def key(self) -> Hashable:
@@ -49,6 +58,13 @@ class Operation:
     ) -> core.ExecutionResult:
         """Run the operation: see `Executor.execute`."""
         return await self._executor._run(self._plan, context_value, root_value, self._variables, observer)
+
+    async def run_open(self, root_value: Any, context_value: Any) -> OpenRun | None:
+        """Run the operation for several contexts: see `executor.open_runs`. Return None if it has errors.
+
+        `context_value` is the context of what they have in common.
+        """
+        return await self._executor._run_open(self._plan, context_value, root_value, self._variables)
 
 
 class Executor:
@@ -140,23 +156,32 @@ class Executor:
         if chosen.operation is core.OperationType.SUBSCRIPTION and not plan.root.needs_paths:
             # Root-field arguments can be large and are not needed for events; a subscription can last for days.
             variables = restrict(variables, planned.info.variables_below_roots(chosen))
-            return Operation(
-                self, plan, variables, is_independent=self._is_independent(planned, chosen, operation_name)
-            )
+            is_independent, can_leave_open = self._independence(planned, chosen, operation_name)
+            return Operation(self, plan, variables, is_independent=is_independent, can_leave_open=can_leave_open)
         return Operation(self, plan, variables)
 
     def forget(self, document: core.DocumentNode) -> None:
         """Drop the plans of a document that will not be executed again."""
         self._plan_cache.drop(document)
 
-    def _is_independent(
+    def _independence(
         self, planned: PlannedDocument, operation: core.OperationDefinitionNode, operation_name: str | None
-    ) -> bool:
+    ) -> tuple[bool, bool]:
         known = planned.independent.get(operation_name)
         if known is None:
-            known = Independence(self._schema, self._declarations, planned.info).of(operation)
-            planned.independent[operation_name] = known
+            decided = [
+                Independence(self._schema, self._declarations, planned.info, leaves_open=leaves_open).of(operation)
+                for leaves_open in (False, True)
+            ]
+            known = planned.independent[operation_name] = decided[0], decided[1]
         return known
+
+    async def _run_open(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> OpenRun | None:
+        self.planned += 1
+        run = PlanRun(self._schema, plan, context, root, variables, leaves_open=True)
+        [row] = run.select(plan.root, [run.root], None)
+        await run.finish()
+        return None if run.failed else OpenRun(run, row)
 
     def _plan(
         self,

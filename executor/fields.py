@@ -18,7 +18,7 @@ The declaration is in the metadata of the Strawberry field: `metadata["batch"]`,
 """
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from types import UnionType
 from typing import Any, ClassVar, Protocol, TypeAlias, get_args, get_origin
@@ -29,6 +29,7 @@ from strawberry import UNSET
 from .batches import Arguments, Batches, BatchResolver
 
 ReferenceFunction: TypeAlias = Callable[..., Any]
+TogetherResolver: TypeAlias = Callable[..., Awaitable[Sequence[Sequence[Any]]]]
 SingleResolver: TypeAlias = Callable[..., Any]
 LiveResolver: TypeAlias = Callable[..., AsyncGenerator[Any, None]]
 
@@ -49,12 +50,14 @@ def batched(
     references: ReferenceFunction | None = None,
     needs_only_reference: bool = False,
     independent: bool = False,
+    together: TogetherResolver | None = None,
     **options: Any,
 ) -> Any:
     """Declare a field whose resolver returns the values of all parents of a layer.
 
     `references` is `(parents, context, *, …) -> references`, without a look-up. A reference can be None. `independent`
-    promises that the values are the same in the context of every client, also those of `references`.
+    promises that the values are the same in the context of every client, also those of `references`. `together` is
+    `(parents, contexts) -> columns`, which resolves a field without arguments for several contexts at once.
     """
     if is_async(resolver):
 
@@ -76,6 +79,7 @@ def batched(
         references=references,
         needs_only_reference=needs_only_reference or None,
         independent=independent or None,
+        together=together,
     )
     return strawberry.field(resolver=resolve, description=description, metadata=metadata, **options)
 

@@ -12,54 +12,66 @@ from .document_info import DocumentInfo
 
 
 class Independence:
-    """Decides about the operations of one document."""
+    """Decides about the operations of one document.
 
-    def __init__(self, schema: core.GraphQLSchema, declarations: Declarations, info: DocumentInfo) -> None:
+    If it `leaves_open`, fields of batch resolvers may depend on the context, but nothing below them: see `open_runs`.
+    """
+
+    def __init__(
+        self, schema: core.GraphQLSchema, declarations: Declarations, info: DocumentInfo, *, leaves_open: bool = False
+    ) -> None:
         self._schema = schema
+        self._leaves_open = leaves_open
         self._declarations = declarations
         self._fragments = {name: fragment.definition for name, fragment in info.fragments.items()}
-        self._known: dict[str, bool] = {}
+        self._known: dict[tuple[str, bool], bool] = {}
 
     def of(self, operation: core.OperationDefinitionNode) -> bool:
         """Return True if all fields are independent, those that conditions leave out included. O(n) in the nodes."""
         root = self._schema.get_root_type(operation.operation)
-        return root is not None and self._selection(root, operation.selection_set)
+        return root is not None and self._selection(root, operation.selection_set, self._leaves_open)
 
-    def _selection(self, type_: core.GraphQLNamedType, selections: core.SelectionSetNode) -> bool:
-        return all(self._part(type_, part) for part in selections.selections)
+    def _selection(self, type_: core.GraphQLNamedType, selections: core.SelectionSetNode, may_open: bool) -> bool:
+        return all(self._part(type_, part, may_open) for part in selections.selections)
 
-    def _part(self, type_: core.GraphQLNamedType, part: core.SelectionNode) -> bool:
+    def _part(self, type_: core.GraphQLNamedType, part: core.SelectionNode, may_open: bool) -> bool:
         if isinstance(part, core.FieldNode):
-            return self._field(type_, part)
+            return self._field(type_, part, may_open)
         if isinstance(part, core.FragmentSpreadNode):
-            return self._fragment(part.name.value)
+            return self._fragment(part.name.value, may_open)
         assert isinstance(part, core.InlineFragmentNode)  # noqa: S101 - there are no other selections
         condition = part.type_condition
-        return self._selection(self._schema.type_map[condition.name.value] if condition else type_, part.selection_set)
+        chosen = self._schema.type_map[condition.name.value] if condition else type_
+        return self._selection(chosen, part.selection_set, may_open)
 
-    def _fragment(self, name: str) -> bool:
-        known = self._known.get(name)
+    def _fragment(self, name: str, may_open: bool) -> bool:
+        known = self._known.get((name, may_open))
         if known is None:
             definition = self._fragments[name]
             type_ = self._schema.type_map[definition.type_condition.name.value]
-            known = self._known[name] = self._selection(type_, definition.selection_set)
+            known = self._known[name, may_open] = self._selection(type_, definition.selection_set, may_open)
         return known
 
-    def _field(self, type_: core.GraphQLNamedType, node: core.FieldNode) -> bool:
+    def _field(self, type_: core.GraphQLNamedType, node: core.FieldNode, may_open: bool) -> bool:
         name = node.name.value
         if name == "__typename":
             return True
         possible = self._schema.get_possible_types(type_) if core.is_abstract_type(type_) else [type_]
         definitions = [self._schema.get_field(each, name) for each in possible]  # type: ignore[arg-type]  # they have fields
         for definition in definitions:
-            if definition is None or not self._declarations.of(definition).is_independent:
+            if definition is None:
                 return False
+            declared = self._declarations.of(definition)
+            if not declared.is_independent:
+                if not may_open or "batch" not in declared.own:
+                    return False
+                may_open = False
             if self._declarations.type_needs_paths(core.get_named_type(definition.type)):
                 return False
         if node.selection_set is None:
             return True
         return all(
-            self._selection(core.get_named_type(definition.type), node.selection_set)
+            self._selection(core.get_named_type(definition.type), node.selection_set, may_open)
             for definition in definitions
             if definition is not None
         )

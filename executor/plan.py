@@ -83,7 +83,8 @@ class Output(Protocol):
 class Field:
     """One field of a selection: all nodes of the document with the same response key.
 
-    `needs_only_reference` is True if the field can be resolved for a reference to its parent.
+    `needs_only_reference` is True if the field can be resolved for a reference to its parent. `is_independent` is False
+    if the values may depend on the context; `together` then may be a resolver for several contexts.
     """
 
     key: str
@@ -95,6 +96,8 @@ class Field:
     prefetch: "Prefetch | None" = None
     selection: "Selection | None" = None
     needs_only_reference: bool = False
+    is_independent: bool = True
+    together: Callable[..., Any] | None = None
 
     @property
     def type(self) -> GraphQLOutputType:

@@ -16,14 +16,15 @@ MAX_FIELDS = 20_000  # of all plans; a field takes nearly 2 KB, and a document h
 class PlannedDocument:
     """The plans of one document, or why there is none. Holds the document, so that its identity is not reused.
 
-    `independent` tells of operations, by name, whether their results are the same in every context.
+    `independent` tells of operations, by name, whether their results are the same in every context, and whether an open
+    run can execute them.
     """
 
     def __init__(self, document: DocumentNode) -> None:
         self.document = document
         self.info = DocumentInfo.of(document)
         self.plans: dict[Hashable, Plan | Fallback] = {}
-        self.independent: dict[str | None, bool] = {}
+        self.independent: dict[str | None, tuple[bool, bool]] = {}
 
 
 class PlanCache:

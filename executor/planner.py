@@ -87,6 +87,8 @@ class Planner:
         declared = self._declarations.of(definition)
         arguments = Arguments(definition, node, declared.convert, hide_suggestions=self._hide_suggestions)
         field = Field(key, details, definition, parent, self._source(parent, definition, declared, arguments))
+        field.is_independent = definition is core.TypeNameMetaFieldDef or declared.is_independent
+        field.together = declared.own.get("together")
         field.output = self._output(field, definition.type)
         field.prefetch = self._prefetch(field, declared, arguments)
         return field

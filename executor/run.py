@@ -22,11 +22,11 @@ from .futures import cancel_all
 from .observer import Observer
 from .plan import Column, Field, Paths, Plan, Row, Selection
 from .references import PrefetchingRun, join, prefetch
-from .steps import Step
+from .steps import Open, Step
 
 
 class PlanRun(PrefetchingRun):
-    """The run of one plan: see `Run`."""
+    """The run of one plan: see `Run`. If it `leaves_open`, fields that depend on the context are `Open` values."""
 
     def __init__(
         self,
@@ -36,6 +36,8 @@ class PlanRun(PrefetchingRun):
         root: Any,
         variables: VariableValues,
         observer: Observer | None = None,
+        *,
+        leaves_open: bool = False,
     ) -> None:
         self.schema = schema
         self.plan = plan
@@ -46,6 +48,7 @@ class PlanRun(PrefetchingRun):
         self.arguments: dict[Any, Mapping[str, Any]] = {}
         self.selections: dict[int, tuple[Row, Selection]] = {}
         self._observer = observer
+        self._leaves_open = leaves_open
         self._steps: list[Step] = []
         self._tasks: list[asyncio.Future[Any]] = []
 
@@ -94,6 +97,8 @@ class PlanRun(PrefetchingRun):
 
     def start(self, field: Field, parents: Sequence[Any], paths: Paths) -> Column | Step:
         """Return a field's completed column, or the step that awaits its values."""
+        if self._leaves_open and not field.is_independent:
+            return [Open(field, parent) for parent in parents]
         is_root_value = field.source.is_root_value
         try:
             values = field.source.values(self, field, parents, paths)
@@ -108,6 +113,17 @@ class PlanRun(PrefetchingRun):
             return step
         column = [values] if is_root_value else _as_column(values, len(parents))
         return self._complete(field, column, len(parents), paths)
+
+    def again(self) -> "PlanRun":
+        """Return a run of the same plan that has not started anything."""
+        return PlanRun(self.schema, self.plan, self.context, self.root, self.variables)
+
+    def complete_values(self, field: Field, values: Column) -> Column:
+        """Complete values of a field that are known, and start its selection. Raises TypeError for awaitable values."""
+        column = self._complete(field, values, len(values), None)
+        if isinstance(column, Step):
+            raise TypeError(f"The values of {field.coordinate} are awaitable.")
+        return column
 
     def _wait(self, step: Step) -> Step:
         self._steps.append(step)

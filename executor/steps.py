@@ -27,6 +27,16 @@ class Step:
     slot: "tuple[list[Column | Step], int] | None" = None
 
 
+class Open:
+    """Stands for the value of a field that depends on the context, in a run for several contexts."""
+
+    __slots__ = ("field", "parent")
+
+    def __init__(self, field: Field, parent: Any) -> None:
+        self.field = field
+        self.parent = parent
+
+
 @dataclass(slots=True, eq=False)
 class Prefetched:
     """The columns of the fields that need only a reference, for the distinct references to a step's values."""

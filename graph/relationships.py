@@ -1,9 +1,11 @@
 """Relationships between a viewer and other users, derived from the viewer's sets of follows, blocks and mutes."""
 
+import asyncio
 from collections.abc import Sequence
 
 from graph import keys
 from graph.model import Relationship, new_relationship
+from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility import Marks, View, Visibility
 
@@ -30,6 +32,18 @@ class Relationships:
             [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]
         )
         return as_relationships(viewer, subjects, scores, await view.marks(subjects))
+
+    async def between_many(self, viewers: Sequence[int], subjects: Sequence[int]) -> list[list[Relationship]]:
+        """Return for each viewer what `between` returns. One round trip of three commands for each viewer."""
+        words = sorted(set(subjects))
+        asked: list[Command] = [
+            ("ZMSCORE", key(viewer), *subjects) for viewer in viewers for key in (keys.following, keys.followers)
+        ]
+        scores, marks = await asyncio.gather(self._store.read(asked), self._visibility.marks_of(viewers, words))
+        return [
+            as_relationships(viewer, subjects, scores[2 * place : 2 * place + 2], marks[place])
+            for place, viewer in enumerate(viewers)
+        ]
 
 
 def as_relationships(

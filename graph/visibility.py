@@ -170,9 +170,9 @@ class ViewerView(ClientView):
         return marks
 
     def _ask(self, users: Iterable[int]) -> "asyncio.Future[Marks]":
-        viewer, checked = self.viewer or 0, sorted(users)
-        names = [keys.blocking(viewer), keys.blockers(viewer), keys.muting(viewer)]
-        return self._store.ask([script("hidden").call(names, FEW, *checked)], partial(as_marks, checked))
+        checked = sorted(users)
+        read = script("hidden").call(names_of(self.viewer or 0), FEW, *checked)
+        return self._store.ask([read], partial(as_marks, checked))
 
 
 class ViewOfSeveral(ClientView):
@@ -219,6 +219,11 @@ class Visibility:
         view.moment = moment
         return view
 
+    async def marks_of(self, viewers: Sequence[int], users: Sequence[int]) -> list[Marks]:
+        """Return the marks of viewers, complete or with these users checked. One round trip."""
+        asked = [script("hidden").call(names_of(viewer), FEW, *users) for viewer in viewers]
+        return [as_marks(users, [reply]) for reply in await self._store.read(asked)]
+
     def of_several(self) -> View:
         """Return a view for an execution whose result goes to several viewers. It raises ViewerNeeded for marks."""
         return ViewOfSeveral(self._suspensions)
@@ -243,6 +248,11 @@ def blocked(*fields: str) -> Rejected:
     """Return the rejection of an action across a block."""
     message = "You block this user, or this user blocks you."
     return Rejected.because(ProblemCode.BLOCKED, message, *fields)
+
+
+def names_of(viewer: int) -> list[str]:
+    """Return the keys of the sets that decide what is hidden from a viewer."""
+    return [keys.blocking(viewer), keys.blockers(viewer), keys.muting(viewer)]
 
 
 def as_marks(checked: Iterable[int], replies: Sequence[Any]) -> Marks:

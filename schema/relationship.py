@@ -21,7 +21,9 @@ class Relationship(Node):
     record: ClassVar[type] = model.Relationship
 
     id: strawberry.ID = batched(
-        relationships.global_ids, description="The global id of the relationship between this viewer and this user."
+        relationships.global_ids,
+        independent=True,
+        description="The global id of the relationship between this viewer and this user.",
     )
     state: RelationshipState = strawberry.field(description="Who follows whom, as a single value.")
     following: bool = strawberry.field(description="Whether the viewer follows the user.")

@@ -55,6 +55,7 @@ class User(Node):
     )
     relationship: Relationship | None = batched(
         relationships.to_viewer,
+        together=relationships.to_viewers,
         needs_only_reference=True,
         description="The relationship between the viewer and this user. Null for anonymous requests.",
     )

@@ -26,12 +26,14 @@ from server.operations.shared_runs import Group
 Update: TypeAlias = HomeUpdate | StreamUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
 
+IN_PAYLOAD = ExecutionResult(None, None)
+
 
 @dataclass(frozen=True, slots=True)
 class StreamedResult:
     """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event.
 
-    `payload` is the result as JSON, if it is known: other clients get the same bytes.
+    `payload` is the result as JSON, if that is known; then there are no errors, and `result` has no data.
     """
 
     result: ExecutionResult
@@ -46,18 +48,20 @@ class Completion:
     `explained` is its operation if the client has asked for explanations.
     """
 
-    __slots__ = ("_alone", "_caller", "_explained", "_group", "_observation")
+    __slots__ = ("_alone", "_caller", "_context", "_explained", "_group", "_observation")
 
     def __init__(
         self,
         caller: Caller,
         alone: Complete,
+        context: Context,
         group: Group | None,
         observation: Observation,
         explained: PreparedOperation | None,
     ) -> None:
         self._caller = caller
         self._alone = alone
+        self._context = context
         self._group = None if explained else group
         self._observation = observation
         self._explained = explained
@@ -65,11 +69,10 @@ class Completion:
     async def result(self, event: Update) -> StreamedResult:
         """Return the result for an event, whose errors have codes."""
         if self._group is not None and isinstance(event, Change):
-            outcome = await self._group.complete(event)
+            outcome = await self._group.complete(event, self._context)
             if outcome is not None and outcome.payload is not None:
-                return StreamedResult(outcome.result, event.number, outcome.payload)
-            if outcome is not None:
-                completed = outcome.completed
+                return StreamedResult(IN_PAYLOAD, event.number, outcome.payload)
+            if outcome is not None and (completed := outcome.completed) is not None:
                 return StreamedResult(result_of(self._caller, completed.data, completed.errors), event.number)
         async with self._caller.event_turns:
             return StreamedResult(await self._by_itself(event), event.number)

@@ -331,7 +331,7 @@ class Execution:
         group = self._groups.join(operation, caller.graph) if operation is not None else None
         reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
         alone = completing_alone(group.operation if group else operation, context, source, reason)
-        return Completion(caller, alone, group, self._observation, prepared if explain else None)
+        return Completion(caller, alone, context, group, self._observation, prepared if explain else None)
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:

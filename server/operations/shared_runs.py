@@ -1,24 +1,30 @@
 """Shared runs: subscriptions with equal operations that take the same event together share one execution of it.
 
-Subscriptions form a group if their results are the same for every client: their documents, operations and variables
-are equal, apart from the arguments of the root field, and all fields are declared `independent`. Those that ask for an
-event in one iteration of the event loop share a run, which begins in the next iteration, and the JSON of its result. So
-no result is older than if each had executed the event itself, nothing is kept, and a subscription that lags or replays
-runs by itself: it takes its events at other times, or others.
+Subscriptions form a group if their documents, operations and variables are equal, apart from the arguments of the root
+field. Those that ask for an event in one iteration of the event loop share a run, which begins in the next iteration,
+and the JSON of its result. So no result is older than if each had executed the event itself, nothing is kept, and a
+subscription that lags or replays runs by itself: it takes its events at other times, or others.
+
+Fields that are declared `independent` have the same values for every client and are executed once. The values of all
+others are resolved in the context of each subscription, and what is selected of them is completed as one layer. If that
+again depends on the viewer, the subscriptions form no group.
 """
 
 import asyncio
 import logging
-from collections.abc import Hashable
-from contextvars import Context
+from collections.abc import Hashable, Iterable, Sequence
+from contextvars import Context as Variables
+from itertools import repeat
+from secrets import token_hex
 from weakref import WeakValueDictionary
 
 import orjson
 from graphql.execution import ExecutionResult as CoreResult
-from strawberry.types import ExecutionResult
 
 from executor import Operation
+from executor.steps import Open
 from graph import Graph
+from resolvers.context import Context
 from resolvers.shared_context import SharedContext
 from server.errors import UNAVAILABLE, code_for
 
@@ -26,31 +32,32 @@ logger = logging.getLogger("fanline.server")
 
 
 class Outcome:
-    """What a run has given: a result without errors and its JSON, or a result that each client has to complete."""
+    """What a run has given: the JSON of a result without errors, or else a result that each client has to complete."""
 
-    __slots__ = ("completed", "payload", "result")
+    __slots__ = ("completed", "payload")
 
-    def __init__(self, completed: CoreResult) -> None:
+    def __init__(self, completed: CoreResult | None, payload: bytes | None) -> None:
         self.completed = completed
-        self.result = ExecutionResult(completed.data, None)
-        self.payload = None if completed.errors else orjson.dumps({"data": completed.data})
+        self.payload = payload
 
 
 class SharedRun:
     """One execution of an event, and the subscriptions that wait for it. The last one that leaves cancels it."""
 
-    __slots__ = ("_awaited_by", "_task", "_waiters", "event")
+    __slots__ = ("_awaited_by", "_contexts", "_task", "_waiters", "event")
 
     def __init__(self, event: object) -> None:
         self.event = event
+        self._contexts: list[Context] = []
         self._waiters: list[asyncio.Future[Outcome | None]] = []
         self._awaited_by = 0
         self._task: asyncio.Task[None] | None = None
 
-    def join(self) -> "asyncio.Future[Outcome | None]":
-        """Return a future of the outcome. If waiting for it is cancelled, call `leave`."""
+    def join(self, context: Context) -> "asyncio.Future[Outcome | None]":
+        """Return a future of the outcome in a subscription's context. If waiting for it is cancelled, call `leave`."""
         waiter: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
+        self._contexts.append(context)
         self._awaited_by += 1
         return waiter
 
@@ -66,14 +73,15 @@ class SharedRun:
             self._task = asyncio.get_running_loop().create_task(self._run(group))
 
     async def _run(self, group: "Group") -> None:
-        outcome = None
+        outcomes: Iterable[Outcome | None] = repeat(None)
         try:
-            outcome = await group.execute(self.event)
+            outcomes = await group.execute(self.event, self._contexts)
         finally:
-            for waiter in self._waiters:
+            for waiter, outcome in zip(self._waiters, outcomes, strict=False):
                 if not waiter.done():
                     waiter.set_result(outcome)
             self._waiters.clear()
+            self._contexts.clear()
 
 
 class Group:
@@ -86,18 +94,19 @@ class Group:
         self._graph = graph
         self._runs: dict[int, SharedRun] = {}
 
-    async def complete(self, event: object) -> Outcome | None:
+    async def complete(self, event: object, context: Context) -> Outcome | None:
         """Return the outcome of an event, executed once for all that ask for it in this iteration of the event loop.
 
+        `context` is that of the subscription, in which the fields that depend on the viewer are resolved.
         None if the subscription must execute the event itself. A cancelled call cancels nothing that others wait for.
         """
         run = self._runs.get(id(event))
         if run is None:
             run = self._runs[id(event)] = SharedRun(event)
             # in a context of its own: it belongs to no client, although one has started it
-            asyncio.get_running_loop().call_soon(self._start, run, context=Context())
+            asyncio.get_running_loop().call_soon(self._start, run, context=Variables())
         try:
-            return await run.join()
+            return await run.join(context)
         except asyncio.CancelledError:
             run.leave()
             raise
@@ -106,17 +115,57 @@ class Group:
         del self._runs[id(run.event)]
         run.start(self)
 
-    async def execute(self, event: object) -> Outcome | None:
-        """Execute an event for all. Return None if that fails otherwise than by an outage, which all would meet."""
+    async def execute(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome | None]:
+        """Execute an event for all. An outcome is None if the subscription must execute the event itself.
+
+        That is so after all failures but outages of what all have in common, which all would meet.
+        """
         try:
+            if not self.operation.is_independent:
+                return await self._execute_open(event, contexts)
             completed = await self.operation.run(event, SharedContext(self._graph))
-            unexpected = [error for error in completed.errors or () if code_for(error) not in UNAVAILABLE]
+            if not completed.errors:
+                return repeat(Outcome(completed, orjson.dumps({"data": completed.data})))
+            unexpected = [error for error in completed.errors if code_for(error) not in UNAVAILABLE]
             if not unexpected:
-                return Outcome(completed)
+                return repeat(Outcome(completed, None))
             logger.error("A shared execution failed at %s: %r", unexpected[0].path, unexpected[0].original_error)
         except Exception:
             logger.exception("A shared execution failed")
-        return None
+        return repeat(None)
+
+    async def _execute_open(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome | None]:
+        """Execute what is the same for all once, and what depends on the viewer in each context, as one layer."""
+        run = await self.operation.run_open(event, SharedContext(self._graph)) if len(contexts) > 1 else None
+        if run is None:
+            return repeat(None)
+        template = Template(run.data)
+        return [
+            None if values is None else Outcome(None, template.filled(values))
+            for values in await run.fill(template.cells, contexts)
+        ]
+
+
+class Template:
+    """The JSON of a response with open cells. Their places are marked with a random word, which no text contains."""
+
+    def __init__(self, data: object) -> None:
+        self.cells: list[Open] = []
+        self._mark = token_hex(16)
+        self._pieces = orjson.dumps({"data": data}, default=self._leave_open).split(b'"%b"' % self._mark.encode())
+
+    def _leave_open(self, value: object) -> str:
+        if not isinstance(value, Open):
+            raise TypeError(f"A {type(value).__name__} is no JSON.")
+        self.cells.append(value)
+        return self._mark
+
+    def filled(self, values: Sequence[object]) -> bytes:
+        """Return the JSON with the values of the cells."""
+        parts = [self._pieces[0]]
+        for value, piece in zip(values, self._pieces[1:], strict=True):
+            parts += (orjson.dumps(value), piece)
+        return b"".join(parts)
 
 
 class Groups:
@@ -126,8 +175,8 @@ class Groups:
         self._groups: WeakValueDictionary[Hashable, Group] = WeakValueDictionary()
 
     def join(self, operation: Operation, graph: Graph) -> Group | None:
-        """Return the group of an operation. None if its results may depend on the client."""
-        if not operation.is_independent:
+        """Return the group of an operation. None if its results depend on the client too deeply."""
+        if not (operation.is_independent or operation.can_leave_open):
             return None
         key = operation.key, graph
         group = self._groups.get(key)

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, cast
 
+import orjson
 from graphql import parse
 
 from executor import Executor, Operation
@@ -46,12 +47,11 @@ OWN = "relationship { id }"
 
 
 class Executed:
-    """The executions of one process. `delivered` counts the results, and `executor.planned` the executions."""
+    """The executions of one process."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.executor = Executor(schema._schema)
-        self.delivered = 0
         self._groups = Groups()
         self._documents: dict[str, Any] = {}
 
@@ -65,18 +65,21 @@ class Executed:
         assert operation.is_independent != own
         who = None if viewer is None else Viewer(viewer, "a session", datetime.now(UTC))
         caller = Caller(self.graph, Tokens(["a key that is long enough for a test"]), QUOTAS, "a request", "", who)
-        alone = completing_alone(operation, Context(self.graph, who, str), cast(Any, None), "")
-        completion = Completion(caller, alone, self._groups.join(operation, self.graph), Observation(), None)
+        context = Context(self.graph, who, str)
+        alone = completing_alone(operation, context, cast(Any, None), "")
+        completion = Completion(caller, alone, context, self._groups.join(operation, self.graph), Observation(), None)
         async with aclosing(updates):
             async for update in updates:
                 if isinstance(update, Change):
-                    result = (await completion.result(cast(Any, update))).result
-                    self.delivered += 1
-                    if result.errors:  # while the store is away
-                        codes = {(error.extensions or {})["code"] for error in result.errors}
-                        assert codes == {"STORE_UNAVAILABLE"}, result.errors
+                    streamed = await completion.result(cast(Any, update))
+                    context.forget()
+                    if errors := streamed.result.errors:  # while the store is away
+                        codes = {(error.extensions or {})["code"] for error in errors}
+                        assert codes == {"STORE_UNAVAILABLE"}, errors
                     else:
-                        [got] = (result.data or {}).values()
+                        payload = streamed.payload
+                        data = orjson.loads(payload)["data"] if payload else streamed.result.data or {}
+                        [got] = data.values()
                         assert got == expected(update, viewer if own else None, own=own)
                 yield update
 

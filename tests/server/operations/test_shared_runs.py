@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
+import orjson
 import pytest
 from graphql import GraphQLObjectType
 
@@ -87,9 +88,14 @@ async def readers(graph: Graph, settings: Settings) -> AsyncIterator[Readers]:
         yield Readers(graph, settings, stack)
 
 
+def data_of(result: StreamedResult) -> Any:
+    """Return the data of a result."""
+    return orjson.loads(result.payload)["data"] if result.payload else result.result.data or {}
+
+
 def node(result: StreamedResult) -> Any:
     """Return the post of an event."""
-    [event] = (result.result.data or {}).values()
+    [event] = data_of(result).values()
     return (event.get("edge") or {"node": event.get("post")})["node"]
 
 
@@ -117,7 +123,26 @@ async def test_each_viewer_has_what_depends_on_the_viewer(readers: Readers) -> N
     await readers.graph.follows.follow(bob.id, [author.id])
     told = await readers.tell(author, [await readers.subscribe(user, OWN) for user in (author, bob)])
     assert [node(each)["author"]["relationship"]["state"] for each in told] == ["SELF", "FOLLOWING"]
-    assert [each.payload for each in told] == [None, None]
+
+
+@pytest.mark.parametrize("sockets", [2, 20])
+async def test_what_depends_on_the_viewer_is_looked_up_once_for_all(readers: Readers, sockets: int) -> None:
+    """As many round trips for twenty sockets as for two."""
+    author, bob, carol = await readers.users("author", "bob", "carol")
+    for user in (bob, carol):
+        await readers.graph.follows.follow(user.id, [author.id])
+    users = [(author, bob, carol)[n % 3] for n in range(20)]
+    several = [await readers.subscribe(user, OWN) for user in users[:2]]
+    await readers.tell(author, several, "first")
+    async with counted(readers.graph) as two:
+        await readers.tell(author, several, "second")
+    several += [await readers.subscribe(user, OWN) for user in users[2:sockets]]
+    async with counted(readers.graph) as all_:
+        told = await readers.tell(author, several, "third")
+    assert all_.round_trips == two.round_trips
+    states = [node(each)["author"]["relationship"]["state"] for each in told]
+    assert states == ["SELF" if user is author else "FOLLOWING" for user in users[:sockets]]
+    assert None not in [each.payload for each in told]
 
 
 async def test_arguments_of_the_root_do_not_matter_and_others_do(readers: Readers) -> None:
@@ -156,7 +181,7 @@ async def test_readers_at_different_events_get_their_own(readers: Readers) -> No
     told = await asyncio.gather(prompt.next(), late.next())
     assert [node(each)["text"] for each in told] == ["second", "first"]
     numbers = [encode_cursor(CursorKind.LOG, each.number or 0) for each in told]
-    assert [(each.result.data or {})["homeTimeline"]["cursor"] for each in told] == numbers
+    assert [data_of(each)["homeTimeline"]["cursor"] for each in told] == numbers
 
 
 async def test_a_replay_gives_the_same_results(readers: Readers) -> None:
