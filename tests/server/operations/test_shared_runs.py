@@ -13,6 +13,7 @@ from graph import Graph
 from graph.errors import StoreUnavailable
 from graph.model import User
 from graph.paging import CursorKind, encode_cursor
+from graph.store.near_cache import Moment
 from resolvers.context import Viewer
 from schema import schema
 from server.app import make_execution
@@ -297,7 +298,7 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, graph: Graph, error: Exception) -
     """Let the next look-up of users fail."""
     get_many = graph.users.get_many
 
-    def fail(ids: Sequence[int]) -> Any:
+    def fail(ids: Sequence[int], moment: Moment | None = None) -> Any:
         monkeypatch.setattr(graph.users, "get_many", get_many)
         raise error
 
