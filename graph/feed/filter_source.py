@@ -109,7 +109,7 @@ class FilterSource(Source[StreamChange]):
         self._remove_view = nothing
 
     def close(self) -> None:
-        """Let the index forget the filter, unless other subscriptions have it too."""
+        """Release the filter, which the index then drops unless other subscriptions have it too."""
         if self._is_prepared:
             self._index.release(self._filter)
             self._is_prepared = False

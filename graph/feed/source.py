@@ -67,4 +67,4 @@ class Source(ABC, Generic[C]):
         """Stop adding updates to the buffer."""
 
     def close(self) -> None:
-        """Give back what `load` has taken. The subscription has ended."""
+        """Release what `load` has prepared, because the subscription has ended."""

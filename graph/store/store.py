@@ -144,7 +144,7 @@ class Store:
         return None if self.near is None else self.near.begin()
 
     def advance(self) -> None:
-        """Let `graph.store.recall` show no state from before now: the process has learnt of a newer one elsewhere."""
+        """Use no near value until a later read is answered: the process has learnt of a newer state elsewhere."""
         if self.near is not None:
             self.near.advance()
 

@@ -42,7 +42,7 @@ async def open_stream(
 
 
 async def begin_tracking(connection: AbstractConnection) -> bool:
-    """Let the server track keys, and return True; return False, and log the reason, if the server refuses."""
+    """Turn on client tracking, and return True. If the server refuses, log the reason and return False."""
     try:
         await connection.send_command("CLIENT", "TRACKING", "ON", "OPTIN")
         await connection.read_response()

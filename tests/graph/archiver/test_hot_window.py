@@ -44,15 +44,21 @@ async def test_a_post_that_is_cut_during_its_deletion_is_deleted(world: ArchiveW
     assert call > 3
 
 
-async def test_a_post_is_cut_only_after_its_fan_out(world: ArchiveWorld) -> None:
-    """Followers whom fan-out has not reached yet would miss the post."""
-    slow = world.process(sync_followers=1)
+async def author_with_two_followers(world: ArchiveWorld) -> tuple[int, int]:
+    """Sign up an author whom alice and a new user follow, with home caches. Return the author and the new user."""
     fan = (await world.graph.users.sign_up("dave", "long enough")).id
     author = (await world.graph.users.sign_up("erin", "long enough")).id
     for viewer in (world.alice, fan):
         await world.graph.follows.follow(viewer, [author])
         await cached(world.graph, viewer)
     await world.archive()
+    return author, fan
+
+
+async def test_a_post_is_cut_only_after_its_fan_out(world: ArchiveWorld) -> None:
+    """Followers whom fan-out has not reached yet would miss the post."""
+    slow = world.process(sync_followers=1)
+    author, fan = await author_with_two_followers(world)
     written = [event.number for event in await append_events(slow, [PostPublished(author, text) for text in "123456"])]
     await slow.projections.project([event async for event in slow.log.replay(0, written[-1])], Mode.REQUEST)
 
@@ -69,12 +75,7 @@ async def test_a_post_is_cut_only_after_its_fan_out(world: ArchiveWorld) -> None
 async def test_a_lost_post_is_pushed_to_followers_before_it_is_cut(world: ArchiveWorld) -> None:
     """A failover of the log's shard has lost the post after the request had pushed it to the first follower."""
     process = world.process(sync_followers=1)
-    fan = (await world.graph.users.sign_up("dave", "long enough")).id
-    author = (await world.graph.users.sign_up("erin", "long enough")).id
-    for viewer in (world.alice, fan):
-        await world.graph.follows.follow(viewer, [author])
-        await cached(world.graph, viewer)
-    await world.archive()
+    author, fan = await author_with_two_followers(world)
     [lost, *others] = await append_events(process, [PostPublished(author, text) for text in "123456"])
     await process.projections.project([lost], Mode.REQUEST)
     await world.raw.xdel(keys.LOG, entry_id(lost.number))
