@@ -1,7 +1,7 @@
 """Home streams: the source of a subscription to a home timeline, and the index that finds the viewers of an event."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -131,6 +131,11 @@ class HomeIndex:
         audience = self._audiences.get(viewer)
         return audience is not None and audience in self._by_author[author]
 
+    def authors_of(self, viewer: int) -> Iterable[int]:
+        """Return the authors in the home timeline of a viewer, none if the viewer has no live stream."""
+        audience = self._audiences.get(viewer)
+        return () if audience is None else audience.state.authors
+
     def has_receivers(self, publication: Event) -> bool:
         """Return True if the publication of a post concerns a stream now."""
         published = publication_of(publication.body)
@@ -222,18 +227,14 @@ class HomeSource(Source[HomeChange]):
         """Before clients refetch because of AuthorAdded, project all events that the stream has sent.
 
         Events of a process that died after its commit may be unprojected: the refetched page would lack them, and the
-        stream would not send them again. One round trip, and about five more if such events concern the viewer, as the
+        stream would not send them again. One round trip, and about six more if such events concern the viewer, as the
         follow itself usually does.
         """
         if not isinstance(update, AuthorAdded):
             return
-        async with aclosing(unprojected()) as parts:
-            async for events in parts:
-                sent = [
-                    event
-                    for event in events
-                    if event.number <= update.number and (self._concerns(event) or _is_by(update.user, event))
-                ]
+        authors = {self.viewer, update.user, *self._state.authors, *self._index.authors_of(self.viewer)}
+        async with aclosing(unprojected(authors)) as parts:
+            async for sent in parts:
                 await self._projections.catch_up(self.viewer, sent)
 
     def select(self, events: Sequence[Event]) -> list[Event]:
@@ -283,7 +284,3 @@ def author_of(body: EventBody) -> int | None:
             return author
         case _:
             return None
-
-
-def _is_by(author: int, event: Event) -> bool:
-    return author_of(event.body) == author

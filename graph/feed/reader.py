@@ -12,7 +12,7 @@ from typing import Protocol
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.feed.unprojected import Unprojected, concerns_joins
+from graph.feed.unprojected import Unprojected
 from graph.log.encoding import decode_entry
 from graph.log.events import Event, PostDeleted
 from graph.log.log import Log
@@ -78,12 +78,17 @@ class Recent:
         start = bisect_right(self._events, number, key=attrgetter("number"))
         return self._events[start : start + limit]
 
+    def get(self, number: int) -> Event | None:
+        """Return the event with this number, or None if there is none after `since`."""
+        found = self.after(number - 1, 1) if number > self.since else ()
+        return found[0] if found and found[0].number == number else None
+
 
 class LogReader:
     """Reads the log on a connection of its own and passes every event to the listener, in log order.
 
-    `head` is the number of the last event that the listener has received. `unprojected` holds the follows and log-outs
-    up to the head that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each
+    `head` is the number of the last event that the listener has received. `unprojected` holds the events up to the head
+    that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each
     failover that lost events which were passed on: they were after the first, up to the second.
     """
 
@@ -116,11 +121,6 @@ class LogReader:
         if self._recent is None:
             await self._position()
 
-    @property
-    def in_memory_after(self) -> int:
-        """Return the number after which all events are in memory."""
-        return self.head if self._recent is None else self._recent.since
-
     async def wait_for_progress(self, seconds: float) -> bool:
         """Wait until more of the log has been read. Return False on timeout."""
         progress = self._progress
@@ -129,16 +129,28 @@ class LogReader:
                 await progress.wait()
         return progress.is_set()
 
-    async def replay(self, after: int, limit: int | None = None) -> AsyncGenerator[Part]:
+    async def replay(self, after: int, limit: int) -> AsyncGenerator[Part]:
         """Yield the events after a number in parts of `limit`, until the head is reached.
 
         When the generator ends, the caller has seen every event up to the head at that time. A part costs one round
         trip unless its events are in memory. Other tasks run after each part.
         """
         while after < self.head:
-            part = await self._part(after, limit or READ_BATCH)
+            part = await self._part(after, limit)
             after = part.upto
             yield part
+            await asyncio.sleep(0)
+
+    async def events(self, numbers: Sequence[int]) -> AsyncGenerator[list[Event]]:
+        """Yield the events with these numbers in parts, without those that the log no longer holds.
+
+        A part costs one round trip unless its events are in memory. Other tasks run after each part.
+        """
+        for start in range(0, len(numbers), READ_BATCH):
+            some = numbers[start : start + READ_BATCH]
+            recent = [] if self._recent is None else [*filter(None, map(self._recent.get, some))]
+            older = {*some}.difference(event.number for event in recent)
+            yield [*recent, *(await self._log.get_many([*older]) if older else ())]
             await asyncio.sleep(0)
 
     async def _part(self, after: int, limit: int) -> Part:
@@ -175,13 +187,14 @@ class LogReader:
 
         What retention removes meanwhile is projected, and its earlier events must not be applied without it.
         """
-        watermark = await self._log.watermark()
-        events = [event async for event in self._log.replay(watermark, upto) if concerns_joins(event)]
-        trimmed = await self._log.trimmed()
-        unprojected = Unprojected(max(watermark, trimmed))
-        for event in [*events, *newest]:
+        unprojected = Unprojected(await self._log.watermark())
+        async for event in self._log.replay(unprojected.since, upto):
+            unprojected.add(event)
+        for event in newest:
             if event.number > unprojected.since:
                 unprojected.add(event)
+        trimmed = await self._log.trimmed()
+        unprojected.start_after(trimmed)
         return unprojected, trimmed
 
     async def _run(self) -> None:
@@ -221,6 +234,8 @@ class LogReader:
         elif not held and self._last_read > trimmed and not await self._is_scrubbed(self._last_read):
             await self._step_back(trimmed)
             return
+        if watermark < self.unprojected.since:  # a failover has lost what was projected
+            self.unprojected, _ = await self._load_unprojected(self.head, ())
         for start in range(0, len(events), DISPATCH_BATCH):
             if sum(map(self._pass_on, events[start : start + DISPATCH_BATCH])):
                 await self._listener.throttle()

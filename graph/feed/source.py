@@ -1,14 +1,17 @@
 """The interface of the sources from which subscriptions get their updates."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Generic, TypeAlias
 
 from graph.feed.buffer import Buffer, C
 from graph.log.events import Event
 
-Unprojected: TypeAlias = Callable[[], AsyncGenerator[Sequence[Event]]]
-"""Yields the events that may not be projected yet, up to the reader's head, if they are in memory."""
+Unprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
+"""Yields the events up to an update that may not be projected yet and concern the viewer's home page.
+
+They are those of the posts of the given authors, the viewer's follows, mutes and blocks, and suspensions of anybody.
+"""
 
 
 class Source(ABC, Generic[C]):

@@ -10,7 +10,7 @@ memory during the replay. A slow live client is cut off when its buffer is full:
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -259,15 +259,16 @@ class Subscription(Generic[C]):
         self._position = update.number
         return update
 
-    async def _unprojected(self, number: int) -> AsyncGenerator[Sequence[Event]]:
-        """Yield events that may be unprojected: those in memory, and if the event `number` is older, all of the log."""
-        reader = self._shared.reader
-        start = await self._shared.log.watermark()
-        if number > reader.in_memory_after:
-            start = max(start, reader.in_memory_after)
-        async with aclosing(reader.replay(start)) as parts:
+    async def _unprojected(self, upto: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
+        """Yield the events up to a number that may not be projected, with those of posts of these authors."""
+        unprojected, viewer = self._shared.reader.unprojected, self._source.viewer
+        since = await self._shared.log.watermark()
+        changes = [*unprojected.of_all(), *(unprojected.of(viewer) if viewer is not None else ())]
+        yield [event for event in changes if since < event.number <= upto]
+        numbers = [number for number in unprojected.by_authors(authors) if since < number <= upto]
+        async with aclosing(self._shared.reader.events(numbers)) as parts:
             async for part in parts:
-                yield part.events
+                yield part
 
 
 def _now() -> datetime:

@@ -1,19 +1,33 @@
-"""The follows, mutes, blocks and log-outs that may not be projected yet, by user, for subscriptions that join.
+"""The events that may not be projected yet, in the memory of a process.
 
 A subscription loads projected state, such as whom its viewer follows, and then applies the events that the state may
-lack. One copy of these events per process makes a join cost the same, however far the workers are behind.
+lack. Before a client fetches a page again, its subscription projects the events that the page would lack. One copy of
+these events per process makes both cost the same, however far the workers are behind.
 """
 
 import time
+from array import array
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
-from graph.log.events import Blocked, Event, Followed, Muted, SessionsEnded, Unblocked, Unfollowed, Unmuted
+from graph.log.account_events import UserDeleted
+from graph.log.events import (
+    Blocked,
+    Event,
+    Followed,
+    Muted,
+    PostDeleted,
+    PostPublished,
+    Reposted,
+    SessionsEnded,
+    Unblocked,
+    Unfollowed,
+    Unmuted,
+    Unreposted,
+)
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 
 KEEP_SECONDS = 5.0  # a load during which events are forgotten may have to be repeated
-
-
-def concerns_joins(event: Event) -> bool:
-    """Return True for a follow, a mute, a block, the end of each of them, and a log-out."""
-    return bool(users_of(event))
 
 
 def users_of(event: Event) -> tuple[int, ...]:
@@ -27,24 +41,69 @@ def users_of(event: Event) -> tuple[int, ...]:
             return ()
 
 
+@dataclass(slots=True)
+class Generation:
+    """Events by the users whom they concern, those that concern all users, and by author the numbers of the others.
+
+    Posts have the bulk of a backlog and are rarely asked for, so only their numbers are kept.
+    """
+
+    by_user: dict[int, list[Event]] = field(default_factory=dict)
+    by_author: dict[int, "array[int]"] = field(default_factory=dict)
+    of_all: list[Event] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        """Add the next event of the log, if it decides what a home timeline shows or whether a session is open."""
+        match event.body:
+            case (
+                PostPublished(author, listed=True)
+                | PostDeleted(author, listed=True)
+                | Reposted(author)
+                | Unreposted(author)
+            ):
+                self.by_author.setdefault(author, array("q")).append(event.number)
+            case UserSuspended() | UserUnsuspended() | UserDeleted():
+                self.of_all.append(event)
+            case _:
+                for user in users_of(event):
+                    self.by_user.setdefault(user, []).append(event)
+
+    def after(self, number: int) -> "Generation":
+        """Return the events after a number."""
+        return Generation(
+            {user: [event for event in events if event.number > number] for user, events in self.by_user.items()},
+            {
+                author: array("q", [each for each in numbers if each > number])
+                for author, numbers in self.by_author.items()
+            },
+            [event for event in self.of_all if event.number > number],
+        )
+
+
 class Unprojected:
-    """Events that concern joins: all after `since`, and the events up to `watermark` are projected.
+    """All events after `since` that joins or home pages depend on. Those up to `watermark` are projected.
 
     Events are kept in two generations. The older one is forgotten when all of it is projected, at the earliest after
-    `KEEP_SECONDS`. Memory: about 300 bytes per event, and up to twice the events that are not projected.
+    `KEEP_SECONDS`. Memory: about 300 bytes per follow, mute, block or log-out, 8 bytes per event of a post, and 200
+    bytes per author of these, of up to twice the events that are not projected.
     """
 
     def __init__(self, since: int) -> None:
         self.since = self.watermark = since
-        self._older: dict[int, list[Event]] = {}
-        self._newer: dict[int, list[Event]] = {}
+        self._older = Generation()
+        self._newer = Generation()
         self._end_of_older = since
         self._kept_since = time.monotonic()
 
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
-        for user in users_of(event):
-            self._newer.setdefault(user, []).append(event)
+        self._newer.add(event)
+
+    def start_after(self, number: int) -> None:
+        """Forget the events up to a number, because retention has removed them: they are projected."""
+        if number > self.since:
+            self.since = self.watermark = self._end_of_older = number
+            self._older, self._newer = self._older.after(number), self._newer.after(number)
 
     def note_watermark(self, watermark: int, head: int) -> None:
         """Note that the events up to `watermark` are projected, and that the last event added is not above `head`."""
@@ -52,8 +111,20 @@ class Unprojected:
         now = time.monotonic()
         if self.watermark >= self._end_of_older and now - self._kept_since >= KEEP_SECONDS:
             self.since, self._end_of_older, self._kept_since = self._end_of_older, head, now
-            self._older, self._newer = self._newer, {}
+            self._older, self._newer = self._newer, Generation()
 
     def of(self, user: int) -> list[Event]:
-        """Return the events of a user, oldest first."""
-        return [*self._older.get(user, ()), *self._newer.get(user, ())]
+        """Return the follows, mutes, blocks and log-outs that concern a user, oldest first."""
+        return [*self._older.by_user.get(user, ()), *self._newer.by_user.get(user, ())]
+
+    def of_all(self) -> list[Event]:
+        """Return the suspensions, their ends and the deletions of users, oldest first."""
+        return [*self._older.of_all, *self._newer.of_all]
+
+    def by_authors(self, authors: Collection[int]) -> list[int]:
+        """Return the numbers of the events that create or end posts or reposts of these authors, lowest first."""
+        found: list[int] = []
+        for by_author in (self._older.by_author, self._newer.by_author):
+            for author in authors:
+                found += by_author.get(author, ())
+        return sorted(found)

@@ -256,8 +256,13 @@ class Log:
 
     async def get(self, number: int) -> Event | None:
         """Return the event with this number, or None if the log does not hold it. One round trip."""
-        [entries] = await self._store.read([("XRANGE", keys.LOG, entry_id(number), entry_id(number))])
-        return decode_entry(entries[0]) if entries else None
+        return next(iter(await self.get_many([number])), None)
+
+    async def get_many(self, numbers: Sequence[int]) -> list[Event]:
+        """Return the events with these numbers, without those that the log does not hold. One round trip."""
+        ranges = [("XRANGE", keys.LOG, entry_id(number), entry_id(number)) for number in numbers]
+        found = [decode_entry(entry) for entries in await self._store.read(ranges) for entry in entries]
+        return [event for event in found if event is not None]
 
     async def last(self) -> int:
         """Return the highest number ever assigned, 0 if there is none. One round trip."""

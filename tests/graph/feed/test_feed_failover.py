@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import Gap, GapReason, PostRemoved
 from graph.feed.updates import PostDeleted as Deleted
-from graph.log.events import EventBody, PostDeleted, PostPublished
+from graph.log.events import EventBody, Followed, PostDeleted, PostPublished
 from graph.model import number_at
 from tests.graph.feed.watching import feed_of, following, numbers, watching
 from tests.support.graph_worlds import PATIENCE, Open, append_events, archive_log, befriend, people, posts, reached
@@ -195,3 +195,23 @@ async def test_a_stream_that_waits_for_events_that_are_lost_goes_live(
             assert not live.done()
             await raw.restore("{log}", 0, before, replace=True)
         stop.resume()
+
+
+async def test_what_a_failover_makes_unprojected_is_known_again(
+    graph: Graph, raw: Redis, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failover may lose projections and the watermark, but no events."""
+    monkeypatch.setattr("graph.feed.unprojected.KEEP_SECONDS", 0.0)
+    alice, bob = await people(graph, "alice", "bob")
+    before = await graph.worker().drain()
+    reader = feed._reader
+    async with watching(feed, alice) as watcher:
+        [followed] = await append_events(graph, [Followed(alice, bob)])
+        await watcher.take(1)
+        while reader.unprojected.of(alice):
+            await graph.worker().drain()
+            await watcher.until((await posts(graph, alice, "moves the watermark"))[0])
+        await raw.set(keys.WATERMARK, before)
+
+        await reached(lambda: asyncio.sleep(0, len(reader.unprojected.of(alice))), 1)
+        assert reader.unprojected.of(alice) == [followed]

@@ -9,7 +9,7 @@ from graph import Graph
 from graph.feed.buffer import Buffer, size_of
 from graph.feed.feed import Feed
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
-from graph.log.events import Followed, PostDeleted, PostPublished, ProfileChanged
+from graph.log.events import Followed, PostPublished, ProfileChanged
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, Post
 from tests.graph.feed.watching import CHECKPOINT_SECONDS, Watcher, feed_of, numbers, watching
@@ -368,23 +368,3 @@ async def test_a_client_that_applies_every_update_holds_the_home_timeline(graph:
                     held = {post_id: author for post_id, author in held.items() if author != user}
 
     assert sorted(held, reverse=True) == await home(graph, alice)
-
-
-async def test_a_page_refetched_after_a_follow_contains_all_streamed_posts(graph: Graph, another: Open) -> None:
-    """Even if a process died between the commits of a post, a follow and a deletion and their projections."""
-    reading = await another()
-    alice, bob, carol = await people(graph, "alice", "bob", "carol")
-    await befriend(graph, alice, carol)
-    [kept, gone] = await posts(graph, carol, "kept", "gone")
-    await graph.worker().drain()
-    await cached(graph, alice)
-    async with feed_of(reading) as feed, watching(feed, alice) as watcher:
-        assert await watcher.silent()
-        committed = await append_events(
-            graph,
-            [PostPublished(bob, "bob's"), PostPublished(carol, "new"), PostDeleted(carol, gone), Followed(alice, bob)],
-        )
-        updates = await watcher.take(3)
-
-        assert isinstance(updates[-1], AuthorAdded)
-        assert await home(graph, alice) == [committed[1].number, committed[0].number, kept]
