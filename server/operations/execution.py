@@ -27,6 +27,7 @@ from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
 from server.operations.completion import Completion, StreamedResult, Update, completing_alone, result_of
+from server.operations.deadlines import Deadlines
 from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
@@ -71,7 +72,7 @@ class Execution:
             schema._schema, documents, introspection=introspection, locations=locations, on_evict=on_evict
         )
         self.preparation = Preparation(kept, limits)
-        self._deadline = limits.deadline.total_seconds()
+        self._deadlines = Deadlines(limits.deadline.total_seconds())
         self._turns = Turns(limits.at_once)
         self._groups = Groups()
         self._hide_suggestions = not introspection
@@ -131,7 +132,7 @@ class Execution:
         operation_name: str | None,
     ) -> ExecutionResult:
         try:
-            async with asyncio.timeout(self._deadline) as deadline:
+            with self._deadlines.start(caller.graph.store.running_loop()) as deadline:
                 running = self._run_in_turn(caller, prepared, variables, operation_name)
                 if prepared.cost.hashes and caller.receive:
                     return await cancel_on_disconnect(running, caller.receive)
@@ -139,7 +140,7 @@ class Execution:
         except ClientDisconnect:
             raise
         except TimeoutError as error:
-            return result_of(caller, None, [self._deadline_exceeded() if deadline.expired() else _as_graphql(error)])
+            return result_of(caller, None, [self._deadline_exceeded() if deadline.expired else _as_graphql(error)])
         except Exception as error:
             return result_of(caller, None, [_as_graphql(error)])
 
@@ -198,7 +199,7 @@ class Execution:
 
     def _deadline_exceeded(self) -> GraphQLError:
         message = (
-            f"The operation exceeded the limit of {self._deadline:g} seconds and was cancelled. "
+            f"The operation exceeded the limit of {self._deadlines.seconds:g} seconds and was cancelled. "
             "If it was a mutation, check whether its changes were made before you retry."
         )
         return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
@@ -270,7 +271,7 @@ class Execution:
         LOGGED.set((caller.request_id, prepared.name))
         release = None
         document = prepared.document
-        deadline = asyncio.timeout(self._deadline)  # until the first event, the Checkpoint
+        deadline = asyncio.timeout(self._deadlines.seconds)  # until the first event, the Checkpoint
         try:
             async with deadline:
                 if prepared.meter:

@@ -1,0 +1,70 @@
+"""The deadlines of operations. All operations may run equally long, so one timer, for the oldest, is enough.
+
+A deadline ends its block as `asyncio.timeout` does, with the same rules for a task that is also cancelled by others,
+in a quarter of the time: it has no timer of its own, and entering it is no coroutine.
+"""
+
+import asyncio
+from itertools import takewhile
+from types import TracebackType
+from typing import Any, Self
+
+
+class Deadlines:
+    """The deadlines of the operations that run, the oldest first. `seconds` is the time that each may take."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.open: dict[Deadline, None] = {}
+        self._watched_in: asyncio.AbstractEventLoop | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> "Deadline":
+        """Return the deadline of an operation that starts now in the current task of the running loop. O(1)."""
+        if self._watched_in is not loop:
+            self._watched_in = loop
+            loop.call_later(self.seconds, self._check, loop)
+        return Deadline(self.open, loop, loop.time() + self.seconds)
+
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel the tasks whose deadline has passed, and wait for the next deadline, if operations run."""
+        now = loop.time()
+        for deadline in list(takewhile(lambda each: each.at <= now, self.open)):
+            deadline.expire()
+        oldest = next(iter(self.open), None)
+        self._watched_in = loop if oldest else None
+        if oldest:
+            loop.call_at(oldest.at, self._check, loop)
+
+
+class Deadline:
+    """A block of the current task, which raises TimeoutError when the event loop's time passes `at`.
+
+    `expired` is True from then on: a TimeoutError without it has another cause.
+    """
+
+    __slots__ = ("_cancelling", "_open", "_task", "at", "expired")
+
+    def __init__(self, open_: "dict[Deadline, None]", loop: asyncio.AbstractEventLoop, at: float) -> None:
+        task: asyncio.Task[Any] | None = asyncio.current_task(loop)
+        assert task is not None, "an operation runs in a task"  # noqa: S101
+        self._open = open_
+        self._task = task
+        self._cancelling = task.cancelling()
+        self.at = at
+        self.expired = False
+
+    def expire(self) -> None:
+        """Cancel the task."""
+        del self._open[self]
+        self.expired = True
+        self._task.cancel()
+
+    def __enter__(self) -> Self:
+        self._open[self] = None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if not self.expired:
+            del self._open[self]
+        elif self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error  # nobody else has cancelled the task meanwhile
