@@ -96,6 +96,12 @@ Of an erased user, the tombstone in `user:{u}` stays, and the number of the User
 each set, as the floor of the notifications, and as the number up to which they are read: late events change nothing.
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
+KeyOf: TypeAlias = Callable[[int], str]
+"""The key of an object, by its id. A page asks for a hundred: `str.__mod__` takes half the time of a function here."""
+
 LOG = "{log}"
 WATERMARK = "{log}:watermark"
 ARCHIVED = "{log}:archived"
@@ -196,9 +202,8 @@ def rate(holder: str) -> str:
     return f"rate:{{{holder}}}"
 
 
-def user(user: int) -> str:
-    """Return the key of a user's profile."""
-    return f"user:{{{user}}}"
+user: KeyOf = "user:{%d}".__mod__
+"""Return the key of a user's profile."""
 
 
 def permission(permission: str) -> str:
@@ -221,14 +226,11 @@ def session_fields(session: str) -> list[str]:
     return [f"{session}:created", f"{session}:used", f"{session}:agent", f"{session}:password"]
 
 
-def following(user: int) -> str:
-    """Return the key of the versioned set of users that a user follows."""
-    return f"following:{{{user}}}"
+following: KeyOf = "following:{%d}".__mod__
+"""Return the key of the versioned set of users that a user follows."""
 
-
-def followers(user: int) -> str:
-    """Return the key of the versioned set of a user's followers."""
-    return f"followers:{{{user}}}"
+followers: KeyOf = "followers:{%d}".__mod__
+"""Return the key of the versioned set of a user's followers."""
 
 
 def blocking(user: int) -> str:
@@ -251,9 +253,8 @@ def held(versioned_set: str) -> str:
     return f"{versioned_set}:held"
 
 
-def posts(author: int) -> str:
-    """Return the key of the versioned set of an author's hot posts."""
-    return f"posts:{{{author}}}"
+posts: KeyOf = "posts:{%d}".__mod__
+"""Return the key of the versioned set of an author's hot posts."""
 
 
 def gone(versioned_set: str) -> str:
@@ -261,9 +262,8 @@ def gone(versioned_set: str) -> str:
     return f"{versioned_set}:gone"
 
 
-def cold(author: int) -> str:
-    """Return the key of the count of an author's archived posts."""
-    return f"cold:{{{author}}}"
+cold: KeyOf = "cold:{%d}".__mod__
+"""Return the key of the count of an author's archived posts."""
 
 
 def replied(author: int) -> str:
@@ -296,9 +296,8 @@ def delivery(author: int) -> str:
     return f"delivery:{{{author}}}"
 
 
-def post(post: int) -> str:
-    """Return the key of a post's record or tombstone."""
-    return f"post:{{{post}}}"
+post: KeyOf = "post:{%d}".__mod__
+"""Return the key of a post's record or tombstone."""
 
 
 def likes(post: int) -> str:

@@ -43,9 +43,9 @@ def encode_cursor(kind: CursorKind, number: int) -> str:
 
 
 def encode_cursors(kind: CursorKind, numbers: Sequence[int]) -> list[str]:
-    """Return the cursors of entries."""
-    form = f"{kind.value}-%0{DIGITS}x"
-    return [form % number for number in numbers]
+    """Return the cursors of entries, which are formatted in one call."""
+    form = f"{kind.value}-%0{DIGITS}x "
+    return (form * len(numbers) % tuple(numbers)).split()
 
 
 def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int:

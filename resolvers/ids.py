@@ -9,6 +9,7 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from graph.model import MAX_NUMBER
 from resolvers.errors import BadInput
@@ -55,9 +56,16 @@ def encode(kind: Kind, *numbers: int) -> str:
 
 
 def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
-    """Return the global ids of objects of a kind with one number."""
-    prefix = f"{kind.label}:"
-    return _encode_texts([f"{prefix}{number}" for number in numbers])
+    """Return the global ids of objects of a kind with one number.
+
+    Numbers with equally many digits, which is the usual case, are formatted and encoded in one call.
+    """
+    digits = len(str(numbers[0])) if numbers else 0
+    if len(numbers) < 2 or len(str(min(numbers))) != digits or len(str(max(numbers))) != digits:
+        return [encode(kind, number) for number in numbers]
+    form, slashes = _form(kind.label, digits)
+    texts = form * len(numbers) % tuple(numbers)
+    return binascii.b2a_base64(texts.encode("latin-1"), newline=False).decode().split(slashes)[:-1]
 
 
 def decode(text: str) -> GlobalId:
@@ -95,25 +103,23 @@ def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:
     return found if are_ids else None
 
 
-def _encode_texts(texts: Sequence[str]) -> list[str]:
-    """Return ASCII texts as base64url without padding. Texts of equal lengths are encoded in one call.
+@lru_cache(maxsize=1000)
+def _form(label: str, digits: int) -> tuple[str, str]:
+    """Return the text of an id, with padding whose base64 is slashes only, and these slashes.
 
-    Letters, digits and colons never produce the characters in which base64url differs from base64.
+    They separate ids that are encoded together: letters, digits and colons never produce a slash. The padding leaves
+    the character before it as it would be without padding.
     """
-    if len(texts) <= 1:
-        return [binascii.b2a_base64(text.encode(), newline=False).rstrip(b"=").decode() for text in texts]
-    length = len(texts[0])
-    if len(lengths := set(map(len, texts))) > 1:
-        parts = {length: iter(_encode_texts([text for text in texts if len(text) == length])) for length in lengths}
-        return [next(parts[len(text)]) for text in texts]
-    padding = "\0" * (-length % 3)
-    encoded = binascii.b2a_base64("".join([text + padding for text in texts]).encode(), newline=False).decode()
-    step, kept = (length + 2) // 3 * 4, (length * 4 + 2) // 3
-    return [encoded[start : start + kept] for start in range(0, len(encoded), step)]
+    padding, slashes = (("\xff\xff\xff", "////"), ("\x0f\xff", "//"), ("?", "/"))[(len(label) + 1 + digits) % 3]
+    return f"{label}:%d{padding}", slashes
 
 
 def _encode(raw: str) -> str:
-    return _encode_texts([raw])[0]
+    """Return ASCII text as base64url without padding.
+
+    Letters, digits and colons never produce the characters in which base64url differs from base64.
+    """
+    return binascii.b2a_base64(raw.encode(), newline=False).rstrip(b"=").decode()
 
 
 def _is_number(digits: str) -> bool:

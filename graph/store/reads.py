@@ -128,10 +128,14 @@ class TrackedRead(Read):
 def pack_each(name: str, keys: Sequence[str], words: tuple[str, ...], before: str = "") -> bytes:
     """Pack `name key word…` for each key, each after the packed command `before`.
 
-    Takes a third of the time of `hiredis.pack_command` for each command.
+    Takes a third of the time of `hiredis.pack_command` for each command, and less if all keys have one length.
     """
     head, tail = _head_and_tail(name, words)
-    text = "".join([f"{before}{head}{len(key)}\r\n{key}\r\n{tail}" for key in keys])
+    if len(lengths := set(map(len, keys))) == 1:
+        head, tail = f"{before}{head}{lengths.pop()}\r\n", f"\r\n{tail}"
+        text = head + (tail + head).join(keys) + tail
+    else:
+        text = "".join([f"{before}{head}{len(key)}\r\n{key}\r\n{tail}" for key in keys])
     return text.encode() if text.isascii() else b"".join([before.encode() + pack((name, key, *words)) for key in keys])
 
 

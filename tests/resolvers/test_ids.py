@@ -93,6 +93,17 @@ def test_many_ids_are_those_of_each(many: list[int]) -> None:
 
 
 @given(
+    st.sampled_from([kind for kind in Kind if kind.arity == 1]),
+    st.integers(1, len(str(MAX_NUMBER))).flatmap(
+        lambda digits: st.lists(st.integers(10 ** (digits - 1), min(10**digits - 1, MAX_NUMBER)), min_size=2)
+    ),
+)
+def test_ids_with_equally_many_digits_are_those_of_each(kind: Kind, many: list[int]) -> None:
+    """They are encoded together, with padding that depends on the length of the id."""
+    assert encode_all(kind, many) == [encode(kind, one) for one in many]
+
+
+@given(
     numbers,
     st.text()
     | st.sampled_from(("User:01", "User:0", "User: 1", "User:1_0", "User:+1", "User:1:2", "Post:1", "User:")).map(raw)
