@@ -1,11 +1,13 @@
-"""Helpers for asyncio futures: derive independent futures, mark exceptions as retrieved, cancel tasks."""
+"""Helpers for asyncio futures: share them among callers, mark exceptions as retrieved, cancel tasks."""
 
 import asyncio
-from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Generator
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 V = TypeVar("V")
+W = TypeVar("W")
 
 
 class LookUpCancelled(Exception):
@@ -13,6 +15,50 @@ class LookUpCancelled(Exception):
 
     def __init__(self) -> None:
         super().__init__("The look-up was cancelled. Repeat it.")
+
+
+class Shared(Generic[V]):
+    """An awaitable of `convert(result)` of a future that others use too. It can be awaited several times.
+
+    Cancelling a caller does not cancel the future. If the future is cancelled, callers get LookUpCancelled. It costs
+    less than half of a future of its own (`derive`), because nothing happens when the result arrives but is not awaited
+    yet: a layer of the executor waits once for several look-ups that arrive together.
+    """
+
+    __slots__ = ("_convert", "_future")
+
+    def __init__(self, future: "asyncio.Future[T]", convert: Callable[[T], V]) -> None:
+        self._future = future
+        self._convert: Callable[[Any], V] = convert
+
+    def __await__(self) -> Generator[Any, None, V]:
+        """Wait for the future and return the converted result."""
+        future = self._future
+        if not future.done():
+            waiter: asyncio.Future[None] = future.get_loop().create_future()
+            future.add_done_callback(partial(_wake, waiter))
+            yield from waiter
+        try:
+            result = future.result()
+        except asyncio.CancelledError:
+            raise LookUpCancelled from None
+        return self._convert(result)
+
+    def then(self, convert: Callable[[V], W]) -> "Shared[W]":
+        """Return an awaitable of `convert(value)`."""
+        before = self._convert
+        return Shared(self._future, lambda result: convert(before(result)))
+
+    def cancel(self) -> None:
+        """Ignore the result, also if it is an error. The future goes on for its other callers."""
+        self._future.add_done_callback(retrieve_exception)
+
+
+def _wake(waiter: "asyncio.Future[None]", done: "asyncio.Future[Any]") -> None:
+    if waiter.done():
+        retrieve_exception(done)  # the caller was cancelled
+    else:
+        waiter.set_result(None)
 
 
 def derive(future: "asyncio.Future[T]", convert: Callable[[T], V]) -> "asyncio.Future[V]":
@@ -23,6 +69,10 @@ def derive(future: "asyncio.Future[T]", convert: Callable[[T], V]) -> "asyncio.F
     """
     derived: asyncio.Future[V] = future.get_loop().create_future()
 
+    def fail(error: Exception) -> None:
+        derived.set_exception(error)
+        retrieve_exception(derived)
+
     def copy(done: "asyncio.Future[T]") -> None:
         if derived.done():
             retrieve_exception(done)
@@ -30,12 +80,11 @@ def derive(future: "asyncio.Future[T]", convert: Callable[[T], V]) -> "asyncio.F
         try:
             derived.set_result(convert(done.result()))
         except asyncio.CancelledError:
-            derived.set_exception(LookUpCancelled())
+            fail(LookUpCancelled())
         except Exception as error:
-            derived.set_exception(error)
+            fail(error)
 
     future.add_done_callback(copy)
-    derived.add_done_callback(retrieve_exception)
     return derived
 
 

@@ -15,12 +15,14 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import aiodataloader
 
-from .futures import LookUpCancelled, derive
+from .futures import LookUpCancelled, Shared, derive, retrieve_exception
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 Queued: TypeAlias = tuple[Any, aiodataloader.Loader]
+Asked: TypeAlias = tuple["asyncio.Future[Any]", Callable[[Any], Any]]
+"""The future of what was asked for, and the function that makes the caller's value of its result."""
 
 
 class LookUp:
@@ -80,6 +82,8 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
     is an exception fails its key only. `load_many` and `load_now` call the function immediately. `load` calls it in the
     next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not
     requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
+    `fetch_many` and `fetch` do what `load_many` and `load_now` do, but return an awaitable that is no future, which is
+    cheaper: use them for values that are awaited, such as the result of a batch resolver.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """
@@ -117,30 +121,45 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
 
         Cheaper than `load`, for callers that know that no other key follows: a field without parents.
         """
-        self._cache_finished()
-        cache_key = self.get_cache_key(key)
-        if cache_key in self._values:
-            return self._done(self._values[cache_key])
-        look_up = next((each for each in self._pending if cache_key in each.keys), None)
-        look_up = look_up or self._start({cache_key: key})
-        return derive(look_up.values, partial(look_up.pick, cache_key))
+        return _own(*self.ask(key))
+
+    def fetch(self, key: K) -> "Shared[V]":
+        """Start what `load_now` starts, and return an awaitable of the value."""
+        return Shared(*self.ask(key))
 
     def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
         """Return one future of the values of all keys, in their order.
 
         The exception of a failed key takes the place of its value. The future fails only if a look-up fails as a whole.
         """
-        keys = list(keys)
+        return _own(*self.ask_many(list(keys)))
+
+    def fetch_many(self, keys: Iterable[K]) -> "Shared[list[V]]":
+        """Start what `load_many` starts, and return an awaitable of the values."""
+        return Shared(*self.ask_many(list(keys)))
+
+    def ask(self, key: K) -> Asked:
+        """Ask for the value of one key, immediately."""
+        self._cache_finished()
+        cache_key = self.get_cache_key(key)
+        if cache_key in self._values:
+            return self._done(self._values[cache_key]), _same
+        look_up = next((each for each in self._pending if cache_key in each.keys), None)
+        look_up = look_up or self._start({cache_key: key})
+        return look_up.values, partial(look_up.pick, cache_key)
+
+    def ask_many(self, keys: list[K]) -> Asked:
+        """Ask for the values of several keys, immediately."""
         wanted = self._cache_keys(keys)
         self._cache_finished()
         if not self._values and not self._pending:
             look_up = self._start(dict(zip(wanted, keys, strict=True)))
-            return derive(look_up.values, partial(look_up.select, wanted))
+            return look_up.values, partial(look_up.select, wanted)
         look_ups = self._look_up(wanted, keys)
         cached = {key: self._values[key] for key in wanted if key in self._values}
         if not look_ups:
-            return self._done([cached[key] for key in wanted])
-        return derive(asyncio.gather(*(each.values for each in look_ups)), partial(_merge, wanted, cached, look_ups))
+            return self._done([cached[key] for key in wanted]), _same
+        return asyncio.gather(*(each.values for each in look_ups)), partial(_merge, wanted, cached, look_ups)
 
     def prime(self, key: K, value: V) -> "DataLoader[K, V]":
         """Cache a value, unless the key already has one or the value is an exception."""
@@ -223,10 +242,16 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
     def _start(self, missing: dict[Any, K]) -> LookUp:
         values: asyncio.Future[Any]
         try:
-            values = asyncio.ensure_future(self._request(list(missing.values())), loop=self.loop)
+            asked = self._request(list(missing.values()))
+            if isinstance(asked, asyncio.Future):
+                values = asked
+            else:
+                values = asyncio.ensure_future(asked, loop=self.loop)
+                values.add_done_callback(retrieve_exception)  # nobody may wait for it any more
         except Exception as error:
             values = self.loop.create_future()
             values.set_exception(error)
+            retrieve_exception(values)
         look_up = LookUp(missing, values)
         self._pending.append(look_up)
         return look_up
@@ -246,6 +271,11 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         future = self.loop.create_future()
         future.set_result(value)
         return future
+
+
+def _own(future: "asyncio.Future[Any]", convert: Callable[[Any], Any]) -> "asyncio.Future[Any]":
+    """Return a future of the caller's own. Only a future that was made for the caller has nothing to convert."""
+    return future if convert is _same else derive(future, convert)
 
 
 def _same(value: Any) -> Any:

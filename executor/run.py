@@ -18,7 +18,7 @@ from graphql.execution.values import VariableValues
 from graphql.pyutils import Path
 
 from .awaitable_columns import AwaitableColumn, await_column, list_depth
-from .futures import cancel_all
+from .futures import Shared, cancel_all
 from .observer import Observer
 from .plan import Column, Field, Paths, Plan, Row, Selection
 from .references import PrefetchingRun, join, prefetch
@@ -106,7 +106,7 @@ class PlanRun(PrefetchingRun):
             values, is_root_value = [error] * len(parents), False
         if type(values) is list and not is_root_value:
             return self._complete(field, values, len(parents), paths)
-        if isinstance(values, asyncio.Future) or isawaitable(values):
+        if type(values) is Shared or isawaitable(values):
             step = self._wait(Step(field, len(parents), paths, self._future(values), is_root_value))
             if field.prefetch is not None:
                 step.prefetched = prefetch(self, field.prefetch, parents)
@@ -129,7 +129,9 @@ class PlanRun(PrefetchingRun):
         self._steps.append(step)
         return step
 
-    def _future(self, awaitable: Any) -> "asyncio.Future[Any]":
+    def _future(self, awaitable: Any) -> "asyncio.Future[Any] | Shared[Any]":
+        if type(awaitable) is Shared:
+            return awaitable
         if isinstance(awaitable, asyncio.Future):
             if isinstance(awaitable, asyncio.Task):
                 self._tasks.append(awaitable)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .futures import Shared
 from .plan import Column, Field, Paths, Row
 
 
@@ -20,7 +21,7 @@ class Step:
     field: Field
     count: int
     paths: Paths
-    future: "asyncio.Future[Any]"
+    future: "asyncio.Future[Any] | Shared[Any]"
     is_root_value: bool = False
     rows: Sequence[Row] = ()
     prefetched: "Prefetched | None" = None

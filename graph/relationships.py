@@ -1,7 +1,8 @@
 """Relationships between a viewer and other users, derived from the viewer's sets of follows, blocks and mutes."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from functools import partial
 
 from graph import keys
 from graph.model import Relationship, new_relationship
@@ -17,21 +18,25 @@ class Relationships:
         self._store = store
         self._visibility = visibility
 
-    async def between(self, viewer: int, subjects: Sequence[int], view: View | None = None) -> list[Relationship]:
+    def between(self, viewer: int, subjects: Sequence[int], view: View | None = None) -> Awaitable[list[Relationship]]:
         """Return the relationship between the viewer and each subject. One round trip of two commands.
 
         `view` is the viewer's view, which a request shares between its reads; it takes one command more, in the same
         round trip, if it has not begun. Only keys of the viewer are read, so the cost does not depend on the subjects'
         followers.
         """
+        view = view or self._visibility.of(viewer)
+        marks = view.known_marks(subjects)
+        if marks is None or not subjects:
+            return self._after_marks(viewer, subjects, view)
+        return self._store.ask(_scores(viewer, subjects), partial(as_relationships, viewer, subjects, marks))
+
+    async def _after_marks(self, viewer: int, subjects: Sequence[int], view: View) -> list[Relationship]:
         if not subjects:
             return []
-        view = view or self._visibility.of(viewer)
         view.begin(subjects)
-        scores = await self._store.read(
-            [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]
-        )
-        return as_relationships(viewer, subjects, scores, await view.marks(subjects))
+        scores = await self._store.read(_scores(viewer, subjects))
+        return as_relationships(viewer, subjects, await view.marks(subjects), scores)
 
     async def between_many(self, viewers: Sequence[int], subjects: Sequence[int]) -> list[list[Relationship]]:
         """Return for each viewer what `between` returns. One round trip of three commands for each viewer."""
@@ -41,13 +46,18 @@ class Relationships:
         ]
         scores, marks = await asyncio.gather(self._store.read(asked), self._visibility.marks_of(viewers, words))
         return [
-            as_relationships(viewer, subjects, scores[2 * place : 2 * place + 2], marks[place])
+            as_relationships(viewer, subjects, marks[place], scores[2 * place : 2 * place + 2])
             for place, viewer in enumerate(viewers)
         ]
 
 
+def _scores(viewer: int, subjects: Sequence[int]) -> list[Command]:
+    """Return the commands that read when the viewer followed each subject, and each subject the viewer."""
+    return [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]
+
+
 def as_relationships(
-    viewer: int, subjects: Sequence[int], scores: Sequence[list[float | None]], marks: Marks
+    viewer: int, subjects: Sequence[int], marks: Marks, scores: Sequence[list[float | None]]
 ) -> list[Relationship]:
     """Return relationships from the subjects' scores in the viewer's following and followers sets."""
     following, followers = scores

@@ -99,6 +99,10 @@ class View:
         """
         return NOTHING
 
+    def known_marks(self, users: Collection[int]) -> Marks | None:
+        """Return what `marks` returns if no reply has to be awaited for it, else None."""
+        return NOTHING
+
     async def hidden(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are hidden from the viewer. Costs what `marks` costs."""
         marks, suspended = await self.marks(users), await self.suspended(users)
@@ -132,7 +136,6 @@ class ClientView(View):
         """Start to read the suspensions, unless that has begun."""
         if self._asked is None:
             self._asked = self._suspensions.ask()
-            self._asked.add_done_callback(retrieve)
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are suspended."""
@@ -158,7 +161,6 @@ class ViewerView(ClientView):
         self.begin_suspended()
         if self._first is None:
             self._first = self._ask(users)
-            self._first.add_done_callback(retrieve)
 
     async def marks(self, users: Collection[int]) -> Marks:
         """Return the viewer's marks, complete or with these users checked."""
@@ -168,6 +170,14 @@ class ViewerView(ClientView):
         if not marks.complete and (unknown := set(users) - marks.checked):
             marks.add(await self._ask(unknown))
         return marks
+
+    def known_marks(self, users: Collection[int]) -> Marks | None:
+        """Return what `marks` returns if no reply has to be awaited for it, else None."""
+        first = self._first
+        if first is None or not first.done() or first.cancelled() or first.exception() is not None:
+            return None
+        marks = first.result()
+        return marks if marks.complete or marks.checked.issuperset(users) else None
 
     def _ask(self, users: Iterable[int]) -> "asyncio.Future[Marks]":
         checked = sorted(users)
@@ -179,6 +189,10 @@ class ViewOfSeveral(ClientView):
     """The view of an execution for several viewers: it knows what is the same for all of them, the suspensions."""
 
     async def marks(self, users: Collection[int]) -> Marks:
+        """Raise ViewerNeeded."""
+        raise ViewerNeeded
+
+    def known_marks(self, users: Collection[int]) -> Marks | None:
         """Raise ViewerNeeded."""
         raise ViewerNeeded
 
@@ -260,9 +274,3 @@ def as_marks(checked: Iterable[int], replies: Sequence[Any]) -> Marks:
     [[complete, *sets]] = replies
     blocking, blockers, muting = ({int(user) for user in users} for users in sets)
     return Marks(bool(complete), blocking, blockers, muting, set(checked))
-
-
-def retrieve(done: "asyncio.Future[Any]") -> None:
-    """Mark an exception as retrieved: the page may have failed before it needed the reply."""
-    if not done.cancelled():
-        done.exception()

@@ -151,4 +151,4 @@ def access_tokens(sessions: Sequence[Session], context: Context) -> list[str]:
 
 async def session_users(sessions: Sequence[Session], context: Context) -> list[User | None]:
     """Return the users of sessions. One round trip."""
-    return await context.loaders.shown_users.load_many(session.user for session in sessions)
+    return await context.loaders.shown_users.fetch_many(session.user for session in sessions)

@@ -132,10 +132,18 @@ class Context:
 
         A page is loaded once: with a newer watermark, a stream would skip the posts that the page lacks.
         """
-        watermark = await self.graph.log.recent_watermark()
-        if self._watermark is None:
-            self._watermark = watermark
+        if not self.note_watermark():
+            watermark = await self.graph.log.recent_watermark()
+            if self._watermark is None:
+                self._watermark = watermark
+        assert self._watermark is not None  # noqa: S101 - noted
         return self._watermark
+
+    def note_watermark(self) -> bool:
+        """Note what `watermark` returns, if nothing has to be awaited for it. Return whether it is known."""
+        if self._watermark is None:
+            self._watermark = self.graph.log.recent_watermark_now()
+        return self._watermark is not None
 
     def forget(self) -> None:
         """Drop all loaded values: after a write, and before each event of a subscription."""

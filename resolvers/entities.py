@@ -28,7 +28,7 @@ async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEnt
     A mention of a login that nobody had at the publication is plain text.
     """
     mentioned = list({user: None for post in posts for user in post.mentions})
-    users = await context.loaders.users.load_many(mentioned) if mentioned else []
+    users = await context.loaders.users.fetch_many(mentioned) if mentioned else []
     logins = {user.id: user.login for user in users if user is not None}
     return [entities_of_post(post, logins) if SIGN.search(post.text) else [] for post in posts]
 
@@ -47,4 +47,4 @@ def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:
 
 def mentioned_users(mentions: Sequence[UserMention], context: Context) -> Awaitable[list[User | None]]:
     """Return the users who are mentioned; None for a user who is gone. They are loaded with the entities."""
-    return context.loaders.users.load_many([mention.user for mention in mentions])
+    return context.loaders.users.fetch_many([mention.user for mention in mentions])

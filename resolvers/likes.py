@@ -117,7 +117,7 @@ async def payload_posts(payloads: Sequence[LikePayload], context: Context) -> li
     likes = {each.post: each.is_liked for each in payloads if each.post is not None}
     if likes:
         context.loaders.viewer_likes.prime_many(likes)
-    posts = iter(await context.loaders.posts.load_many([each.post for each in payloads if each.post is not None]))
+    posts = iter(await context.loaders.posts.fetch_many([each.post for each in payloads if each.post is not None]))
     return [None if each.post is None else next(posts) for each in payloads]
 
 
@@ -137,7 +137,7 @@ def likes(
 
 async def like_pages(posts: Sequence[Post], context: Context, window: Window) -> list[LikePage]:
     """Return a page of the likes of each post."""
-    pages = await context.loaders.likes.load_many([(post.id, window) for post in posts])
+    pages = await context.loaders.likes.fetch_many([(post.id, window) for post in posts])
     return [LikePage(post, page) for post, page in zip(posts, pages, strict=True)]
 
 
@@ -152,7 +152,7 @@ def viewer_has_liked(
     """Return for each post whether the viewer likes it; None for anonymous requests. One round trip."""
     if context.viewer is None:
         return [None] * len(posts)
-    return context.loaders.viewer_likes.load_many([post.id for post in posts])
+    return context.loaders.viewer_likes.fetch_many([post.id for post in posts])
 
 
 async def liked_posts(
@@ -182,7 +182,7 @@ def liking_times(likes: Sequence[Like | LikedPost], context: Context) -> list[Fo
 
 def like_users(likes: Sequence[Like], context: Context) -> Awaitable[list[User | None]]:
     """Return the user of each like. One round trip."""
-    return context.loaders.shown_users.load_many([like.user for like in likes])
+    return context.loaders.shown_users.fetch_many([like.user for like in likes])
 
 
 def like_references(likes: Sequence[Like], context: Context) -> list[Reference]:

@@ -51,7 +51,7 @@ def timelines(lists: Sequence[UserList], context: Context) -> list[Timeline]:
 
 def members_counts(lists: Sequence[UserList], context: Context) -> Awaitable[list[int]]:
     """Return the numbers of members. One round trip."""
-    return context.loaders.list_counts.load_many([each.id for each in lists])
+    return context.loaders.list_counts.fetch_many([each.id for each in lists])
 
 
 def members(
@@ -70,7 +70,7 @@ def members(
 
 async def member_pages(lists: Sequence[UserList], context: Context, window: Window) -> list[UserPage]:
     """Return a page of the members of each list."""
-    pages = await context.loaders.list_members.load_many([(each.id, window) for each in lists])
+    pages = await context.loaders.list_members.fetch_many([(each.id, window) for each in lists])
     return [UserPage(page) for page in pages]
 
 

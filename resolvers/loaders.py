@@ -59,7 +59,7 @@ class Loaders:
     @lazy
     def users(self) -> DataLoader[int, User | None]:
         """Users by id; None if there is none, or if the user is suspended."""
-        return self._loader("users", partial(self._graph.users.visible, self.view, load=self.shown_users.load_many))
+        return self._loader("users", partial(self._graph.users.visible, self.view, load=self.shown_users.fetch_many))
 
     @lazy
     def shown_users(self) -> DataLoader[int, User | None]:

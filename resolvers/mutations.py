@@ -208,7 +208,7 @@ async def follow_edges(results: Sequence[FollowResult], context: Context) -> lis
     One round trip. None also if the follow is not projected yet.
     """
     followed = [each.user for each in results if each.user is not None and each.outcome in FOLLOWING]
-    relationships = iter(await context.loaders.relationships.load_many(followed))
+    relationships = iter(await context.loaders.relationships.fetch_many(followed))
     return [
         next(relationships).follow if each.user is not None and each.outcome in FOLLOWING else None for each in results
     ]

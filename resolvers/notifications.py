@@ -63,7 +63,7 @@ def feed_ids(feeds: Sequence[NotificationFeed], context: Context) -> list[str]:
 
 def unread_counts(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[int]]:
     """Return the numbers of unread notifications, at most 100. Two round trips, one if there are none."""
-    return context.loaders.unread_counts.load_many([feed.owner for feed in feeds])
+    return context.loaders.unread_counts.fetch_many([feed.owner for feed in feeds])
 
 
 def live_cursors(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[str]]:
@@ -95,7 +95,7 @@ async def pages(
 ) -> list[NotificationPage | Exception]:
     """Return a page of each feed, after the watermark for the live cursor is known."""
     await context.watermark()
-    loaded = await context.loaders.notification_pages.load_many([(feed.owner, window) for feed in feeds])
+    loaded = await context.loaders.notification_pages.fetch_many([(feed.owner, window) for feed in feeds])
     found: Sequence[Page[Notification] | Exception] = list(loaded)
     return [page if isinstance(page, Exception) else NotificationPage(page) for page in found]
 
@@ -131,7 +131,7 @@ def actors(
 
 async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[list[User | None]]:
     """Return the users of each group of ids."""
-    users = iter(await context.loaders.shown_users.load_many([user for group in groups for user in group]))
+    users = iter(await context.loaders.shown_users.fetch_many([user for group in groups for user in group]))
     return [[next(users) for _ in group] for group in groups]
 
 

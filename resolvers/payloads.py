@@ -68,5 +68,5 @@ def error_fields(problems: Sequence[Problem], context: Context) -> list[tuple[st
 async def load_users(context: Context, users: Sequence[int | None]) -> list[User | None]:
     """Return the users with these ids; None where the id is None."""
     known = [user for user in users if user is not None]
-    loaded = iter(await context.loaders.users.load_many(known))
+    loaded = iter(await context.loaders.users.fetch_many(known))
     return [None if user is None else next(loaded) for user in users]

@@ -19,7 +19,7 @@ async def post(
 ) -> Post | None:
     """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id."""
     number = ids.number(ids.Kind.POST, id)
-    return None if number is None else await context.loaders.posts.load_now(number)
+    return None if number is None else await context.loaders.posts.fetch(number)
 
 
 def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
@@ -39,7 +39,7 @@ def edge_nodes(posts: Sequence[Post], context: Context) -> Sequence[Post]:
 
 def authors(posts: Sequence[Post], context: Context) -> Awaitable[list[User | None]]:
     """Return the authors of posts. One round trip."""
-    return context.loaders.shown_users.load_many([post.author for post in posts])
+    return context.loaders.shown_users.fetch_many([post.author for post in posts])
 
 
 def author_references(posts: Sequence[Post], context: Context) -> list[Reference]:

@@ -1,11 +1,11 @@
 """The recording of an operation: besides the costs in the graph, its layers and the batches of its dataloaders."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from executor.loader import DataLoader
+from executor.loader import Asked, DataLoader
 from graph.recording import RECORDING, Recording
 
 if TYPE_CHECKING:
@@ -95,16 +95,15 @@ class RecordedLoader(DataLoader[K, V], Generic[K, V]):
         self._record.requested += 1
         return super().load(key)
 
-    def load_now(self, key: K) -> "asyncio.Future[V]":
-        """Return what `load` returns, but start the look-up immediately; count the key."""
+    def ask(self, key: K) -> Asked:
+        """Ask for the value of one key, immediately, and count the key."""
         self._record.requested += 1
-        return super().load_now(key)
+        return super().ask(key)
 
-    def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
-        """Return one future of the values of all keys, and count them."""
-        keys = list(keys)
+    def ask_many(self, keys: list[K]) -> Asked:
+        """Ask for the values of several keys, immediately, and count them."""
         self._record.requested += len(keys)
-        return super().load_many(keys)
+        return super().ask_many(keys)
 
 
 def current_recording() -> OperationRecording | None:

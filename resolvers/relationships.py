@@ -17,7 +17,7 @@ def to_viewer(
     """
     if context.viewer is None:
         return [None] * len(users)
-    return context.loaders.relationships.load_many([user.id for user in users])
+    return context.loaders.relationships.fetch_many([user.id for user in users])
 
 
 async def to_viewers(

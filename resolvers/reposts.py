@@ -74,7 +74,7 @@ def number_of(post_id: str) -> int:
 
 async def payload_posts(payloads: Sequence[UnrepostPayload], context: Context) -> list[Post | None]:
     """Return the original after each mutation; None if it failed, or the original is gone or hidden. One round trip."""
-    posts = iter(await context.loaders.posts.load_many([each.post for each in payloads if each.post is not None]))
+    posts = iter(await context.loaders.posts.fetch_many([each.post for each in payloads if each.post is not None]))
     return [None if each.post is None else next(posts) for each in payloads]
 
 
@@ -88,4 +88,4 @@ def viewer_has_reposted(
     if context.viewer is None:
         return [None] * len(posts)
     originals = [post.repost_of if post.is_plain_repost and post.repost_of is not None else post.id for post in posts]
-    return context.loaders.viewer_reposts.load_many(originals)
+    return context.loaders.viewer_reposts.fetch_many(originals)

@@ -23,7 +23,7 @@ class EndSessionPayload(Payload):
 
 def sessions(context: Context) -> Awaitable[list[SessionInfo]] | None:
     """Return the viewer's live sessions, the newest first; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else context.loaders.sessions.load_now(context.viewer.user)
+    return None if context.viewer is None else context.loaders.sessions.fetch(context.viewer.user)
 
 
 def global_ids(sessions: Sequence[SessionInfo], context: Context) -> list[str]:

@@ -154,17 +154,17 @@ def user_ids(updates: Sequence[AuthorAdded | AuthorRemoved | AuthorHidden], cont
 
 async def users(updates: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
     """Return the users whose posts appear or disappear; None if suspended. One round trip."""
-    return await context.loaders.users.load_many(update.user for update in updates)
+    return await context.loaders.users.fetch_many(update.user for update in updates)
 
 
 async def followers(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who followed or unfollowed. One round trip."""
-    return await context.loaders.shown_users.load_many(update.follower for update in updates)
+    return await context.loaders.shown_users.fetch_many(update.follower for update in updates)
 
 
 async def followees(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who were followed or unfollowed. One round trip."""
-    return await context.loaders.shown_users.load_many(update.followee for update in updates)
+    return await context.loaders.shown_users.fetch_many(update.followee for update in updates)
 
 
 def notifications(updates: Sequence[NotificationAdded], context: Context) -> list[Notification]:

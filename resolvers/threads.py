@@ -56,7 +56,7 @@ def first_failure(chain: list[Post | Exception | None]) -> list[Post | None] | E
 async def related(context: Context, posts: Sequence[int | None]) -> list[Post | Exception | None]:
     """Return the posts with these ids; None where the id is None, and for those that are deleted or hidden."""
     known = [post for post in posts if post is not None]
-    loaded = iter(await context.loaders.posts.load_many(known)) if known else iter(())
+    loaded = iter(await context.loaders.posts.fetch_many(known)) if known else iter(())
     return [None if post is None else next(loaded) for post in posts]
 
 
@@ -117,5 +117,5 @@ async def pages(
     loader: DataLoader[PageKey, Page[Post]], posts: Sequence[Post], window: Window
 ) -> list[PostPage | Exception]:
     """Return a page of each post's list. If the archive is down, only the pages that need it fail."""
-    found: list[Page[Post] | Exception] = [*await loader.load_many([(post.id, window) for post in posts])]
+    found: list[Page[Post] | Exception] = [*await loader.fetch_many([(post.id, window) for post in posts])]
     return [page if isinstance(page, Exception) else PostPage(page) for page in found]

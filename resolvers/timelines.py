@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from executor.futures import Shared
 from executor.loader import DataLoader
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window, encode_cursor
 from resolvers import ids
 from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
-from resolvers.loaders import PageKey
+from resolvers.loaders import Loaders, PageKey
 from resolvers.references import Identified
 
 KINDS = {
@@ -77,25 +78,41 @@ def posts(
     pages that need it fail.
     """
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
+    kinds = {timeline.kind for timeline in timelines}
+    if len(kinds) == 1 and context.note_watermark():
+        return pages_of_kind(kinds.pop(), timelines, context, window).then(as_post_pages)
     return context.start(timeline_pages(timelines, context, window))
+
+
+LOADERS: dict[TimelineKind, Callable[[Loaders], DataLoader[PageKey, Page[Post]]]] = {
+    TimelineKind.HOME: lambda loaders: loaders.home_timelines,
+    TimelineKind.USER: lambda loaders: loaders.user_timelines,
+    TimelineKind.REPLIES: lambda loaders: loaders.reply_timelines,
+    TimelineKind.LIST: lambda loaders: loaders.list_timelines,
+    TimelineKind.PUBLIC: lambda loaders: loaders.public_timelines,
+}
+
+
+def pages_of_kind(
+    kind: TimelineKind, timelines: Sequence[Timeline], context: Context, window: Window
+) -> Shared[list[Page[Post]]]:
+    """Return a page of each timeline of one kind."""
+    loader = LOADERS[kind](context.loaders)
+    return loader.fetch_many([(each.owner or each.watermark, window) for each in timelines])
+
+
+def as_post_pages(pages: Sequence[Page[Post] | Exception]) -> list[PostPage | Exception]:
+    """Return the records of pages; the exception of a page that cannot be read takes its place."""
+    return [page if isinstance(page, Exception) else PostPage(page) for page in pages]
 
 
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
     """Return a page of each timeline, after the watermark for the live cursor is known."""
     await context.watermark()
-    loaders: dict[TimelineKind, Callable[[], DataLoader[PageKey, Page[Post]]]] = {
-        TimelineKind.HOME: lambda: context.loaders.home_timelines,
-        TimelineKind.USER: lambda: context.loaders.user_timelines,
-        TimelineKind.REPLIES: lambda: context.loaders.reply_timelines,
-        TimelineKind.LIST: lambda: context.loaders.list_timelines,
-        TimelineKind.PUBLIC: lambda: context.loaders.public_timelines,
-    }
     kinds = {timeline.kind for timeline in timelines}
     lookups = [
-        loaders[kind]().load_many([(each.owner or each.watermark, window) for each in timelines if each.kind is kind])
-        for kind in kinds
+        pages_of_kind(kind, [each for each in timelines if each.kind is kind], context, window) for kind in kinds
     ]
-    loaded = [await lookups[0]] if len(lookups) == 1 else await asyncio.gather(*lookups)
+    loaded = await asyncio.gather(*lookups)
     by_kind: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, loaded), strict=True))
-    pages = [next(by_kind[timeline.kind]) for timeline in timelines]
-    return [page if isinstance(page, Exception) else PostPage(page) for page in pages]
+    return as_post_pages([next(by_kind[timeline.kind]) for timeline in timelines])

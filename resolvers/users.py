@@ -22,7 +22,7 @@ By = Annotated[UserBy, strawberry.argument(description="The id or login to look 
 
 def viewer(context: Context) -> Awaitable[User | None] | None:
     """Return the viewer; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else context.loaders.shown_users.load_now(context.viewer.user)
+    return None if context.viewer is None else context.loaders.shown_users.fetch(context.viewer.user)
 
 
 def viewer_reference(context: Context) -> Reference | None:
@@ -30,15 +30,21 @@ def viewer_reference(context: Context) -> Reference | None:
     return None if context.viewer is None else Reference(context.viewer.user)
 
 
-async def user(context: Context, *, by: By) -> User | None:
+def user(context: Context, *, by: By) -> Awaitable[User | None] | None:
     """Return the user with a global id or login; None if there is none.
 
     One round trip, or two for a login that is not in the cache of logins. Raises BadInput for a malformed id.
     """
     number = known_id(context, by)
-    if number is None and by.id is None:
-        number = await context.loaders.logins.load_now(by.login or "")
-    return None if number is None else await context.loaders.users.load_now(number)
+    if number is not None:
+        return context.loaders.users.fetch(number)
+    return None if by.id is not None else user_by_login(context, by.login or "")
+
+
+async def user_by_login(context: Context, login: str) -> User | None:
+    """Return the user with a login; None if there is none. Two round trips."""
+    number = await context.loaders.logins.fetch(login)
+    return None if number is None else await context.loaders.users.fetch(number)
 
 
 def user_reference(context: Context, *, by: By) -> Reference | None:
@@ -66,17 +72,17 @@ def joining_times(users: Sequence[Identified], context: Context) -> list[Formatt
 
 def followers_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
     """Return the numbers of followers. One round trip."""
-    return context.loaders.followers_counts.load_many([user.id for user in users])
+    return context.loaders.followers_counts.fetch_many([user.id for user in users])
 
 
 def following_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
     """Return the numbers of followed users. One round trip."""
-    return context.loaders.following_counts.load_many([user.id for user in users])
+    return context.loaders.following_counts.fetch_many([user.id for user in users])
 
 
 def posts_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
     """Return the numbers of posts. One round trip."""
-    return context.loaders.posts_counts.load_many([user.id for user in users])
+    return context.loaders.posts_counts.fetch_many([user.id for user in users])
 
 
 def followers(
@@ -90,7 +96,7 @@ def followers(
 ) -> Awaitable[list[FollowPage]]:
     """Return a page of each user's followers, newest first. One round trip. Raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    return context.start(follow_pages(context.loaders.followers, users, window, incoming=True))
+    return follow_pages(context.loaders.followers, users, window, incoming=True)
 
 
 def following(
@@ -104,7 +110,7 @@ def following(
 ) -> Awaitable[list[FollowPage]]:
     """Return a page of the users whom each user follows, newest first. One round trip. Raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    return context.start(follow_pages(context.loaders.following, users, window, incoming=False))
+    return follow_pages(context.loaders.following, users, window, incoming=False)
 
 
 def followers_you_know(
@@ -130,21 +136,24 @@ async def known_follower_pages(
     """Return a page of each user's followers whom the viewer follows; None for anonymous requests."""
     if context.viewer is None:
         return [None] * len(users)
-    known = await context.loaders.known_followers.load_many([(user.id, window) for user in users])
+    known = await context.loaders.known_followers.fetch_many([(user.id, window) for user in users])
     return [FollowPage(user.id, True, page, total) for user, (page, total) in zip(users, known, strict=True)]
 
 
-async def follow_pages(
+def follow_pages(
     loader: DataLoader[PageKey, Page[Follow]], users: Sequence[Identified], window: Window, *, incoming: bool
-) -> list[FollowPage]:
+) -> Awaitable[list[FollowPage]]:
     """Return a page of each user's list."""
-    pages = await loader.load_many([(user.id, window) for user in users])
-    return [FollowPage(user.id, incoming, page) for user, page in zip(users, pages, strict=True)]
+
+    def convert(pages: list[Page[Follow]]) -> list[FollowPage]:
+        return [FollowPage(user.id, incoming, page) for user, page in zip(users, pages, strict=True)]
+
+    return loader.fetch_many([(user.id, window) for user in users]).then(convert)
 
 
 def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
     """Return the other user of each follow. One round trip."""
-    return context.loaders.shown_users.load_many([follow.user for follow in follows])
+    return context.loaders.shown_users.fetch_many([follow.user for follow in follows])
 
 
 def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:

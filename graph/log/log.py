@@ -295,14 +295,21 @@ class Log:
         an idle time, waits for the answer, for at most half a second. Returns 0 if the shard has never answered.
         """
         now = time.monotonic()
+        watermark = self.recent_watermark_now()
+        if watermark is None and self._refresh is not None:
+            await asyncio.wait([self._refresh], timeout=FIRST_ANSWER_SECONDS)
+            self._answers = self._read_at > now
+        return self.known_watermark
+
+    def recent_watermark_now(self) -> int | None:
+        """Return what `recent_watermark` returns, or None if it would wait for the answer of the log's shard."""
+        now = time.monotonic()
         if now - self._read_at > REFRESH_SECONDS and now - self._asked_at > REFRESH_SECONDS:
             self._asked_at = now
             self._refresh = self.watermark()
             self._refresh.add_done_callback(_retrieve_exception)
-        if now - self._read_at > STALE_SECONDS and self._answers and self._refresh is not None:
-            await asyncio.wait([self._refresh], timeout=FIRST_ANSWER_SECONDS)
-            self._answers = self._read_at > now
-        return self.known_watermark
+        waits = now - self._read_at > STALE_SECONDS and self._answers and self._refresh is not None
+        return None if waits else self.known_watermark
 
     @property
     def discardable(self) -> int:

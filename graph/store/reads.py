@@ -75,9 +75,13 @@ class Read:
         self.fail(translate_error(error))
 
     def fail(self, error: Exception) -> None:
-        """Set an exception, unless the future is done or cancelled."""
+        """Set an exception, unless the future is done or cancelled.
+
+        It counts as retrieved: whoever needs the reply reports the failure, and the request may have ended before.
+        """
         if not self.future.done():
             self.future.set_exception(error)
+            self.future.exception()
 
 
 class TrackedRead(Read):

@@ -113,6 +113,7 @@ class Store:
             self._queue(loop, Read(commands, convert, future))
         except Exception as error:
             future.set_exception(error)
+            future.exception()  # retrieved, as that of a failed read
         return future
 
     def ask_each(
