@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache, partial
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from server.embedded import Durability, EmbeddedStore
 from tests.support.cluster import Cluster, nodes_of
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
 from tests.support.schedule import Schedule, sort_by_length
+from tests.support.stores import cache_near
 
 __all__ = ["CHEAP", "SharedStore"]
 
@@ -46,6 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="server",
         help="the shared store: one Valkey server, or a cluster of three primaries and three replicas",
     )
+    parser.addoption("--near-cache", type=int, default=0, help="the entries of the near cache of every process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give a near cache to every store and server of the tests, if that was requested."""
+    if entries := config.getoption("--near-cache"):
+        cache_near(entries)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedule:
@@ -56,13 +64,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with long tests. Raise the time limits of the long profile. Leave out what only the long profile runs."""
     sort_by_length(items)
+    if config.getoption("--near-cache"):
+        leave_out(config, items, lambda item: item.get_closest_marker("counts_reads") is not None)
     if config.getoption("--long"):
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)
         return
-    left_out = [item for item in items if runs_at_length_only(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    leave_out(config, items, runs_at_length_only)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], unwanted: Callable[[pytest.Item], bool]) -> None:
+    """Leave out unwanted tests."""
+    config.hook.pytest_deselected(items=[item for item in items if unwanted(item)])
+    items[:] = [item for item in items if not unwanted(item)]
 
 
 def runs_at_length_only(item: pytest.Item) -> bool:

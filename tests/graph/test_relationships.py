@@ -51,6 +51,7 @@ async def test_an_unfollow_changes_the_relationship_immediately(graph: Graph) ->
     assert (relationship.state, relationship.following_since) == (State.NONE, None)
 
 
+@pytest.mark.counts_reads
 @pytest.mark.parametrize("size", [1, 100, 3000])
 async def test_relationships_cost_two_commands_and_two_for_the_view(graph: Graph, size: int) -> None:
     """In one round trip, whatever the number of subjects. A request reads its view once."""

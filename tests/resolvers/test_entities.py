@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from graph import keys
 from tests.resolvers.conftest import World, post_id, user_id
 
@@ -67,6 +69,7 @@ async def test_too_many_entities_are_refused(world: World) -> None:
     assert (error["code"], error["field"]) == ("TOO_MANY", ["text"])
 
 
+@pytest.mark.counts_reads
 async def test_mentions_of_a_page_share_the_round_trip_of_the_authors(world: World) -> None:
     """They add no round trip to a page of posts."""
     alice, bob, _ = await world.users("alice", "bob", "carol")

@@ -106,6 +106,7 @@ async def test_a_like_takes_four_round_trips_with_the_payload(world: World) -> N
     assert answer.round_trips == 4
 
 
+@pytest.mark.counts_reads
 async def test_a_page_of_home_with_likes_takes_no_round_trip_more(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)

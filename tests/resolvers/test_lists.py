@@ -170,6 +170,7 @@ async def test_members_are_paged(world: World) -> None:
     assert await page() == "BAD_USER_INPUT"
 
 
+@pytest.mark.counts_reads
 @pytest.mark.parametrize("size", [1, 10])
 async def test_round_trips(world: World, size: int) -> None:
     """All lists with their members in three; a page of a timeline in five, as many as posts; changes in four.

@@ -123,6 +123,7 @@ async def test_reposts_require_a_viewer(world: World, document: str) -> None:
     assert [code for _, code in answer.errors] == ["UNAUTHENTICATED"]
 
 
+@pytest.mark.counts_reads
 async def test_a_home_page_with_originals_takes_four_round_trips(world: World) -> None:
     """The session check and the ids; the posts; the originals and the relationships; the authors of both."""
     alice, bob, carol = await world.users("alice", "bob", "carol")

@@ -84,6 +84,7 @@ async def test_followers_with_relations(world: World, first: int) -> None:
     assert named.round_trips <= 4
 
 
+@pytest.mark.counts_reads
 @pytest.mark.parametrize("first", [1, 5, 25])
 async def test_relations_are_two_commands(world: World, first: int) -> None:
     """Relationships add two commands to a page of any size, and no round trip."""
@@ -97,6 +98,7 @@ async def test_relations_are_two_commands(world: World, first: int) -> None:
     assert with_relations.round_trips == without.round_trips
 
 
+@pytest.mark.counts_reads
 async def test_three_counts_share_a_round_trip(world: World) -> None:
     """All counts of a user take one round trip, and only requested counts are read."""
     [alice] = await world.users("alice")
@@ -108,6 +110,7 @@ async def test_three_counts_share_a_round_trip(world: World) -> None:
     assert three.round_trips == one.round_trips == 2
 
 
+@pytest.mark.counts_reads
 async def test_total_count_is_read_only_if_requested(world: World) -> None:
     [alice] = await world.users("alice")
     page = "{ viewer { followers(first: 1) { pageInfo { hasNextPage } %s } } }"
@@ -162,6 +165,7 @@ def executor() -> Executor:
     return Executor(schema._schema)
 
 
+@pytest.mark.counts_reads
 @pytest.mark.parametrize("first", [30, 100])
 async def test_home_breadth_first_takes_three_trips(world: World, executor: Executor, first: int) -> None:
     """The trips read the session, viewer and ids; the posts; and the authors with counts and relationships."""
@@ -195,6 +199,7 @@ async def test_followers_breadth_first_take_two_trips(world: World, executor: Ex
     assert executor.fallen_back == 0
 
 
+@pytest.mark.counts_reads
 async def test_relationships_breadth_first_are_two_commands(world: World, executor: Executor) -> None:
     """They take no round trip of their own, since they are read together with the users."""
     alice, bob, _ = await crowd(world, 10)

@@ -101,6 +101,7 @@ async def test_a_thread_with_ancestors_and_replies_takes_four_round_trips(world:
     assert answer.round_trips == 4
 
 
+@pytest.mark.counts_reads
 async def test_a_home_page_with_quoted_posts_takes_four_round_trips(world: World) -> None:
     """With the authors, the counts, the originals and their authors."""
     alice, bob, carol = await world.users("alice", "bob", "carol")

@@ -1,17 +1,26 @@
 """Stores that stop, crash or fail at a given step."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import Command, keys_of, script
+from graph.store.near_cache import MISSING
 from graph.store.reads import Convert, Read
 from graph.store.store import Store
 
 Hook = Callable[[Sequence[Command]], Awaitable[None]]
 Wanted = Callable[[Command], bool]
+
+
+def cache_near(entries: int) -> None:
+    """Let stores of this process, and servers that it starts, have a near cache unless told otherwise."""
+    opened: Any = Store.__init__
+    opened.__kwdefaults__["near_cache"] = entries
+    os.environ["FANLINE_NEAR_CACHE"] = str(entries)
 
 
 class Crashed(Exception):
@@ -44,6 +53,15 @@ class InterceptedStore(Store):
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert
     ) -> "asyncio.Future[Any]":
         return self.ask([(name, key, *words) for key in keys], convert)
+
+    def track(
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
+    ) -> "asyncio.Future[list[Any]]":
+        def fill(replies: list[Any]) -> list[Any]:
+            values = iter(convert(replies))
+            return [next(values) if value is MISSING else value for value in known]
+
+        return self.ask([(name, key, *words) for key in keys], fill)
 
     async def _exchange_reads(self, commands: Sequence[Command]) -> list[Any]:
         return await self._exchange(commands)
@@ -83,6 +101,13 @@ class HookedStore(InterceptedStore):
         if self.before or self.after:
             return super().ask(commands, convert)
         return Store.ask(self, commands, convert)
+
+    def track(
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
+    ) -> "asyncio.Future[list[Any]]":
+        if self.before or self.after:
+            return super().track(name, keys, words, convert, known)
+        return Store.track(self, name, keys, words, convert, known)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         for hook in list(self.before):
