@@ -17,6 +17,7 @@ How to use it:
   trip. Afterwards `await view.hidden(users)` or `await view.silenced(users)` costs nothing if they are few.
 - Call `view.begin_suspended()` instead with a read of users only, and then `await view.suspended(users)`. A view knows
   the suspensions as of its first read, so that all reads of a request agree.
+- With a near cache, a view that begins asks for nothing that the cache will have after the reply to another read.
 - `refuse_blocked` refuses an action on a user across a block, or on a suspended user.
 """
 
@@ -29,12 +30,20 @@ from typing import Any
 from graph import keys
 from graph.errors import ProblemCode, Rejected, ViewerNeeded
 from graph.store.commands import script
-from graph.store.near_cache import Moment
+from graph.store.near_cache import MISSING, Moment
+from graph.store.recall import LookUp, recall
 from graph.store.store import Store
 from graph.suspensions import Suspensions
 
 FEW = 250
 """The most users in each set of a viewer that are read at once. In larger sets, the users of a page are looked up."""
+FEW_NEAR = 100
+"""The most users in each set of a viewer that the near cache keeps."""
+TOO_MANY = None
+"""Stands for a larger set in the near cache."""
+SETS = range(3)
+"""The places of the sets in `names_of`."""
+NONE: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -133,16 +142,21 @@ class ClientView(View):
         self.begin_suspended()
 
     def begin_suspended(self) -> None:
-        """Start to read the suspensions, unless that has begun."""
+        """Start to read the suspensions, unless that has begun, or the near cache will have them after another read."""
+        if self._asked is None and not (self.moment is not None and self._suspensions.may_wait()):
+            self._ask_suspended()
+
+    def _ask_suspended(self) -> "asyncio.Future[frozenset[int] | None]":
         if self._asked is None:
-            self._asked = self._suspensions.ask()
+            self._asked = self._suspensions.ask(self.moment)
+        return self._asked
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are suspended."""
+        if self._suspended is None and self._asked is None:
+            self._suspended = self._suspensions.near(self.moment)
         if self._suspended is None:
-            self.begin_suspended()
-            assert self._asked is not None  # noqa: S101 - set by begin_suspended
-            found = await self._suspensions.users(self._asked)
+            found = await self._suspensions.users(self._ask_suspended())
             self._suspended = found if self._suspended is None else self._suspended
         return self._suspended.intersection(users) if self._suspended else NOBODY
 
@@ -154,18 +168,53 @@ class ViewerView(ClientView):
         super().__init__(suspensions)
         self.viewer = viewer
         self._store = store
+        self._sets: asyncio.Future[list[frozenset[int] | None]] | None = None
         self._first: asyncio.Future[Marks] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions and the viewer's marks, unless that has begun."""
+        """Start to read the suspensions and the viewer's marks.
+
+        Not what has begun, nor what the near cache will have after another read.
+        """
         self.begin_suspended()
+        if self._first is None and self._sets is None:
+            near = self._near_sets()
+            if not near or MISSING in near or TOO_MANY in near:
+                self._begin_marks(users, near)
+
+    def _near_sets(self) -> list[Any]:
+        """Return the viewer's sets in the near cache, as a hint; nothing if there is no such cache."""
+        near = self._store.near
+        if near is None or self.moment is None or not near.tracking:
+            return []
+        return list(map(near.peek, names_of(self.viewer or 0)))
+
+    def _begin_marks(self, users: Iterable[int], near: Sequence[Any]) -> None:
+        """Start to read the viewer's marks: whole sets, which are kept near, unless one is known to be large."""
+        if not near or TOO_MANY in near:
+            self._begin_first(users)
+            return
+        look_up = LookUp("ZRANGE", names_of(self.viewer or 0).__getitem__, ("0", str(FEW_NEAR)), as_sets)
+        self._sets = recall(self._store, look_up, SETS, self.moment)
+
+    def _begin_first(self, users: Iterable[int]) -> None:
+        """Start to read the viewer's marks, those of some users if they are many, unless that has begun."""
         if self._first is None:
             self._first = self._ask(users)
 
     async def marks(self, users: Collection[int]) -> Marks:
         """Return the viewer's marks, complete or with these users checked."""
         self.begin(users)
-        assert self._first is not None  # noqa: S101 - set by begin
+        if self._first is None and self._sets is None:
+            self._begin_marks(users, self._near_sets())
+        if self._first is None and self._sets is not None:
+            sets = self._sets.result() if self._sets.done() else await asyncio.shield(self._sets)
+            if TOO_MANY in sets:
+                self._begin_first(users)
+            elif self._first is None:
+                self._first = self._store.running_loop().create_future()
+                self._first.set_result(Marks(True, *(set(users or ()) for users in sets)))
+        assert self._first is not None  # noqa: S101 - begun above
         marks = self._first.result() if self._first.done() else await asyncio.shield(self._first)
         if not marks.complete and (unknown := set(users) - marks.checked):
             marks.add(await self._ask(unknown))
@@ -274,3 +323,10 @@ def as_marks(checked: Iterable[int], replies: Sequence[Any]) -> Marks:
     [[complete, *sets]] = replies
     blocking, blockers, muting = ({int(user) for user in users} for users in sets)
     return Marks(bool(complete), blocking, blockers, muting, set(checked))
+
+
+def as_sets(_: Sequence[int], replies: Sequence[Sequence[str]]) -> list[frozenset[int] | None]:
+    """Return the users in replies to `ZRANGE`, TOO_MANY in place of more than the near cache keeps."""
+    return [
+        (frozenset(map(int, users)) if len(users) <= FEW_NEAR else TOO_MANY) if users else NONE for users in replies
+    ]

@@ -71,6 +71,11 @@ class NearCache:
         self.hits += len(keys) - len(places)
         return found, places
 
+    def peek(self, key: str) -> Any:
+        """Return the value of a key, or MISSING: a hint about what to read, which may be older than any request."""
+        value = self._young.get(key, MISSING)
+        return self._old.get(key, MISSING) if value is MISSING else value
+
     def holds(self, keys: Iterable[str]) -> bool:
         """Return True if there are values of all keys."""
         return all(key in self._young or key in self._old for key in keys)

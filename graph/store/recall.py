@@ -53,6 +53,22 @@ def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment 
     return store.track(look_up.name, [keys[place] for place in places], look_up.words, convert, known)
 
 
+def near_values(store: Store, keys: Sequence[str], moment: Moment | None) -> list[Any] | None:
+    """Return the values of keys if the near cache has all of them for a request that began at a moment, else None."""
+    near = store.near
+    if near is None or moment is None or not near.reached(moment):
+        return None
+    values, missing = near.find(keys)
+    return None if missing else values
+
+
+def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> None:
+    """Let the near cache keep the values of ids, which it does not hold yet, in the round trip of other reads."""
+    near = store.near
+    if near is not None and moment is not None and near.tracking and not near.holds(map(look_up.key, ids)):
+        recall(store, look_up, ids, moment)
+
+
 def both_near(
     store: Store, look_ups: tuple[LookUp[V], LookUp[V]], ids: Sequence[int], moment: Moment | None
 ) -> tuple[dict[int, tuple[V, V]], list[int]]:

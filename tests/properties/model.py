@@ -353,9 +353,13 @@ class History:
                 assert post.id in ids, f"post {post.id} of {post.author} was missing for {viewer}"
 
     def check_look(self, look: Operation) -> None:
-        """Check that a look-up of posts showed none that was deleted before."""
+        """Check that a look-up of posts showed none that was deleted before, and none of users who were hidden."""
+        viewer, start, end = look.subject[0], look.started, look.returned or self.now
         for post in () if self.after_disaster else look.result:
-            self.check_existed(post, look.started)
+            self.check_existed(post, start)
+            if self.certainly_deleted(viewer, self.now) is False:
+                hidden = self.certainly_silenced(viewer, post.author, start, end, mutes=False)
+                assert not hidden, f"post {post.id} of {post.author} was shown, who is hidden from {viewer}"
 
     def check_existed(self, post: Post, start: int) -> None:
         """Check that a post that was shown after a time was not deleted, or taken back, before that time."""

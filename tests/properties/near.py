@@ -11,7 +11,10 @@ from graph.store.commands import Command
 from graph.store.near_cache import MISSING, Moment, NearCache
 
 MOST = 12
-PREFIXES = ("post:{", "user:{", "followers:{", "following:{", "posts:{", "cold:{")
+PREFIXES = (
+    *("post:{", "user:{", "followers:{", "following:{", "posts:{", "cold:{"),
+    *("blocking:{", "blockers:{", "muting:{", "{suspended}"),
+)
 
 Send = Callable[[Sequence[Command]], list[Any]]
 
