@@ -126,9 +126,12 @@ class Executor:
         return await result if isawaitable(result) else result
 
     def prepare(
-        self, document: core.DocumentNode, variable_values: Mapping[str, Any] | None, operation_name: str | None = None
+        self,
+        document: core.DocumentNode,
+        variable_values: Mapping[str, Any] | VariableValues | None,
+        operation_name: str | None = None,
     ) -> Operation | list[core.GraphQLError] | Fallback:
-        """Plan an operation and coerce its variables.
+        """Plan an operation and coerce its variables, unless they are coerced.
 
         Return errors if the variables are invalid, or a Fallback if the operation must be passed to graphql-core.
         """
@@ -139,7 +142,9 @@ class Executor:
         if not planned.info.supported:
             return UNSUPPORTED_DOCUMENT
         variables: VariableValues = NO_VARIABLES
-        if chosen.variable_definitions:
+        if isinstance(variable_values, VariableValues):
+            variables = variable_values
+        elif chosen.variable_definitions:
             coerced = get_variable_values(
                 self._schema,
                 chosen.variable_definitions,

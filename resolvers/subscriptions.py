@@ -1,12 +1,13 @@
 """Resolvers of subscriptions, and of the fields of their updates."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias
 
 import strawberry
 
 from graph.feed import filters
+from graph.feed.slices import in_slices
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -31,7 +32,8 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.inputs import EventFilter
 
-U = TypeVar("U", bound=HomeUpdate | StreamUpdate | NotificationUpdate)
+USERS_AT_ONCE = 500  # ids of a filter that are decoded in one slice
+
 After: TypeAlias = Annotated[
     str | None,
     strawberry.argument(
@@ -59,7 +61,7 @@ def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGe
     return context.graph.feed.notifications(viewer.user, _position(context, after), viewer.session)
 
 
-def events(
+async def events(
     context: Context,
     *,
     filter: Annotated[EventFilter, strawberry.argument(description="The filter that events must match.")],  # noqa: A002 - contract
@@ -71,11 +73,19 @@ def events(
     without the permission, SessionOver if the session has ended or ends, and the error of `Client.acquire_terms` if the
     viewer's filters are too large together.
     """
-    chosen, viewer = _filter_of(filter), context.viewer
+    chosen, viewer = await in_slices(_building(filter)), context.viewer
+    del filter  # it may be large, and the stream may last for days
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     position = _position(context, after)
     updates = context.graph.feed.events(user, chosen, position, session, holder=context.client.holder)
-    return _counting_terms(updates, context, chosen.terms)
+    async with aclosing(updates):
+        release = context.client.acquire_terms(chosen.terms)
+        del chosen
+        try:
+            async for update in updates:
+                yield update
+        finally:
+            release()
 
 
 def _position(context: Context, after: str | None) -> int | None:
@@ -85,26 +95,24 @@ def _position(context: Context, after: str | None) -> int | None:
     return None if after is None else decode_cursor(CursorKind.LOG, after)
 
 
-async def _counting_terms(updates: AsyncGenerator[U, None], context: Context, terms: int) -> AsyncGenerator[U, None]:
-    """Count the terms of a filter in the client's quota until the stream ends."""
-    async with aclosing(updates):
-        release = context.client.acquire_terms(terms)
-        try:
-            async for update in updates:
-                yield update
-        finally:
-            release()
-
-
-def _filter_of(given: EventFilter) -> filters.EventFilter:
+def _building(given: EventFilter) -> Generator[None, None, filters.EventFilter]:
+    """Decode and check the filter of a client, in slices. Raises BadInput and BadFilter."""
+    users: list[int] | None = None
+    if given.users is not None:
+        users = []
+        for start in range(0, len(given.users), USERS_AT_ONCE):
+            users += user_numbers(given.users[start : start + USERS_AT_ONCE])
+            yield
     box = given.within
-    return filters.EventFilter.of(
-        users=None if given.users is None else user_numbers(given.users),
-        keywords=given.keywords,
-        within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
-        sample=given.sample,
-        firehose=bool(given.firehose),
-        kinds=given.kinds,
+    return (
+        yield from filters.EventFilter.building(
+            users=users,
+            keywords=given.keywords,
+            within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
+            sample=given.sample,
+            firehose=bool(given.firehose),
+            kinds=given.kinds,
+        )
     )
 
 

@@ -5,12 +5,13 @@ The fields of a filter are combined with AND, the entries of a list with OR, the
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from graph.cells import MAX_CELLS
 from graph.errors import BadFilter
+from graph.feed.slices import result
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Reposted, Unfollowed, Unreposted
 from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
 from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
@@ -18,6 +19,7 @@ from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 MAX_USERS = 3000
 MAX_KEYWORDS = 400
 MAX_KEYWORD_TERMS = 2000  # in all keywords together
+KEYWORDS_AT_ONCE = 100  # entries that are checked in one slice
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
 MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
@@ -170,6 +172,22 @@ class EventFilter:
         with too many or too long ones, a box or sample that is out of range, and a filter that restricts nothing
         without `firehose`.
         """
+        return result(
+            cls.building(users=users, keywords=keywords, within=within, sample=sample, firehose=firehose, kinds=kinds)
+        )
+
+    @classmethod
+    def building(
+        cls,
+        *,
+        users: Sequence[int] | None = None,
+        keywords: Sequence[str] | None = None,
+        within: Box | None = None,
+        sample: float | None = None,
+        firehose: bool = False,
+        kinds: Sequence[EventKind] | None = None,
+    ) -> Generator[None, None, "EventFilter"]:
+        """Build a filter as `of` does, in slices of half a millisecond."""
         if users is None and keywords is None and within is None and not firehose:
             raise BadFilter(
                 "The filter is empty. Set 'users', 'keywords' or 'within', or request all events with 'firehose: true'."
@@ -181,7 +199,7 @@ class EventFilter:
             _check_box(within)
         if sample is not None and not 0 < sample <= 1:
             raise BadFilter(f"'sample' must be above 0 and at most 1, not {sample}.")
-        checked = None if keywords is None else frozenset(map(_checked_keyword, keywords))
+        checked = None if keywords is None else (yield from _checked_keywords(keywords))
         _check_terms(checked or ())
         return cls(
             users=None if users is None else tuple(sorted(set(users))),
@@ -258,6 +276,16 @@ def check_length(field: str, entries: Sequence[object] | None, limit: int | None
         raise BadFilter(f"'{field}' must not be empty. Add an entry, or omit the field.")
     if limit is not None and len(entries) > limit:
         raise BadFilter(f"'{field}' has {len(entries):,} entries; the limit is {limit:,}. Send fewer.")
+
+
+def _checked_keywords(entries: Sequence[str]) -> Generator[None, None, frozenset[Keyword]]:
+    """Check the keywords of a filter, in slices."""
+    checked: set[Keyword] = set()
+    for start in range(0, len(entries), KEYWORDS_AT_ONCE):
+        if start:
+            yield
+        checked.update(map(_checked_keyword, entries[start : start + KEYWORDS_AT_ONCE]))
+    return frozenset(checked)
 
 
 def _checked_keyword(entry: str) -> Keyword:

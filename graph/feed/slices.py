@@ -2,9 +2,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextvars import Context
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
+
+V = TypeVar("V")
 
 Work: TypeAlias = Iterator[None]
 """Does a slice of the work each time it is advanced."""
@@ -16,6 +18,25 @@ DONE: Final = object()
 def finish(work: Work) -> None:
     """Do the rest of some work at once."""
     deque(work, maxlen=0)
+
+
+def result(work: Generator[None, None, V]) -> V:
+    """Do all of some work at once, and return its result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+
+async def in_slices(work: Generator[None, None, V]) -> V:
+    """Do some work, one slice in each iteration of the event loop, and return its result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        await asyncio.sleep(0)
 
 
 class Slices:

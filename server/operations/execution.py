@@ -37,6 +37,7 @@ from server.operations.preparation import ALL_KINDS, OperationLimits, Preparatio
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.shared_runs import Groups
 from server.operations.turns import Turns
+from server.operations.variables import build_executor
 from server.transport.admission import PERMIT_OF_TASK
 
 SWITCHED_OFF = "FANLINE_EXECUTOR is false."
@@ -305,12 +306,11 @@ class Execution:
         self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> "CoreExecutor[Any] | list[GraphQLError]":
         """Return graphql-core's executor of a subscription, or the errors of its variables."""
-        return CoreExecutor.build(
+        return build_executor(
             self.schema._schema,
             document,
-            None,
             context,
-            dict(variables or {}),
+            variables or {},
             operation_name,
             hide_suggestions=self._hide_suggestions,
         )
@@ -327,7 +327,7 @@ class Execution:
         explain: bool,
     ) -> Completion:
         """Return what completes the events of a subscription."""
-        found = self.executor and self.executor.prepare(prepared.document, variables, operation_name)
+        found = self.executor and self.executor.prepare(prepared.document, source.variable_values, operation_name)
         operation = found if isinstance(found, Operation) else None
         group = self._groups.join(operation, caller.graph) if operation is not None else None
         reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
