@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from executor.batches import Batches
 from graph import Graph
+from graph.feed.handover import Courier
 from graph.model import Session
 from resolvers.errors import Unauthenticated
 from resolvers.loaders import Loaders, lazy
@@ -67,8 +68,8 @@ class Context:
 
     `issue_token` returns the access token of a session. `resume_after` is the cursor from a reconnecting client's
     `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
-    client's rate limit, and is None if there are no rate limits. `users_created` counts successful sign-ups. Requires a
-    running event loop.
+    client's rate limit, and is None if there are no rate limits. `courier` may deliver updates of a subscription.
+    `users_created` counts successful sign-ups. Requires a running event loop.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Context:
         client: "Client | None" = None,
         resume_after: str | None = None,
         read_rate_limit: Callable[[], Awaitable[Any]] | None = None,
+        courier: Courier | None = None,
     ) -> None:
         self.graph = graph
         self.viewer = viewer
@@ -87,6 +89,7 @@ class Context:
         self.client = client or LocalClient()
         self.resume_after = resume_after
         self.read_rate_limit = read_rate_limit
+        self.courier = courier
         self.users_created = 0
         self._watermark: int | None = None
 

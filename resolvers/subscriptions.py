@@ -49,7 +49,7 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     viewer = context.require_viewer()
-    return context.graph.feed.home(viewer.user, _position(context, after), viewer.session)
+    return context.graph.feed.home(viewer.user, _position(context, after), viewer.session, courier=context.courier)
 
 
 def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGenerator[NotificationUpdate, None]:
@@ -77,7 +77,8 @@ async def events(
     del filter  # it may be large, and the stream may last for days
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     position = _position(context, after)
-    updates = context.graph.feed.events(user, chosen, position, session, holder=context.client.holder)
+    holder, courier = context.client.holder, context.courier
+    updates = context.graph.feed.events(user, chosen, position, session, holder=holder, courier=courier)
     async with aclosing(updates):
         release = context.client.acquire_terms(chosen.terms)
         del chosen

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from graph.feed.updates import Change, GapReason
@@ -25,10 +26,14 @@ class Buffer(Generic[C]):
 
     An update that does not fit cuts the subscription off: the buffer is emptied and takes nothing until `reset`.
     `cut_off` is the reason. `checked_at` is an event-loop time not after the check of any waiting update for deletion.
+
+    `on_update` is called instead of waking the subscription when an update arrives. Somebody may be lent the update to
+    deliver it. Until that has ended, the subscription is not woken, whatever happens.
     """
 
     __slots__ = (
         "_error",
+        "_lent",
         "_size",
         "_taken_at",
         "_taken_size",
@@ -38,9 +43,11 @@ class Buffer(Generic[C]):
         "_waiter",
         "checked_at",
         "cut_off",
+        "on_update",
     )
 
     def __init__(self) -> None:
+        self.on_update: Callable[[], None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._until = 0.0
@@ -54,6 +61,7 @@ class Buffer(Generic[C]):
         self._size = self._taken_size = 0
         self.cut_off: GapReason | None = None
         self.checked_at = 0.0
+        self._lent: tuple[C, float] | None = None
 
     def add(self, update: C, size: int, checked_at: float) -> bool:
         """Add an update of `size` bytes. Return False if it did not fit and the subscription is now cut off.
@@ -68,7 +76,7 @@ class Buffer(Generic[C]):
         self.checked_at = min(self.checked_at, checked_at) if self._updates else checked_at
         self._updates.append(update)
         self._size += size
-        self._wake()
+        self._announce()
         return True
 
     def is_congested(self, now: float) -> bool:
@@ -79,12 +87,12 @@ class Buffer(Generic[C]):
     def cut(self, reason: GapReason) -> None:
         """Drop all updates and cut the subscription off."""
         self._updates, self._size, self.cut_off = [], 0, reason
-        self._wake()
+        self.wake()
 
     def fail(self, error: Exception) -> None:
         """End the subscription with this error."""
         self._error = error
-        self._wake()
+        self.wake()
 
     def raise_error(self) -> None:
         """Raise the error passed to `fail`, if any."""
@@ -98,6 +106,43 @@ class Buffer(Generic[C]):
         self._taken_size = sum(map(size_of, taken)) if self._updates else self._size
         self._size -= self._taken_size
         return taken
+
+    def offered(self) -> C | None:
+        """Return the oldest update, if the subscription waits for it. None if it has been woken, or lends one."""
+        if self._waiter is None or self._waiter.done() or self._lent is not None:
+            return None
+        return self._updates[0] if self._updates else None
+
+    def lend(self, now: float) -> None:
+        """Remove the `offered` update, which counts as buffered until `delivered` or `give_back` is called."""
+        update = self._updates.pop(0)
+        self._lent = update, self.checked_at
+        self._taken_at = now
+        self._taken_size = size_of(update) if self._updates else self._size
+        self._size -= self._taken_size
+
+    def delivered(self, until: float) -> None:
+        """End a loan: the update was delivered. The subscription waits on, until then, if nothing has happened."""
+        self._lent = None
+        self._taken_size = 0
+        self._until = until
+        if self._timer is None:
+            self._wake_at(until)
+        if self._updates and self.cut_off is None and self._error is None:
+            self._announce()
+        elif self._is_ready():
+            self.wake()
+
+    def give_back(self) -> None:
+        """End a loan, and wake the subscription with the update, unless it was cut off meanwhile."""
+        lent, self._lent = self._lent, None
+        if lent is not None and self.cut_off is None:
+            update, checked_at = lent
+            self.checked_at = min(checked_at, self.checked_at) if self._updates else checked_at
+            self._updates.insert(0, update)
+            self._size += self._taken_size
+        self._taken_size = 0
+        self.wake()
 
     async def wait(self, until: float) -> bool:
         """Wait for an update, a cut or an error. Return False if the event loop's time reaches `until` first."""
@@ -131,11 +176,18 @@ class Buffer(Generic[C]):
         if asyncio.get_running_loop().time() < self._until:
             self._wake_at(self._until)
         else:
-            self._wake()
+            self.wake()
 
     def _is_ready(self) -> bool:
         return bool(self._updates) or self.cut_off is not None or self._error is not None
 
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
+    def _announce(self) -> None:
+        if self.on_update is None:
+            self.wake()
+        elif self._waiter is not None and self._lent is None:
+            self.on_update()
+
+    def wake(self) -> None:
+        """Wake the subscription if it waits and lends no update."""
+        if self._waiter is not None and self._lent is None and not self._waiter.done():
             self._waiter.set_result(None)

@@ -62,9 +62,9 @@ async def withhold_deleted(
             yield waiting.popleft()
 
 
-def fresh(checked_at: float) -> bool:
+def fresh(checked_at: float, now: float | None = None) -> bool:
     """Return True if posts that were checked then need not be checked again before they are sent."""
-    return asyncio.get_running_loop().time() - checked_at <= RECHECK_SECONDS
+    return (asyncio.get_running_loop().time() if now is None else now) - checked_at <= RECHECK_SECONDS
 
 
 async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable[[], None]) -> float:

@@ -15,6 +15,7 @@ from graph.feed.buffer import Buffer, C, size_of
 from graph.feed.deletions import deleted_posts
 from graph.feed.filter_source import FilterSource, stream_update
 from graph.feed.filters import EventFilter
+from graph.feed.handover import Courier, Handover
 from graph.feed.home_source import HomeIndex, HomeSource
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
@@ -75,7 +76,7 @@ class Feed:
         self._reader = LogReader(store, log, self)
         self._session_watch = SessionWatch(sessions, users, checkpoint_seconds)
         self._live: set[Buffer[Any]] = set()
-        self._shared = Shared(log, posts, self._reader, self._session_watch, self._live, checkpoint_seconds)
+        self._shared = Shared(log, posts, self._reader, self._session_watch, self._live, checkpoint_seconds, Handover())
         self._visibility = visibility
         self._views = LiveViews()
         self._homes = HomeIndex()
@@ -87,18 +88,22 @@ class Feed:
         self._congested: set[Buffer[Any]] = set()
         self.cut_off = 0
 
-    def home(self, viewer: int, after: int | None = None, session: str | None = None) -> AsyncGenerator[HomeUpdate]:
+    def home(
+        self, viewer: int, after: int | None = None, session: str | None = None, *, courier: Courier | None = None
+    ) -> AsyncGenerator[HomeUpdate]:
         """Stream the changes of the viewer's home timeline in log order, each once. The first update is a Checkpoint.
 
         With `after`, the stream starts with the changes after that number; a Gap reports those that the log no longer
         holds. A client that applies every update has the current home timeline. Raises SessionOver if the session has
         ended or ends. Joining costs two round trips, however far the workers are behind.
+
+        Updates that the `courier` delivers are not yielded.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
         source = HomeSource(
             viewer, self._follows, self._projections, self._homes, LiveView(self._visibility, viewer), self._views
         )
-        return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer)).updates()
+        return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer), courier).updates()
 
     def notifications(
         self, viewer: int, after: int | None = None, session: str | None = None
@@ -121,6 +126,7 @@ class Feed:
         session: str | None = None,
         *,
         holder: Hashable = None,
+        courier: Courier | None = None,
     ) -> AsyncGenerator[StreamUpdate]:
         """Stream the events that match the filter in log order, each once; see `home` for the rest.
 
@@ -139,7 +145,7 @@ class Feed:
             claims.append((viewer, Permission.FIREHOSE))
         turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
         source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filters)
-        return Subscription(self._shared, source, after, claims, turn).updates()
+        return Subscription(self._shared, source, after, claims, turn, courier).updates()
 
     def __len__(self) -> int:
         """Return the number of live subscriptions."""

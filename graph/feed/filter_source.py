@@ -83,6 +83,10 @@ class FilterSource(Source[StreamChange]):
         """Return the updates without those that show a user who is hidden from the viewer now."""
         return await self._view.visible(updates)
 
+    def shows(self, update: StreamChange) -> bool:
+        """Return True if nobody whom the update shows is hidden or muted, as far as that is in memory."""
+        return self._view.sees(update)
+
     def select(self, events: Sequence[Event]) -> list[Event]:
         """Return the events that match the filter when the content of posts is ignored."""
         self._view.apply(event for event in events if event.number > self._applied_upto)

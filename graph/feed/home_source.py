@@ -219,6 +219,10 @@ class HomeSource(Source[HomeChange]):
         """Return the updates without posts of users who are hidden now, and plain reposts of those silenced now."""
         return await self._view.visible_at_home(updates)
 
+    def shows(self, update: HomeChange) -> bool:
+        """Return True if nobody whom the update shows is hidden or muted, as far as that is in memory."""
+        return self._view.sees(update)
+
     def join(self, head: int) -> None:
         """Record that follows have been applied up to the event `head`."""
         self._applied_upto = head

@@ -89,12 +89,15 @@ class LiveView:
             return updates
         return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
 
-    def _sees_all(self, updates: Sequence[object]) -> bool:
-        """Return True if nobody in the updates is hidden or silenced, as usual, and all marks are in memory."""
+    def sees(self, update: object) -> bool:
+        """Return True if nobody in the update is hidden or silenced, as usual, and all marks are in memory."""
         if not self.marks.complete:
             return False
         silences, suspended = self.marks.silences, self._visibility.all_suspended_now
-        return not any(user in suspended or silences(user) for update in updates for user in users_of(update))
+        return not any(user in suspended or silences(user) for user in users_of(update))
+
+    def _sees_all(self, updates: Sequence[object]) -> bool:
+        return all(map(self.sees, updates))
 
 
 class LiveViews:

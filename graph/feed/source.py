@@ -49,6 +49,10 @@ class Source(ABC, Generic[C]):
         """Return the updates without those that show a user who is hidden from the viewer now."""
         return updates
 
+    def shows(self, update: C) -> bool:
+        """Return True if the update is certainly `visible`. No round trip; False if that takes a look-up."""
+        return False
+
     async def before_update(self, update: C, unprojected: Unprojected) -> None:
         """Prepare the store for the queries that clients send when they get this update."""
         return

@@ -6,6 +6,8 @@
 
 Nothing else runs between reaching the head and registering, so no event is missed or sent twice. A slow client costs no
 memory during the replay. A slow live client is cut off when its buffer is full: it gets a Gap and joins again.
+
+Live updates may go to a courier instead of being yielded: see `graph.feed.handover`.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from typing import Any, Generic
 from graph.errors import NotPermitted, SessionOver
 from graph.feed.buffer import Buffer, C
 from graph.feed.deletions import counted, fresh, post_counts, withhold_deleted, without_deleted
+from graph.feed.handover import HANDED_OVER, Courier, Handover
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
@@ -47,29 +50,52 @@ class Shared:
     session_watch: SessionWatch
     live: set[Buffer[Any]]
     checkpoint_seconds: float
+    handover: Handover
 
 
 class Subscription(Generic[C]):
     """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
 
     The subscription ends when one of its claims ends. Claims are watched, and then checked once, on joining.
+    `_checkpoint_at` is when the next Checkpoint is due, if nothing else is sent before.
     `_position` is the number up to which all updates have been sent, `_deleted` the posts whose deletion was sent last:
     the scan appends the deletion of a post again if a failover has lost the first. `_lost` is the `reader.lost` that
     was taken into account.
     """
 
-    __slots__ = ("_after", "_buffer", "_claims", "_deleted", "_lost", "_position", "_shared", "_source", "_turn")
+    __slots__ = (
+        "_after",
+        "_buffer",
+        "_checkpoint_at",
+        "_claims",
+        "_courier",
+        "_deleted",
+        "_lent",
+        "_lost",
+        "_position",
+        "_shared",
+        "_source",
+        "_turn",
+    )
 
     def __init__(
-        self, shared: Shared, source: Source[C], after: int | None, claims: Sequence[Claim], turn: Turn
+        self,
+        shared: Shared,
+        source: Source[C],
+        after: int | None,
+        claims: Sequence[Claim],
+        turn: Turn,
+        courier: Courier | None = None,
     ) -> None:
         self._shared = shared
         self._source = source
         self._after = after
         self._claims = claims
         self._turn = turn
+        self._courier = courier
         self._buffer: Buffer[C] = Buffer()
-        self._position = 0
+        self._lent = self._position = 0
+        self._checkpoint_at = 0.0
         self._deleted: tuple[int, ...] = ()
         self._lost: tuple[tuple[int, int], ...] = ()
 
@@ -216,15 +242,16 @@ class Subscription(Generic[C]):
         clock = asyncio.get_running_loop().time
         self._source.register(buffer)
         shared.live.add(buffer)
+        buffer.on_update = None if self._courier is None else self._queue
         if shared.reader.lost != self._lost:
             buffer.cut(GapReason.RETENTION)
         try:
-            checkpoint_at = clock() + shared.checkpoint_seconds
+            self._checkpoint_at = clock() + shared.checkpoint_seconds
             while True:
-                if not await buffer.wait(checkpoint_at):
+                if not await buffer.wait(self._checkpoint_at):
                     self._position = max(self._position, shared.reader.head)
                     yield Checkpoint(self._position, _now())
-                    checkpoint_at = clock() + shared.checkpoint_seconds
+                    self._checkpoint_at = clock() + shared.checkpoint_seconds
                 buffer.raise_error()
                 if buffer.cut_off is not None:
                     return
@@ -237,11 +264,45 @@ class Subscription(Generic[C]):
                     update = taken.popleft()
                     if update.number > self._position and not self._is_repeated(update):
                         yield await self._next(update)
-                        checkpoint_at = clock() + shared.checkpoint_seconds
+                        self._checkpoint_at = clock() + shared.checkpoint_seconds
         finally:
+            buffer.on_update = None
+            if self._courier is not None:
+                self._courier.leave()
             buffer.stop_timer()
             shared.live.discard(buffer)
             self._source.unregister(buffer)
+
+    def _queue(self) -> None:
+        self._shared.handover.add(self._hand_over)
+
+    def _hand_over(self, now: float) -> None:
+        """Lend the oldest update to the courier; or wake the task, if that has more to do than to yield the update."""
+        buffer, courier = self._buffer, self._courier
+        update = buffer.offered()
+        if update is None:
+            return
+        if (
+            courier is not None
+            and fresh(buffer.checked_at, now)
+            and update.number > self._position
+            and isinstance(update, HANDED_OVER)
+            and self._source.shows(update)
+            and courier.take(update, self._settle)
+        ):
+            self._lent = update.number
+            buffer.lend(now)
+        else:
+            buffer.wake()
+
+    def _settle(self, delivered: bool) -> None:
+        """End a loan to the courier."""
+        if delivered:
+            self._position = self._lent
+            self._checkpoint_at = asyncio.get_running_loop().time() + self._shared.checkpoint_seconds
+            self._buffer.delivered(self._checkpoint_at)
+        else:
+            self._buffer.give_back()
 
     def _is_repeated(self, update: C) -> bool:
         """Return True if the update is a deletion that was sent before. Otherwise note that it will be sent."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 import orjson
@@ -27,13 +28,14 @@ from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
 from server.errors import RATE_LIMITED, Refused, overloaded, with_codes
 from server.operations.caller import Caller
+from server.operations.couriers import SendNow
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest, parse_request
 from server.operations.quotas import QuotaExceeded
 from server.operations.results import was_executed
 from server.operations.trusted_documents import TrustedDocuments
 from server.transport.admission import PERMIT_OF_TASK, Admission, Permit
-from server.transport.websocket import SEND_TEXT
+from server.transport.websocket import SEND_NOW, SEND_TEXT
 
 PING_SECONDS = 20.0
 ANSWER_SECONDS = 1.0  # between the end of a session and the close of its socket, for operations under way
@@ -86,6 +88,12 @@ class SocketAdapter(ASGIWebSocketAdapter):
         except (OSError, RuntimeError, WebSocketDisconnect) as closed:
             raise WebSocketDisconnected from closed
 
+    @property
+    def send_now(self) -> Callable[[bytes], bool] | None:
+        """The function that sends a message given as JSON if the client reads; None if this server has no such."""
+        found: Callable[[bytes], bool] | None = self.ws.scope.get("extensions", {}).get(SEND_NOW)
+        return found
+
     async def close(self, code: int, reason: str) -> None:
         """Close the socket, with the reason truncated to its limit: it may quote the client."""
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
@@ -116,8 +124,18 @@ class SocketOperation(BaseOperation[Caller, None]):
     async def send_payload(self, payload: bytes) -> None:
         """Send a result given as JSON, which is not the first, unless the operation has ended."""
         if not self.completed:
-            message = b'{"id":%b,"type":"next","payload":%b}' % (orjson.dumps(self.id), payload)
-            await self.handler.websocket.send_text(message)
+            await self.handler.websocket.send_text(self._message(payload))
+
+    def sending_now(self) -> SendNow | None:
+        """Return a function like `send_payload` that does not wait, if this server has such."""
+        send = self.handler.websocket.send_now
+        return None if send is None else partial(self._send_now, send)
+
+    def _send_now(self, send: Callable[[bytes], bool], payload: bytes) -> bool:
+        return not self.completed and send(self._message(payload))
+
+    def _message(self, payload: bytes) -> bytes:
+        return b'{"id":%b,"type":"next","payload":%b}' % (orjson.dumps(self.id), payload)
 
 
 class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
@@ -260,7 +278,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
 
     async def _stream(self, operation: SocketOperation) -> None:
         results = self.view.execution.stream(
-            self.context, operation.query, operation.variables, operation.operation_name, explain=operation.explain
+            self.context,
+            operation.query,
+            operation.variables,
+            operation.operation_name,
+            explain=operation.explain,
+            send_now=operation.sending_now(),
         )
         operation.query, operation.variables = "", None  # they may be long, and nothing reads them again
         async with aclosing(results):

@@ -9,6 +9,7 @@ from types import EllipsisType
 from starlette.types import Receive
 
 from graph import Graph
+from graph.feed.handover import Courier
 from graph.model import Session
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
@@ -124,8 +125,8 @@ class Caller:
         """Return the access token of a session for the payload: empty if it goes into a cookie."""
         return "" if self.keeps_cookie else self.tokens.issue(session)
 
-    def context(self, meter: Meter | None = None) -> Context:
-        """Return the context of an operation."""
+    def context(self, meter: Meter | None = None, courier: Courier | None = None) -> Context:
+        """Return the context of an operation, with the courier of a subscription."""
         return Context(
             self.graph,
             self.viewer,
@@ -133,6 +134,7 @@ class Caller:
             client=self,
             resume_after=self.last_event_id,
             read_rate_limit=meter.balance if meter else None,
+            courier=courier,
         )
 
 

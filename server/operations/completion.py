@@ -21,7 +21,7 @@ from server.errors import with_codes
 from server.operations.caller import Caller
 from server.operations.observation import Observation
 from server.operations.preparation import PreparedOperation
-from server.operations.shared_runs import Group
+from server.operations.shared_runs import Group, Outcome
 
 Update: TypeAlias = HomeUpdate | StreamUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
@@ -45,10 +45,11 @@ class Completion:
     """Completes the events of a subscription of a caller.
 
     A subscription of a `group` takes part in the shared runs of its events. Checkpoints and gaps are its own.
-    `explained` is its operation if the client has asked for explanations.
+    `explained` is its operation if the client has asked for explanations. `known` is an event whose shared run has
+    ended already, with its outcome.
     """
 
-    __slots__ = ("_alone", "_caller", "_context", "_explained", "_group", "_observation")
+    __slots__ = ("_alone", "_caller", "_context", "_explained", "_group", "_observation", "known")
 
     def __init__(
         self,
@@ -65,11 +66,20 @@ class Completion:
         self._group = None if explained else group
         self._observation = observation
         self._explained = explained
+        self.known: tuple[Change, Outcome | None] | None = None
+
+    @property
+    def group(self) -> Group | None:
+        """The group, unless each event is completed by itself."""
+        return self._group
 
     async def result(self, event: Update) -> StreamedResult:
         """Return the result for an event, whose errors have codes."""
         if self._group is not None and isinstance(event, Change):
-            outcome = await self._group.complete(event, self._context)
+            known, self.known = self.known, None
+            if known is None or known[0] is not event:
+                known = event, await self._group.complete(event, self._context)
+            outcome = known[1]
             if outcome is not None and outcome.payload is not None:
                 return StreamedResult(IN_PAYLOAD, event.number, outcome.payload)
             if outcome is not None and (completed := outcome.completed) is not None:

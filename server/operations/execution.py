@@ -27,6 +27,7 @@ from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
 from server.operations.completion import Completion, StreamedResult, Update, completing_alone, result_of
+from server.operations.couriers import SendNow, SocketCourier
 from server.operations.deadlines import Deadlines
 from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
@@ -242,9 +243,11 @@ class Execution:
         allowed: Collection[OperationType] = ALL_KINDS,
         *,
         explain: bool = False,
+        send_now: SendNow | None = None,
     ) -> AsyncGenerator[StreamedResult, None]:
         """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
 
+        Results of live events go to `send_now` where that is possible, and are not yielded then.
         A failure before or during execution yields a last result without data. Before the first result, raises the same
         errors as `execute`.
         """
@@ -254,7 +257,8 @@ class Execution:
         except DocumentRefused as refused:
             return _single(result_of(caller, None, refused.errors))
         if prepared.kind is core.OperationType.SUBSCRIPTION:
-            return self._subscribe(caller, prepared, variables, operation_name, explain=explain)
+            courier = None if send_now is None else SocketCourier(send_now, self._observation)
+            return self._subscribe(caller, prepared, variables, operation_name, courier, explain=explain)
         return self._stream_one(caller, prepared, variables, operation_name, explain=explain)
 
     async def _stream_one(self, *arguments: Any, explain: bool) -> AsyncGenerator[StreamedResult, None]:
@@ -266,6 +270,7 @@ class Execution:
         prepared: PreparedOperation,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
+        courier: SocketCourier | None,
         *,
         explain: bool,
     ) -> AsyncGenerator[StreamedResult, None]:
@@ -279,7 +284,7 @@ class Execution:
                     prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
                     await prepared.meter.settle()
                 release = caller.acquire_stream()
-                context = caller.context()
+                context = caller.context(courier=courier)
                 source = self._source(document, context, variables, operation_name)
                 events = source if isinstance(source, list) else await _events_of(source)
                 event = None if isinstance(events, list) else await anext(events, None)
@@ -287,9 +292,12 @@ class Execution:
                 yield StreamedResult(result_of(caller, None, cast("list[GraphQLError]", events)))
                 return
             completion = self._completion(source, prepared, variables, operation_name, caller, context, explain=explain)
-            # A filter may be large, and the stream may last for days.
-            del document, prepared, variables, source, context
             live_from = self._observation.stream_started()
+            if courier is not None:
+                courier.start(completion, context, live_from)
+            # A filter may be large, and the stream may last for days.
+            context.courier = None
+            del document, prepared, variables, source, context, courier
             async with aclosing(events):
                 while event is not None:
                     yield await completion.result(event)

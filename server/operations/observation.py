@@ -3,7 +3,7 @@
 from graphql import GraphQLError
 from strawberry.types import ExecutionResult
 
-from graph.feed.updates import Change, HomeUpdate, StreamUpdate
+from graph.feed.updates import Change, Checkpoint, Gap
 from resolvers.recording import OperationRecording
 from server.deliveries import Deliveries
 from server.errors import RATE_LIMITED, UNAUTHENTICATED
@@ -71,7 +71,7 @@ class Observation:
         """Count a subscription. Return the number from which on its events are live."""
         return 0 if self._deliveries is None else self._deliveries.start()
 
-    def delivered(self, event: HomeUpdate | StreamUpdate, live_from: int) -> None:
+    def delivered(self, event: Change | Checkpoint | Gap, live_from: int) -> None:
         """Add the time that an event has taken. Checkpoints and gaps report no event."""
         if self._deliveries is not None and isinstance(event, Change):
             self._deliveries.observe(event.number, live_from)

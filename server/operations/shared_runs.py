@@ -12,10 +12,12 @@ again depends on the viewer, the subscriptions form no group.
 
 import asyncio
 import logging
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextvars import Context as Variables
+from functools import partial
 from itertools import repeat
 from secrets import token_hex
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 import orjson
@@ -41,25 +43,26 @@ class Outcome:
         self.payload = payload
 
 
+Settle: TypeAlias = Callable[[Outcome | None], None]
+
+
 class SharedRun:
     """One execution of an event, and the subscriptions that wait for it. The last one that leaves cancels it."""
 
-    __slots__ = ("_awaited_by", "_contexts", "_task", "_waiters", "event")
+    __slots__ = ("_awaited_by", "_contexts", "_settled", "_task", "event")
 
     def __init__(self, event: object) -> None:
         self.event = event
         self._contexts: list[Context] = []
-        self._waiters: list[asyncio.Future[Outcome | None]] = []
+        self._settled: list[Settle] = []
         self._awaited_by = 0
         self._task: asyncio.Task[None] | None = None
 
-    def join(self, context: Context) -> "asyncio.Future[Outcome | None]":
-        """Return a future of the outcome in a subscription's context. If waiting for it is cancelled, call `leave`."""
-        waiter: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+    def join(self, context: Context, settle: Settle) -> None:
+        """Call a function with the outcome in a subscription's context, also after `leave`. It must not raise."""
+        self._settled.append(settle)
         self._contexts.append(context)
         self._awaited_by += 1
-        return waiter
 
     def leave(self) -> None:
         """Note that one subscription waits no longer."""
@@ -77,10 +80,9 @@ class SharedRun:
         try:
             outcomes = await group.execute(self.event, self._contexts)
         finally:
-            for waiter, outcome in zip(self._waiters, outcomes, strict=False):
-                if not waiter.done():
-                    waiter.set_result(outcome)
-            self._waiters.clear()
+            for settle, outcome in zip(self._settled, outcomes, strict=False):
+                settle(outcome)
+            self._settled.clear()
             self._contexts.clear()
 
 
@@ -100,16 +102,23 @@ class Group:
         `context` is that of the subscription, in which the fields that depend on the viewer are resolved.
         None if the subscription must execute the event itself. A cancelled call cancels nothing that others wait for.
         """
+        run, waiter = self.run_of(event), asyncio.get_running_loop().create_future()
+        run.join(context, partial(_set_result, waiter))
+        try:
+            outcome: Outcome | None = await waiter
+        except asyncio.CancelledError:
+            run.leave()
+            raise
+        return outcome
+
+    def run_of(self, event: object) -> SharedRun:
+        """Return the run that those share who ask for an event in this iteration of the event loop."""
         run = self._runs.get(id(event))
         if run is None:
             run = self._runs[id(event)] = SharedRun(event)
             # in a context of its own: it belongs to no client, although one has started it
             asyncio.get_running_loop().call_soon(self._start, run, context=Variables())
-        try:
-            return await run.join(context)
-        except asyncio.CancelledError:
-            run.leave()
-            raise
+        return run
 
     def _start(self, run: SharedRun) -> None:
         del self._runs[id(run.event)]
@@ -144,6 +153,11 @@ class Group:
             None if values is None else Outcome(None, template.filled(values))
             for values in await run.fill(template.cells, contexts)
         ]
+
+
+def _set_result(waiter: "asyncio.Future[Outcome | None]", outcome: Outcome | None) -> None:
+    if not waiter.done():
+        waiter.set_result(outcome)
 
 
 class Template:

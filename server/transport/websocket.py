@@ -19,6 +19,7 @@ from server.transport.sending import still_unsent, unsent
 
 CHECK_SECONDS = 30.0  # between two checks whether a closing connection has closed
 SEND_TEXT = "fanline.send_text"  # the extension of the scope that sends a text message given in UTF-8
+SEND_NOW = "fanline.send_now"  # likewise, unless that has to wait
 POLICY_VIOLATION = 1008
 INVALID_DATA = 1007
 
@@ -100,6 +101,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._open.proxies.apply(self.scope)  # type: ignore[arg-type]  # a TypedDict
         if self.response.status_code == 101 and not self.conn.extensions:
             self.scope["extensions"][SEND_TEXT] = self.send_text  # type: ignore[assignment]  # own extension
+            self.scope["extensions"][SEND_NOW] = self.send_now  # type: ignore[assignment]
 
     async def send(self, message: Any) -> None:
         """Send a message. Release the headers after the handshake."""
@@ -118,12 +120,18 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         """
         if not self.writable.is_set():
             return self._send_text_later(text)
-        if self.disconnected or self.close_sent or self.transport.is_closing():
+        if not self.send_now(text):
             raise ClientDisconnected
+        return None
+
+    def send_now(self, text: bytes) -> bool:
+        """Send a text message given in UTF-8. Return False if the client does not read, or the socket is closing."""
+        if not self.writable.is_set() or self.disconnected or self.close_sent or self.transport.is_closing():
+            return False
         self.transport.write(text_frame(text))
         if self._unread:
             self._parse_unread()
-        return None
+        return True
 
     async def _send_text_later(self, text: bytes) -> None:
         await self.writable.wait()

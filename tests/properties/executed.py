@@ -1,6 +1,8 @@
 """Executes the updates of streams as the server does, in groups, and checks what each client gets."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -10,6 +12,7 @@ from graphql import parse
 
 from executor import Executor, Operation
 from graph import Graph
+from graph.feed.handover import Courier
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -29,7 +32,8 @@ from resolvers.context import Context, Viewer
 from schema import schema
 from server.auth import Tokens
 from server.operations.caller import Caller
-from server.operations.completion import Completion, completing_alone
+from server.operations.completion import IN_PAYLOAD, Completion, StreamedResult, completing_alone
+from server.operations.couriers import SocketCourier
 from server.operations.observation import Observation
 from server.operations.quotas import Quotas
 from server.operations.shared_runs import Groups
@@ -44,6 +48,9 @@ EVENTS = """subscription { events(filter: { keywords: ["x"] }) { __typename curs
   ... on UserFollowed { follower { id } followee { id } } ... on UserUnfollowed { follower { id } followee { id } }
 } } fragment Shown on Post { id text author { id OWN } }"""
 OWN = "relationship { id }"
+ROOM = 2  # results that are sent to a client that does not read
+
+Subscribe = Callable[[Courier], AsyncGenerator[Any]]
 
 
 class Executed:
@@ -56,9 +63,12 @@ class Executed:
         self._documents: dict[str, Any] = {}
 
     async def stream(
-        self, updates: AsyncGenerator[Any], document: str, viewer: int | None, *, own: bool
+        self, subscribe: Subscribe, document: str, viewer: int | None, *, own: bool, by_courier: bool
     ) -> AsyncGenerator[Any]:
-        """Execute each update of a viewer's stream and check the result. If `own`, it depends on the viewer."""
+        """Execute each update of a viewer's stream and check the result. If `own`, it depends on the viewer.
+
+        `by_courier` has a courier deliver what it can.
+        """
         text = document.replace("OWN", OWN if own else "")
         operation = self.executor.prepare(self._documents.setdefault(text, parse(text)), {})
         assert isinstance(operation, Operation)
@@ -68,10 +78,13 @@ class Executed:
         context = Context(self.graph, who, str)
         alone = completing_alone(operation, context, cast(Any, None), "")
         completion = Completion(caller, alone, context, self._groups.join(operation, self.graph), Observation(), None)
-        async with aclosing(updates):
-            async for update in updates:
+        received = Received()
+        if by_courier:
+            received.courier.start(completion, context, 0)
+        async with aclosing(received.all(subscribe(received.courier))) as updates:
+            async for update, sent in updates:
                 if isinstance(update, Change):
-                    streamed = await completion.result(cast(Any, update))
+                    streamed = sent or await completion.result(cast(Any, update))
                     context.forget()
                     if errors := streamed.result.errors:  # while the store is away
                         codes = {(error.extensions or {})["code"] for error in errors}
@@ -82,6 +95,56 @@ class Executed:
                         [got] = data.values()
                         assert got == expected(update, viewer if own else None, own=own)
                 yield update
+
+
+class Received:
+    """What a client gets by its courier, while there is room, and otherwise from the stream."""
+
+    def __init__(self) -> None:
+        self.courier = NotingCourier(self._send, Observation())
+        self._sent: deque[tuple[Change, StreamedResult]] = deque()
+        self._arrived = asyncio.Event()
+
+    def _send(self, payload: bytes) -> bool:
+        if len(self._sent) == ROOM:
+            return False
+        update = self.courier.noted
+        assert isinstance(update, Change)
+        self._sent.append((update, StreamedResult(IN_PAYLOAD, update.number, payload)))
+        self._arrived.set()
+        return True
+
+    async def all(self, updates: AsyncGenerator[Any]) -> AsyncGenerator[tuple[Any, StreamedResult | None]]:
+        """Yield the updates in the order in which the client gets them, with the results that were sent already."""
+        pulled = asyncio.ensure_future(anext(updates))
+        arrived = asyncio.ensure_future(self._arrived.wait())
+        try:
+            while True:
+                await asyncio.wait([pulled, arrived], return_when=asyncio.FIRST_COMPLETED)
+                while self._sent:
+                    yield self._sent.popleft()
+                if arrived.done():
+                    self._arrived.clear()
+                    arrived = asyncio.ensure_future(self._arrived.wait())
+                if pulled.done():
+                    yield pulled.result(), None
+                    pulled = asyncio.ensure_future(anext(updates))
+        finally:
+            arrived.cancel()
+            pulled.cancel()
+            await asyncio.wait([pulled])
+            await updates.aclose()
+
+
+class NotingCourier(SocketCourier):
+    """A courier that notes the last update that it took."""
+
+    noted: Change | None = None
+
+    def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
+        """Take an update and note it."""
+        self.noted = update
+        return super().take(update, settle)
 
 
 QUOTAS = Quotas.of(Settings(secret=("a key that is long enough for a test",)))

@@ -10,6 +10,7 @@ from graph import Graph
 from graph.errors import StoreUnavailable
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
+from graph.feed.handover import Courier
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -184,9 +185,12 @@ class Client:
 class HomeClient(Client):
     """Holds a home timeline: fetches it once, applies every update, and refetches when an update requires it."""
 
-    def __init__(self, world: World, viewer: int, *, own: bool = False) -> None:
+    def __init__(self, world: World, viewer: int, *, own: bool = False, by_courier: bool = False) -> None:
         def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
-            return world.executed[feed].stream(feed.home(viewer, after), HOME, viewer, own=own)
+            def subscribe(courier: Courier) -> AsyncGenerator[Any]:
+                return feed.home(viewer, after, courier=courier)
+
+            return world.executed[feed].stream(subscribe, HOME, viewer, own=own, by_courier=by_courier)
 
         super().__init__(world, stream)
         self.viewer = viewer
@@ -248,9 +252,12 @@ class HomeClient(Client):
 class EventsClient(Client):
     """Collects the events that match a filter. After a Gap of a slow client it resumes to get the missing events."""
 
-    def __init__(self, world: World, filter_: EventFilter) -> None:
+    def __init__(self, world: World, filter_: EventFilter, *, by_courier: bool = False) -> None:
         def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
-            return world.executed[feed].stream(feed.events(None, filter_, after), EVENTS, None, own=False)
+            def subscribe(courier: Courier) -> AsyncGenerator[Any]:
+                return feed.events(None, filter_, after, courier=courier)
+
+            return world.executed[feed].stream(subscribe, EVENTS, None, own=False, by_courier=by_courier)
 
         super().__init__(world, stream)
         self.filter = filter_

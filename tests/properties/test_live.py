@@ -98,11 +98,11 @@ class Interleaving:
         )
         self.clients: list[Client] = [
             HomeClient(self.world, people[0]),
-            HomeClient(self.world, people[1]),
-            *(EventsClient(self.world, chosen) for chosen in filters),
-            HomeClient(self.world, people[0], own=True),
-            HomeClient(self.world, people[1], own=True),
-            HomeClient(self.world, people[2]),
+            HomeClient(self.world, people[1], by_courier=True),
+            *(EventsClient(self.world, chosen, by_courier=place != 0) for place, chosen in enumerate(filters)),
+            HomeClient(self.world, people[0], own=True, by_courier=True),
+            HomeClient(self.world, people[1], own=True, by_courier=True),
+            HomeClient(self.world, people[2], by_courier=True),
         ]
         self.world.executed = {feed: Executed(graph) for graph, feed in feeds}
         self.at = [n // 2 % 2 for n in range(len(self.clients))]

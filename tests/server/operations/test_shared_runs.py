@@ -1,103 +1,22 @@
 """Shared runs: one execution of an event for all subscriptions with the same operation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
-import orjson
 import pytest
 from graphql import GraphQLObjectType
 
-from graph import Graph
 from graph.errors import StoreUnavailable
-from graph.model import User
 from graph.paging import CursorKind, encode_cursor
-from graph.store.near_cache import Moment
-from resolvers.context import Viewer
 from schema import schema
-from server.app import make_execution
-from server.auth import Tokens
-from server.operations.caller import Caller
-from server.operations.completion import StreamedResult
-from server.operations.execution import Execution
-from server.operations.observation import Observation
-from server.operations.quotas import Quotas
-from server.settings import Settings
-from tests.server.conftest import KEY
+from tests.server.operations.readers import OWN, SHARED, Readers, data_of, fail_once, node, paused
 from tests.support.graph_worlds import PATIENCE, counted
 
-SHARED = """subscription ($after: String) {
-  homeTimeline(after: $after) { __typename ... on PostAdded { edge { node { text author { login followersCount } } } } }
-}"""
-OWN = SHARED.replace("followersCount", "relationship { state }")
 FILTERED = """subscription ($filter: EventFilter!, $named: Boolean = false) {
   events(filter: $filter) {
     __typename ... on PostPublished { post { text author { login name @include(if: $named) } } }
   }
 }"""
-
-
-class Readers:
-    """Readers of one process."""
-
-    def __init__(self, graph: Graph, settings: Settings, stack: AsyncExitStack) -> None:
-        self.graph = graph
-        self.execution = make_execution(settings, Observation())
-        self._quotas = Quotas.of(settings)
-        self._stack = stack
-
-    async def users(self, *logins: str) -> list[User]:
-        """Sign users up."""
-        return [await self.graph.users.sign_up(login, "correct horse", login.title()) for login in logins]
-
-    async def subscribe(self, user: User, document: str = SHARED, **variables: Any) -> "Reader":
-        """Subscribe, and wait for the first event."""
-        session = await self.graph.sessions.start(user.id)
-        caller = Caller(self.graph, Tokens([KEY]), self._quotas, f"of {user.login}", "127.0.0.1")
-        caller.viewer = Viewer(user.id, session.id, session.expires_at)
-        results = self.execution.stream(caller, document, variables)
-        reader = Reader(await self._stack.enter_async_context(aclosing(results)))
-        await reader.next()
-        return reader
-
-    async def tell(self, author: User, readers: Sequence["Reader"], text: str = "hello") -> list[StreamedResult]:
-        """Publish a post and return what each reader gets."""
-        waiting = [asyncio.create_task(reader.next()) for reader in readers]
-        await asyncio.sleep(0)
-        await self.graph.posts.publish(author.id, text)
-        return await asyncio.gather(*waiting)
-
-
-class Reader:
-    """The results of one subscription."""
-
-    def __init__(self, results: Any) -> None:
-        self.results = results
-
-    async def next(self) -> StreamedResult:
-        """Return the next result that is no checkpoint."""
-        async with asyncio.timeout(PATIENCE):
-            result: StreamedResult = await anext(self.results)
-        return result
-
-
-@pytest.fixture
-async def readers(graph: Graph, settings: Settings) -> AsyncIterator[Readers]:
-    """Return readers in the process of the graph."""
-    async with AsyncExitStack() as stack:
-        yield Readers(graph, settings, stack)
-
-
-def data_of(result: StreamedResult) -> Any:
-    """Return the data of a result."""
-    return orjson.loads(result.payload)["data"] if result.payload else result.result.data or {}
-
-
-def node(result: StreamedResult) -> Any:
-    """Return the post of an event."""
-    [event] = data_of(result).values()
-    return (event.get("edge") or {"node": event.get("post")})["node"]
 
 
 @pytest.mark.parametrize("sockets", [2, 20])
@@ -256,50 +175,3 @@ async def test_a_wrong_declaration_shows_nobody_what_belongs_to_another(
     await readers.graph.follows.follow(bob.id, [author.id])
     told = await readers.tell(author, [await readers.subscribe(user, OWN) for user in (author, bob)])
     assert [node(each)["author"]["relationship"]["state"] for each in told] == ["SELF", "FOLLOWING"]
-
-
-class Pause:
-    """An execution that stops at its beginning until it may go on."""
-
-    def __init__(self) -> None:
-        self.reached, self.go_on, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.cancelled = False
-
-    async def __call__(self) -> None:
-        self.reached.set()
-        try:
-            await self.go_on.wait()
-        except asyncio.CancelledError:
-            self.cancelled = True
-            raise
-        finally:
-            self.ended.set()
-
-
-@asynccontextmanager
-async def paused(execution: Execution) -> AsyncIterator[Pause]:
-    """Pause the executions of the block."""
-    pause, executor = Pause(), execution.executor
-    assert executor is not None
-    run = executor._run
-
-    async def run_later(*arguments: Any) -> Any:
-        await pause()
-        return await run(*arguments)
-
-    executor._run = run_later  # type: ignore[method-assign, assignment]
-    try:
-        yield pause
-    finally:
-        executor._run = run  # type: ignore[method-assign]
-
-
-def fail_once(monkeypatch: pytest.MonkeyPatch, graph: Graph, error: Exception) -> None:
-    """Let the next look-up of users fail."""
-    get_many = graph.users.get_many
-
-    def fail(ids: Sequence[int], moment: Moment | None = None) -> Any:
-        monkeypatch.setattr(graph.users, "get_many", get_many)
-        raise error
-
-    monkeypatch.setattr(graph.users, "get_many", fail)

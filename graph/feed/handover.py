@@ -1,0 +1,55 @@
+"""Handing updates over without waking the task of their subscription, which costs more than all other steps together.
+
+The task of a live subscription waits for its buffer most of the time. If an update arrives then, and nothing has to be
+awaited before it is sent, a *courier* takes it from the buffer and delivers it. Until it has, the update counts as
+buffered, the task sleeps on and later updates wait. What the courier cannot deliver returns to the front of the buffer,
+and the task sends it, as all that happens to a subscription apart from updates is the task's.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from graph.feed.updates import Change, PostAdded, PostPublished, UserFollowed, UserUnfollowed
+
+HANDED_OVER = (PostAdded, PostPublished, UserFollowed, UserUnfollowed)
+"""The types of updates that couriers take. The task of a subscription prepares others, or remembers them."""
+
+
+class Courier(Protocol):
+    """Delivers the updates of one subscription, one at a time."""
+
+    def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
+        """Take an update, unless it cannot be delivered without waiting for the client. Return True if it was taken.
+
+        `settle` is called later, not during the call: with True if the update was delivered, or else with False.
+        """
+
+    def leave(self) -> None:
+        """Drop the update that was taken, if any, without a call of `settle`: the subscription has ended."""
+
+
+class Handover:
+    """The subscriptions of a process with an update for their couriers.
+
+    They hand it over when their tasks would run: after all events that the reader passes on together.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[float], None]] = deque()
+
+    def add(self, hand_over: Callable[[float], None]) -> None:
+        """Call a function in the next iteration of the event loop, with the loop's time. O(1)."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._run)
+        self._waiting.append(hand_over)
+
+    def _run(self) -> None:
+        waiting, now = self._waiting, asyncio.get_running_loop().time()
+        try:
+            while waiting:
+                waiting.popleft()(now)
+        finally:
+            if waiting:
+                asyncio.get_running_loop().call_soon(self._run)
