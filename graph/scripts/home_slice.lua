@@ -8,11 +8,10 @@ local following = function()
   if redis.call('EXISTS', KEYS[3]) == 0 then return redis.call('ZRANGE', KEYS[2], 0, -1) end
   return redis.call('ZDIFF', 2, KEYS[2], KEYS[3])
 end
-if redis.call('EXISTS', KEYS[1]) == 0 then return {'absent', '0', {}, {}, following()} end
-if #redis.call('ZRANGE', KEYS[1], 'inf', 'inf', 'BYSCORE', 'LIMIT', 0, 1) > 0 then
-  return {'rebuilding', '0', {}, {}, following()}
+local floor, low = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or nil), tonumber(ARGV[1])
+if not floor then
+  return {redis.call('EXISTS', KEYS[1]) == 0 and 'absent' or 'rebuilding', '0', {}, {}, following()}
 end
-local floor, low = tonumber(redis.call('ZSCORE', KEYS[1], 'f')), tonumber(ARGV[1])
 local bottom = string.format('(%.0f', math.max(floor, low))
 local posts, rest
 if ARGV[4] == 'newest' then
