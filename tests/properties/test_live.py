@@ -65,6 +65,7 @@ step = st.one_of(
     *[st.tuples(st.just("publish"), person, st.integers(0, 3), st.integers(1, 4))] * 4,
     *[st.tuples(st.just("poll"), client, st.sampled_from((1, 1, 2, 6)))] * 5,
     *[st.tuples(st.just("poll all"), st.sampled_from((1, 2, 6)))] * 3,
+    *[st.tuples(st.just("tell"), person, st.integers(0, 3), st.integers(1, 4))] * 3,
     *[st.tuples(st.just("follow or unfollow"), person, person)] * 2,
     *[st.tuples(st.just("silence"), person, person, st.sampled_from((*CHANGES,)), st.booleans())] * 2,
     *[st.tuples(st.just("suspend"), person, st.booleans(), st.booleans())] * 2,
@@ -114,6 +115,11 @@ class Interleaving:
     async def _publish(self, author: int, kind: int, times: int) -> None:
         for _ in range(times):
             await self._commit(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
+
+    async def _tell(self, author: int, kind: int, times: int) -> None:
+        """Publish while all clients wait for it, unless they are slow."""
+        await self._poll_all(20)
+        await self._publish(author, kind, times)
 
     async def _delete(self, which: int) -> None:
         if self.world.posts:
