@@ -71,9 +71,11 @@ class InterceptedStore(Store):
         try:
             replies = await self._exchange_reads([command for commands, _, _ in reads for command in commands])
         except BaseException as failure:
-            for _, _, future in reads:
+            for _, convert, future in reads:
                 if isinstance(failure, asyncio.CancelledError):
                     future.cancel()
+                elif isinstance(failure, Exception):
+                    Read((), convert, future).fail(failure)
                 elif not future.done():
                     future.set_exception(failure)
             if not isinstance(failure, Exception):
