@@ -102,8 +102,10 @@ class LiveTimeline<Event extends LiveEvent> {
     else if (APPLIED.has(event.__typename)) this.#options.apply?.(event);
   }
 
+  /** End the subscription, which has failed or completed: otherwise urql ignores the next one with the same cursor. */
   #listenLater(problem: unknown): void {
     this.#subscription++; // what the failed subscription still reports does not count
+    this.#end?.();
     this.#end = undefined;
     const delay = delayAfter(problem, this.#failures++);
     if (delay === undefined) this.#giveUp(problem);

@@ -118,7 +118,7 @@ test("it ends when the session is over", async () => {
     log.length = 0;
     newest().error(problem);
     await pass(100_000);
-    assert.deepEqual(log, ["over"]);
+    assert.deepEqual(log, ["end p1", "over"]);
   }
 });
 
@@ -130,9 +130,9 @@ test("it waits for retryAfter, then continues after the last event", async () =>
     newest().error([{ extensions: { code, retryAfter: 3 } }]);
     newest().complete();
     await pass(2_999);
-    assert.deepEqual(log, []);
+    assert.deepEqual(log, ["end p1"]);
     await pass(3_001);
-    assert.deepEqual(log, ["subscribe c5"]);
+    assert.deepEqual(log, ["end p1", "subscribe c5"]);
   }
 });
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from graph import Graph
@@ -126,9 +127,10 @@ class Stage:
         api = await self.server.enter_async_context(serving(self.settings, self.graph))
         self.proxy.target = int(api.url.rsplit(":", 1)[1])
 
-    async def restart(self) -> None:
-        """End the server, and start another on a port of its own."""
+    async def restart(self, **changed: int) -> None:
+        """End the server, and start another on a port of its own, with some settings changed."""
         await self.server.aclose()
+        self.settings = self.settings.model_copy(update=changed)
         await self.start()
 
     @asynccontextmanager
@@ -333,6 +335,23 @@ async def test_no_post_is_lost_when_the_server_and_its_store_restart(
                 await stage.check()
         finally:
             await graph.close()
+
+
+@pytest.mark.parametrize("cache", CACHES)
+async def test_no_post_is_lost_when_subscriptions_are_refused(stage: Stage, cache: str) -> None:
+    """Again and again, with the same cursor: another subscription of the viewer uses up the quota meanwhile."""
+    await stage.restart(max_streams=1)
+    headers = {"authorization": f"Bearer {stage.token}", "accept": "text/event-stream"}
+    other = {"query": "subscription { homeTimeline { cursor } }"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{stage.proxy.target}", headers=headers) as client:
+        async with client.stream("POST", "/graphql", json=other) as stream:
+            lines = stream.aiter_lines()
+            await anext(lines)
+            async with stage.open(caches=[cache]):
+                await posts(stage.graph, stage.author, "missed")
+                await asyncio.sleep(DELAY)  # for four refusals or so
+                await stream.aclose()
+                await stage.check()
 
 
 async def test_a_session_that_ends_elsewhere_ends_the_timeline(stage: Stage) -> None:

@@ -24,9 +24,10 @@ export function useHome(onEnd) {
         return data.viewer.homeTimeline.liveCursor;
       },
       subscribe(after, sink) {
-        const subscription = client.subscription(LIVE, { after }).subscribe(({ data, error }) => {
+        const subscription = client.subscription(LIVE, { after }).subscribe(({ data, error, hasNext }) => {
           if (error) sink.error(error);
-          else if (data) sink.next(data.homeTimeline); // the option `updates` has applied it
+          else if (hasNext) sink.next(data.homeTimeline); // the option `updates` has applied it
+          else sink.complete();
         });
         return () => subscription.unsubscribe();
       },

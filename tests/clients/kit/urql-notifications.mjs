@@ -25,9 +25,10 @@ export function useNotifications(onEnd) {
         return data.notifications.liveCursor;
       },
       subscribe(after, sink) {
-        const subscription = client.subscription(LIVE_FEED, { after }).subscribe(({ data, error }) => {
+        const subscription = client.subscription(LIVE_FEED, { after }).subscribe(({ data, error, hasNext }) => {
           if (error) sink.error(error);
-          else if (data) sink.next(data.notifications); // the option `updates` has applied it
+          else if (hasNext) sink.next(data.notifications); // the option `updates` has applied it
+          else sink.complete();
         });
         return () => subscription.unsubscribe();
       },
