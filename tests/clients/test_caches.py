@@ -343,15 +343,17 @@ async def test_no_post_is_lost_when_subscriptions_are_refused(stage: Stage, cach
     await stage.restart(max_streams=1)
     headers = {"authorization": f"Bearer {stage.token}", "accept": "text/event-stream"}
     other = {"query": "subscription { homeTimeline { cursor } }"}
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{stage.proxy.target}", headers=headers) as client:
-        async with client.stream("POST", "/graphql", json=other) as stream:
-            lines = stream.aiter_lines()
-            await anext(lines)
-            async with stage.open(caches=[cache]):
-                await posts(stage.graph, stage.author, "missed")
-                await asyncio.sleep(DELAY)  # for four refusals or so
-                await stream.aclose()
-                await stage.check()
+    async with (
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{stage.proxy.target}", headers=headers) as client,
+        client.stream("POST", "/graphql", json=other) as stream,
+    ):
+        lines = stream.aiter_lines()
+        await anext(lines)
+        async with stage.open(caches=[cache]):
+            await posts(stage.graph, stage.author, "missed")
+            await asyncio.sleep(DELAY)  # for four refusals or so
+            await stream.aclose()
+            await stage.check()
 
 
 async def test_a_session_that_ends_elsewhere_ends_the_timeline(stage: Stage) -> None:
