@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypedDict, Unpack
 
 from graph.cells import MAX_CELLS
 from graph.errors import BadFilter
@@ -139,6 +140,17 @@ class Traits:
         return self.place is not None and box.contains(*self.place)
 
 
+class Criteria(TypedDict, total=False):
+    """What `EventFilter.of` takes."""
+
+    users: Sequence[int] | None
+    keywords: Sequence[str] | None
+    within: Box | None
+    sample: float | None
+    firehose: bool
+    kinds: Sequence[EventKind] | None
+
+
 @dataclass(frozen=True, slots=True)
 class EventFilter:
     """Which events a stream contains. A field that is None does not restrict the events.
@@ -156,25 +168,14 @@ class EventFilter:
     kinds: frozenset[EventKind] | None = None
 
     @classmethod
-    def of(
-        cls,
-        *,
-        users: Sequence[int] | None = None,
-        keywords: Sequence[str] | None = None,
-        within: Box | None = None,
-        sample: float | None = None,
-        firehose: bool = False,
-        kinds: Sequence[EventKind] | None = None,
-    ) -> "EventFilter":
+    def of(cls, **criteria: Unpack[Criteria]) -> "EventFilter":
         """Build a filter from the input of a client.
 
         Raises BadFilter with the name of the field: for a list that is empty or too long, a keyword without words or
         with too many or too long ones, a box or sample that is out of range, and a filter that restricts nothing
         without `firehose`.
         """
-        return result(
-            cls.building(users=users, keywords=keywords, within=within, sample=sample, firehose=firehose, kinds=kinds)
-        )
+        return result(cls.building(**criteria))
 
     @classmethod
     def building(

@@ -34,6 +34,7 @@ from graph.log.events import (
     Unfollowed,
     Unmuted,
     Unreposted,
+    listed_author_of,
     publication_of,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
@@ -256,17 +257,10 @@ class HomeSource(Source[HomeChange]):
         return [update for event in events for viewer, update in home_updates(event) if viewer in (None, self.viewer)]
 
     def _concerns(self, event: Event) -> bool:
-        match event.body:
-            case (
-                PostPublished(author, listed=True)
-                | PostDeleted(author, listed=True)
-                | Reposted(author)
-                | Unreposted(author)
-            ):
-                followed = author == self.viewer or author in self._state.authors
-                return followed or self._index.shows(self.viewer, author)
-            case _:
-                return any(viewer in (None, self.viewer) for viewer, _ in home_updates(event))
+        author = listed_author_of(event.body)
+        if author is None:
+            return any(viewer in (None, self.viewer) for viewer, _ in home_updates(event))
+        return author == self.viewer or author in self._state.authors or self._index.shows(self.viewer, author)
 
     def register(self, buffer: Buffer[HomeChange]) -> None:
         """Add the buffer to the index of home streams."""

@@ -16,14 +16,11 @@ from graph.log.events import (
     Event,
     Followed,
     Muted,
-    PostDeleted,
-    PostPublished,
-    Reposted,
     SessionsEnded,
     Unblocked,
     Unfollowed,
     Unmuted,
-    Unreposted,
+    listed_author_of,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 
@@ -54,19 +51,14 @@ class Generation:
 
     def add(self, event: Event) -> None:
         """Add the next event of the log, if it decides what a home timeline shows or whether a session is open."""
-        match event.body:
-            case (
-                PostPublished(author, listed=True)
-                | PostDeleted(author, listed=True)
-                | Reposted(author)
-                | Unreposted(author)
-            ):
-                self.by_author.setdefault(author, array("q")).append(event.number)
-            case UserSuspended() | UserUnsuspended() | UserDeleted():
-                self.of_all.append(event)
-            case _:
-                for user in users_of(event):
-                    self.by_user.setdefault(user, []).append(event)
+        author = listed_author_of(event.body)
+        if author is not None:
+            self.by_author.setdefault(author, array("q")).append(event.number)
+        elif isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
+            self.of_all.append(event)
+        else:
+            for user in users_of(event):
+                self.by_user.setdefault(user, []).append(event)
 
     def after(self, number: int) -> "Generation":
         """Return the events after a number."""

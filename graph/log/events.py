@@ -362,6 +362,20 @@ def publication_of(body: EventBody) -> PostPublished | None:
     return body if isinstance(body, PostPublished) else None
 
 
+def listed_author_of(body: EventBody) -> int | None:
+    """Return the author of the listed post or repost that an event creates or ends; None for other events."""
+    match body:
+        case (
+            PostPublished(author, listed=True)
+            | PostDeleted(author, listed=True)
+            | Reposted(author)
+            | Unreposted(author)
+        ):
+            return author
+        case _:
+            return None
+
+
 def publisher_of(published: PostPublished) -> Publication:
     """Return the event that created a post: the inverse of `publication_of`."""
     if published.repost_of is None or published.text or published.attachments:
