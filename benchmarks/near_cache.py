@@ -124,7 +124,7 @@ class World:
         self.posts += [n for n, body in zip(numbers, bodies, strict=True) if isinstance(body, PostPublished)]
 
     async def like(self, posts: Sequence[int]) -> None:
-        """Like posts of the first author, whoever wrote them."""
+        """Append likes of posts, as if the first author had written all of them."""
         await self.write([Liked(self.rng.choice(self.viewers), post, self.authors[0]) for post in posts])
 
     def newest(self, count: int) -> list[int]:
@@ -230,7 +230,7 @@ async def cost_of_writes(world: World, open_near: Any, client: Any, sizes: Sizes
 
 
 def empty_table(client: Any) -> None:
-    """Let the store drop its table of tracked keys. It would keep the keys of closed connections."""
+    """Empty the store's table of tracked keys, which keeps the keys of closed connections."""
     [limit] = client.config_get("tracking-table-max-keys").values()
     client.config_set("tracking-table-max-keys", 1)
     while int(client.info("stats")["tracking_total_keys"]) > 1:

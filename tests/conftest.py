@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give a near cache to every store and server of the tests, if that was requested."""
+    """Use a near cache in all stores and servers of the tests, if that was requested."""
     if entries := config.getoption("--near-cache"):
         cache_near(entries)
 

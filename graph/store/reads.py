@@ -77,7 +77,8 @@ class Read:
     def fail(self, error: Exception) -> None:
         """Set an exception, unless the future is done or cancelled.
 
-        It counts as retrieved: whoever needs the reply reports the failure, and the request may have ended before.
+        The exception counts as retrieved, because the request may have ended. A caller that awaits the future still
+        gets it.
         """
         if not self.future.done():
             self.future.set_exception(error)

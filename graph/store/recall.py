@@ -63,7 +63,7 @@ def near_values(store: Store, keys: Sequence[str], moment: Moment | None) -> lis
 
 
 def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> None:
-    """Let the near cache keep the values of ids, which it does not hold yet, in the round trip of other reads."""
+    """Read values that the near cache does not hold yet, so that it keeps them, in the round trip of other reads."""
     near = store.near
     if near is not None and moment is not None and near.tracking and not near.holds(map(look_up.key, ids)):
         recall(store, look_up, ids, moment)

@@ -17,7 +17,7 @@ Wanted = Callable[[Command], bool]
 
 
 def cache_near(entries: int) -> None:
-    """Let stores of this process, and servers that it starts, have a near cache unless told otherwise."""
+    """Use a near cache in stores of this process and in servers that it starts, except where a test sets its size."""
     opened: Any = Store.__init__
     opened.__kwdefaults__["near_cache"] = entries
     os.environ["FANLINE_NEAR_CACHE"] = str(entries)

@@ -124,7 +124,7 @@ async def paused(execution: Execution) -> AsyncIterator[Pause]:
 
 
 def fail_once(monkeypatch: pytest.MonkeyPatch, graph: Graph, error: Exception) -> None:
-    """Let the next look-up of users fail."""
+    """Make the next look-up of users fail."""
     get_many = graph.users.get_many
 
     def fail(ids: Sequence[int], moment: Moment | None = None) -> Any:

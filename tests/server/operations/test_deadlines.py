@@ -45,7 +45,7 @@ async def failing() -> None:
 
 
 async def cancelled_too() -> None:
-    """Let somebody else cancel the task at the same time as the deadline."""
+    """Cancel the task from elsewhere at the same time as the deadline does."""
     try:
         await endless()
     finally:
