@@ -18,7 +18,10 @@ from benchmarks.peers.world import KEY
 NODE = Path(__file__).parent / "node"
 NODE_VARIANTS = {"mercurius-jit": "mercurius.js", "yoga": "yoga.js"}
 NODE_OPTIONS = ("--max-semi-space-size=32",)  # makes collections of young objects rarer, as in Fanline
-NAMES = ("fanline", "fanline-executor-off", "strawberry-tutorial", *NODE_VARIANTS, "asgi-redis-py", "ceiling")
+NAMES = (
+    *("fanline", "fanline-near-cache", "fanline-executor-off", "strawberry-tutorial"),
+    *(*NODE_VARIANTS, "asgi-redis-py", "ceiling"),
+)
 INSTALL = f"npm install --prefix {os.path.relpath(NODE)}"
 TIMEOUT_SECONDS = 20.0  # seconds that a process may take to end
 SHOWN = 2_000  # characters of the output of a failed process

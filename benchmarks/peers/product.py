@@ -1,4 +1,4 @@
-"""Fanline as it is served, with and without the executor."""
+"""Fanline as it is served, with a near cache, and without the executor."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from server.process.logs import LOGGING
 from server.serving import configure
 from server.settings import Settings
 
+NEAR_CACHE = 50_000  # values
+
 
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
     """Return the configuration of Fanline. A worker process runs fan-outs.
@@ -18,6 +20,12 @@ def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
     Operations are not refused: clients that always have a request are an overload.
     """
     return _configured({"FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
+
+
+def near_cache(url: str, folder: Path, key: str) -> uvicorn.Config:
+    """Return the configuration of Fanline with a near cache that has room for all records of the world."""
+    environment = {"FANLINE_NEAR_CACHE": str(NEAR_CACHE), "FANLINE_LOAD_SHEDDING": "off"}
+    return _configured(environment, url, folder, key)
 
 
 def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:

@@ -25,7 +25,7 @@ NOTE = (
 RATIOS_NOTE = (
     "Medians of the ratios within each round. Requests/s and p99: Fanline ÷ the other. CPU: the other ÷ Fanline, so "
     "how many times less Fanline takes. Goals for H and L: 20 × the executor off, 3.5 × mercurius-jit in requests/s, "
-    "0.80 of the ceiling, p99 at most 1.5 of the ceiling's."
+    "0.60 of the ceiling, p99 at most 1.5 of the ceiling's."
 )
 
 

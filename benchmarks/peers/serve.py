@@ -18,6 +18,7 @@ from server.transport.descriptors import listeners
 
 VARIANTS = {
     "fanline": "product:fanline",
+    "fanline-near-cache": "product:near_cache",
     "fanline-executor-off": "product:executor_off",
     "fanline-limited": "product:limited",
     "strawberry-tutorial": "tutorial:strawberry_tutorial",
