@@ -14,6 +14,7 @@ from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
     AuthorRemoved,
+    Gap,
     HomeChange,
     PostAdded,
     PostRemoved,
@@ -176,7 +177,7 @@ class HomeSource(Source[HomeChange]):
     """
 
     has_state = True
-    prepares = (AuthorAdded,)
+    prepares = (AuthorAdded, Gap)
     viewer: int
 
     def __init__(
@@ -228,16 +229,18 @@ class HomeSource(Source[HomeChange]):
         """Record that follows have been applied up to the event `head`."""
         self._applied_upto = head
 
-    async def before_update(self, update: HomeChange, unprojected: Unprojected) -> None:
-        """Before clients refetch because of AuthorAdded, project all events that the stream has sent.
+    async def before_update(self, update: HomeChange | Gap, unprojected: Unprojected) -> None:
+        """Before clients refetch because of AuthorAdded or Gap, project all events that the stream has sent.
 
         Events of a process that died after its commit may be unprojected: the refetched page would lack them, and the
         stream would not send them again. One round trip, and about six more if such events concern the viewer, as the
         follow itself usually does.
         """
-        if not isinstance(update, AuthorAdded):
+        if not isinstance(update, AuthorAdded | Gap):
             return
-        authors = {self.viewer, update.user, *self._state.authors, *self._index.authors_of(self.viewer)}
+        authors = {self.viewer, *self._state.authors, *self._index.authors_of(self.viewer)}
+        if isinstance(update, AuthorAdded):
+            authors.add(update.user)
         async with aclosing(unprojected(authors)) as parts:
             async for sent in parts:
                 await self._projections.catch_up(self.viewer, sent)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Generic, TypeAlias
 
 from graph.feed.buffer import Buffer, C
+from graph.feed.updates import Gap
 from graph.log.events import Event
 
 Unprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
@@ -53,7 +54,7 @@ class Source(ABC, Generic[C]):
         """Return True if the update is certainly `visible`. No round trip; False if that takes a look-up."""
         return False
 
-    async def before_update(self, update: C, unprojected: Unprojected) -> None:
+    async def before_update(self, update: C | Gap, unprojected: Unprojected) -> None:
         """Prepare the store for the queries that clients send when they get this update."""
         return
 

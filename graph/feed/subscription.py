@@ -116,9 +116,11 @@ class Subscription(Generic[C]):
                     async for update in live:
                         yield update
                 if self._buffer.cut_off is GapReason.SLOW_CONSUMER:
+                    gap = Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
+                    await self._prepare(gap)
                     # Read before the client refetches its page: events committed in between must be streamed.
                     resumed = max(self._position, await log.watermark())
-                    yield Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
+                    yield gap
                     self._position = resumed
                 # The session watch sees the events that the reader reads. It knows nothing of those that were skipped.
                 joined = await self._join(check=self._buffer.cut_off is GapReason.RETENTION)
@@ -314,11 +316,14 @@ class Subscription(Generic[C]):
 
     async def _next(self, update: C) -> C:
         """Prepare for an update, advance the position and return the update."""
-        if isinstance(update, self._source.prepares):
-            await self._source.before_update(update, partial(self._unprojected, update.number))
+        await self._prepare(update)
         self._buffer.raise_error()
         self._position = update.number
         return update
+
+    async def _prepare(self, update: C | Gap) -> None:
+        if isinstance(update, self._source.prepares):
+            await self._source.before_update(update, partial(self._unprojected, update.number))
 
     async def _unprojected(self, upto: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
         """Yield the events up to a number that may not be projected, with those of posts of these authors."""

@@ -1,9 +1,9 @@
-"""Home pages that clients fetch again because of AuthorAdded."""
+"""Home pages that clients fetch again because of AuthorAdded or Gap."""
 
 import pytest
 
 from graph import Graph
-from graph.feed.updates import AuthorAdded
+from graph.feed.updates import AuthorAdded, Gap
 from graph.log.events import Followed, PostDeleted, PostPublished
 from tests.graph.feed.watching import feed_of, watching
 from tests.support.graph_worlds import Open, append_events, befriend, cached, home, people, posts
@@ -55,3 +55,23 @@ async def test_a_page_refetched_after_a_follow_contains_posts_that_left_the_memo
 
         assert isinstance(updates[-1], AuthorAdded)
         assert await home(graph, alice) == sorted(published, reverse=True)
+
+
+async def test_a_page_refetched_after_a_gap_contains_posts_that_no_worker_has_projected(
+    graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client has received them, and the page overwrites what it holds."""
+    monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
+    reading = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with feed_of(reading) as feed, watching(feed, alice) as slow, watching(feed, alice) as fast:
+        [received] = await append_events(graph, [PostPublished(bob, "received")])
+        assert [update.number for update in await slow.take(1)] == [received.number]
+        assert await slow.silent()
+        missed = await append_events(graph, [PostPublished(bob, f"missed {n}") for n in range(8)])
+        await fast.until(missed[-1].number)
+
+        [gap] = await slow.take(1)
+        assert isinstance(gap, Gap)
+        assert received.number in await home(graph, alice)
