@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache, partial
 from typing import TypeAlias
 
+import httpx._transports.default as httpx_transports
 import pytest
 import redis.utils
+from httpx import create_ssl_context
 from xdist.remote import Producer
 
 from graph import Graph
@@ -28,6 +30,7 @@ THRESHOLDS = gc.get_threshold()
 gc.set_threshold(100_000, 10, 10)  # while tests are collected: of the modules that they import, nothing is garbage
 pytest_plugins = ["tests.support.databases"]
 redis.utils.get_lib_version = cache(redis.utils.get_lib_version)  # reads a file for each connection of a plain client
+vars(httpx_transports)["create_ssl_context"] = cache(create_ssl_context)  # reads all certificates for each client
 
 
 def need(present: bool, what: str) -> None:
