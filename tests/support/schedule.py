@@ -9,6 +9,16 @@ from xdist.scheduler import LoadFileScheduling
 TOGETHER = ("tests/attacks/",)
 """Folders whose files share servers that take long to start: one process runs them all."""
 
+LONG = (
+    "tests/graph/archive/",
+    "tests/graph/rebuild/",
+    "tests/graph/repair/",
+    "tests/server/cli/",
+    "tests/server/process/",
+    "tests/server/seeding/",
+)
+"""Folders whose files take long, though each test is fast: they start commands or databases, or have many tests."""
+
 Rank: TypeAlias = int
 
 
@@ -38,7 +48,7 @@ def sort_by_length(items: list[pytest.Item]) -> None:
 
 
 def rank(item: pytest.Item) -> Rank:
-    """Return 0 for a test with a time limit of its own, which is long, 1 for another slow one, and 2 for a fast one."""
+    """Return 0 for a test with a time limit of its own, which is long, 1 for one of another long file, else 2."""
     if item.get_closest_marker("timeout"):
         return 0
-    return 1 if item.get_closest_marker("slow") else 2
+    return 1 if item.get_closest_marker("slow") or item.nodeid.startswith(LONG) else 2
