@@ -100,12 +100,14 @@ async def test_what_changes_before_the_first_reply_is_read(near: Graph, graph: G
     """The near cache held the sets when the request began, and drops them with the reply to its first read."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     assert not await hidden(near, alice, bob, carol)
-    view = near.visibility.of(alice, near.store.begin())
+    view, anonymous = (near.visibility.of(viewer, near.store.begin()) for viewer in (alice, None))
     view.begin()
+    anonymous.begin()
     await graph.blocks.block(alice, bob)
     await graph.moderation.suspend(carol)
     await near.store.read([("EXISTS", "session")])
 
+    assert await anonymous.hidden([bob, carol]) == {carol}
     assert await view.hidden([bob, carol]) == {bob, carol}
 
 
@@ -150,7 +152,7 @@ async def test_a_version_that_the_process_has_not_read_is_not_taken_for_its_own(
     """Another request has fetched the new version, and not yet the suspensions, which are very many."""
     alice, bob = await people(graph, "alice", "bob")
     assert not await hidden(near, alice, bob)
-    view = near.visibility.of(alice, near.store.begin())
+    view = near.visibility.of(None, near.store.begin())
     view.begin()
     await raw.hset(keys.SUSPENDED, mapping={str(user): "1" for user in range(1, MANY + 2)})
     await graph.moderation.suspend(bob)
