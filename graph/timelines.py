@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from graph.binding import Binding
 from graph.errors import StoreUnavailable
 from graph.home.cache import CacheState, HomeCache
-from graph.home.merge import Which, first_of, merge_hot
+from graph.home.merge import Which, first_of, merge_hot, newest_of_each
 from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList
@@ -141,20 +141,22 @@ class Timelines:
         Posts hidden from the view are left out, and so are the lists of hidden users. The view begins in the same round
         trip. Posts are not hidden as owners: a client that knows a post may see what the view shows below it.
 
-        Two round trips for all owners, and more if posts were deleted or are hidden. One query of the archive for all
-        owners if a page reaches archived posts. Where very many posts are left out, a page may be short, even empty,
-        with more posts to come. Raises ArchiveUnavailable if the archive does not answer.
+        Two round trips for all owners, and more if posts were deleted or are hidden, or if the hot posts of a list do
+        not fill its first page. One query of the archive for all owners if a page reaches archived posts. Where very
+        many posts are left out, a page may be short, even empty, with more posts to come. Raises ArchiveUnavailable if
+        the archive does not answer.
         """
         users = set(owners) if of.is_of_users else set()
         view.begin(users)
-        pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
+        first = replace(window, count=window.count + 1)
+        pending = dict.fromkeys(owners, first)
         found: dict[int, list[Post]] = {owner: [] for owner in pending}
         related: dict[int, Post] = {}
         pages = recorded_pages(of, pending)
         reached: dict[int, int] = {}
         batch, scanned = 1, 0
         while pending:
-            some = await self._listed_ids(of, pending)
+            some = await (self._listed_ids(of, pending) if scanned else self._first_ids(of, pending, first))
             hidden = await view.hidden(users)
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
             wanted = [post for each in some.values() for post in each.ids]
@@ -178,6 +180,16 @@ class Timelines:
             pending = rest
             batch *= 2
         return [replace(window.page(found[owner], reached.get(owner)), related=related) for owner in owners]
+
+    async def _first_ids(self, of: PostList, reads: Mapping[int, Window], window: Window) -> dict[int, Found]:
+        """Return the posts of each owner's list in one window. The newest ones are read without the merge script."""
+        if not window.forward or window.bounded_above:
+            return await self._listed_ids(of, reads)
+        hot = await newest_of_each(self._store, of, list(reads), window)
+        found = {owner: Found(ids, {}, FROM_AUTHORS, 1) for owner, ids in hot.items()}
+        if len(found) < len(reads):
+            found |= await self._listed_ids(of, {owner: read for owner, read in reads.items() if owner not in found})
+        return found
 
     async def _listed_ids(self, of: PostList, reads: Mapping[int, Window]) -> dict[int, Found]:
         """Return the next posts of each owner's list."""

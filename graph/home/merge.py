@@ -5,6 +5,7 @@ thousands of timelines are read completely. On a cluster, one command merges aut
 while a slot moves, each slot needs its own.
 """
 
+import asyncio
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from graph.store.store import Store
 
 AUTHORS_PER_SCRIPT = 1000
 COMMANDS_AT_ONCE = 500
+FLOOR = "f"
+"""The member of a list whose score is the archive floor, the number below which all posts are archived."""
 MOVING = "non local key"
 """In the error of a script that names a key which its node does not hold, because its slot has moved or is moving."""
 
@@ -104,6 +107,23 @@ async def send_merges(
         replies = await store.read([command(group, window) for _, group, window in some])
         found += [(index, group, reply) for (index, group, _), reply in zip(some, replies, strict=True)]
     return found
+
+
+def newest_of_each(
+    store: Store, of: PostList, owners: Sequence[int], window: Window
+) -> "asyncio.Future[dict[int, list[int]]]":
+    """Ask for the newest hot posts of each owner's list above a number. One round trip, without a script.
+
+    The result lacks the owners whose hot posts end at an archive floor before the window is full: `merge_hot` tells
+    their floors.
+    """
+    words = ("inf", f"({window.low}", "BYSCORE", "REV", "LIMIT", "0", str(window.count))
+    return store.ask_each("ZRANGE", [of.key(owner) for owner in owners], words, partial(without_floors, owners))
+
+
+def without_floors(owners: Sequence[int], replies: Sequence[list[str]]) -> dict[int, list[int]]:
+    """Return the posts of each owner, without the owners whose posts include an archive floor."""
+    return {owner: list(map(int, posts)) for owner, posts in zip(owners, replies, strict=True) if FLOOR not in posts}
 
 
 def merge_command(which: Which, of: PostList, owners: Sequence[int], window: Window) -> Command:

@@ -16,7 +16,7 @@ from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import counts_of, crowd, home, many_posts, newest, own
+from tests.support.graph_worlds import counted, counts_of, crowd, home, many_posts, newest, own
 from tests.support.graphs import open_graph
 
 Opened = Callable[[str], Awaitable[Graph]]
@@ -89,6 +89,26 @@ async def test_an_unavailable_archive_fails_only_the_items_of_a_batch_that_need_
     assert found.id == only
     with pytest.raises(ArchiveUnavailable):
         await unknown
+
+
+async def test_first_pages_that_reach_the_archive_take_one_round_trip_more(archived_in: Opened) -> None:
+    """The lists that do not reach it are read once."""
+    graph = await archived_in("archive")
+    await graph.binding.check()
+    quiet, busy = await crowd(graph, 2)
+    few, many = await many_posts(graph, quiet, 3), await many_posts(graph, busy, 40)
+    await archive(graph)
+
+    async with counted(graph) as hot:
+        hot_pages = await graph.timelines.user(SYSTEM, [quiet, busy], newest(5))
+    async with counted(graph) as cold:
+        cold_pages = await graph.timelines.user(SYSTEM, [quiet, busy], newest(39))
+
+    assert [[post.id for post in page.items] for page in hot_pages] == [few[::-1], many[:-6:-1]]
+    assert [[post.id for post in page.items] for page in cold_pages] == [few[::-1], many[:0:-1]]
+    assert [page.has_next for page in (*hot_pages, *cold_pages)] == [False, True, False, True]
+    assert (hot.round_trips, cold.round_trips) == (2, 3)
+    assert cold.commands == 2 + 1 + len(few) + len(many)
 
 
 async def test_skipping_many_deleted_posts_takes_few_round_trips(archived_in: Opened) -> None:
