@@ -59,10 +59,10 @@ class ListTimelines:
             if len(found) > window.count or len(some.ids) < rest.count:
                 break
             if scanned >= MOST_SCANNED:
-                return replace(window.page(found, some.ids[-1]), related=related)
+                return window.page(found, some.ids[-1], related)
             rest = next_window(some.ids, rest, max(window.count + 1 - len(found), batch))
             batch *= 2
-        return replace(window.page(found), related=related)
+        return window.page(found, None, related)
 
     async def _kept(self, view: View, posts: dict[int, Post], ids: Sequence[int]) -> list[Post]:
         """Return the posts with these ids, without plain reposts of silenced users' posts."""

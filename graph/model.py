@@ -7,10 +7,11 @@ The records that fill pages are named tuples, which are built twice as fast as f
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -273,8 +274,7 @@ class TimelineKind(Enum):
     PUBLIC = "PUBLIC"
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """A timeline: its kind, and the id of its owner, a user or a list.
 
     `graph.timelines`, `graph.list_timelines` and `graph.public_timeline` read its pages. The public timeline has the
@@ -286,8 +286,10 @@ class Timeline:
     watermark: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+NOTHING_RELATED: Mapping[int, Any] = MappingProxyType({})
+
+
+class Page(NamedTuple, Generic[T]):
     """Consecutive entries of a list, newest first, and whether there are more at either end.
 
     `reached` is the number at which the next page continues, if that is not the page's last entry: a page that has
@@ -298,7 +300,7 @@ class Page(Generic[T]):
     has_next: bool
     has_previous: bool
     reached: int | None = None
-    related: Mapping[int, T] = field(default_factory=dict)
+    related: Mapping[int, T] = NOTHING_RELATED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ that clients can put a live post in its place.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
 from graph.errors import BadPaging
-from graph.model import MAX_NUMBER, Page
+from graph.model import MAX_NUMBER, NOTHING_RELATED, Page
 
 T = TypeVar("T")
 
@@ -113,7 +113,9 @@ class Window:
         rest = replace(self, high=bound) if self.forward else replace(self, low=bound)
         return rest if rest.low + 1 < rest.high else None
 
-    def page(self, found: Sequence[T], reached: int | None = None) -> Page[T]:
+    def page(
+        self, found: Sequence[T], reached: int | None = None, related: Mapping[int, T] = NOTHING_RELATED
+    ) -> Page[T]:
         """Return the page of up to `count + 1` entries, given in the direction of paging.
 
         The last entry only shows that there are more. `reached` is the number of the last entry that was looked at, if
@@ -123,5 +125,5 @@ class Window:
         reached = None if more else reached
         more = more or reached is not None
         if self.forward:
-            return Page(items, has_next=more, has_previous=self.bounded_above, reached=reached)
-        return Page(items[::-1], has_next=self.bounded_below, has_previous=more, reached=reached)
+            return Page(items, more, self.bounded_above, reached, related)
+        return Page(items[::-1], self.bounded_below, more, reached, related)

@@ -17,7 +17,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import Context
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from graph.binding import Binding
 from graph.errors import StoreUnavailable
@@ -43,8 +44,7 @@ RECORDED = {TIMELINE: TimelineKind.USER, REPLIED: TimelineKind.REPLIES}
 logger = logging.getLogger("fanline.timelines")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The next posts of a timeline, deleted ones included: ids in paging direction, and records from the archive.
 
     `sources` are where they came from, and `merged` is the number of authors whose own timelines were merged.
@@ -102,8 +102,7 @@ class Timelines:
             scanned += len(some.ids)
             ends = len(found) > window.count or len(some.ids) < rest.count
             if ends or scanned >= MOST_SCANNED:
-                last = window.page(found, None if ends else some.ids[-1])
-                return replace(last, related=related) if related else last
+                return window.page(found, None if ends else some.ids[-1], related)
             rest = next_window(some.ids, rest, max(window.count + 1 - len(found), batch))
             batch *= 2
 
@@ -179,7 +178,7 @@ class Timelines:
                     rest[owner] = next_window(ids, read, max(window.count + 1 - len(found[owner]), batch))
             pending = rest
             batch *= 2
-        return [replace(window.page(found[owner], reached.get(owner)), related=related) for owner in owners]
+        return [window.page(found[owner], reached.get(owner), related) for owner in owners]
 
     async def _first_ids(self, of: PostList, reads: Mapping[int, Window], window: Window) -> dict[int, Found]:
         """Return the posts of each owner's list in one window. The newest ones are read without the merge script."""

@@ -4,8 +4,7 @@ Edges have no record of their own: the record of a `PostEdge` is the post, and t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import strawberry
 
@@ -31,18 +30,27 @@ Before: TypeAlias = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class PageEnds:
-    """The record of `PageInfo`."""
+class PageEnds(NamedTuple):
+    """The record of `PageInfo`: the numbers of the ends, which are formatted only if their cursors are selected."""
 
     has_next_page: bool
     has_previous_page: bool
-    start_cursor: str | None
-    end_cursor: str | None
+    kind: CursorKind
+    start: int | None
+    end: int | None
+
+    @property
+    def start_cursor(self) -> str | None:
+        """The cursor of the newest entry, if there is one."""
+        return None if self.start is None else encode_cursor(self.kind, self.start)
+
+    @property
+    def end_cursor(self) -> str | None:
+        """The cursor of the oldest entry, or where the next page continues, if there is one."""
+        return None if self.end is None else encode_cursor(self.kind, self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class PostPage:
+class PostPage(NamedTuple):
     """A page of a timeline."""
 
     page: Page[Post]
@@ -64,8 +72,7 @@ class PostPage:
         return page_ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
 
 
-@dataclass(frozen=True, slots=True)
-class FollowPage:
+class FollowPage(NamedTuple):
     """A page of the owner's followers if `incoming`, otherwise of the users whom the owner follows.
 
     `total` is the length of the whole list if it is known with the page, as for `followersYouKnow`.
@@ -90,12 +97,10 @@ class FollowPage:
 
 def page_ends(page: Page[Any], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
     """Return the ends of a page from the numbers of its first and last entries, which are empty for an empty page."""
-    cursors = encode_cursors(kind, numbers)
-    start, end = cursors if cursors else (None, None)
+    start, end = numbers if numbers else (None, None)
     if page.reached is not None:
-        reached = encode_cursor(kind, page.reached)
-        start, end = (start, reached) if page.has_next else (reached, end)
-    return PageEnds(page.has_next, page.has_previous, start, end)
+        start, end = (start, page.reached) if page.has_next else (page.reached, end)
+    return PageEnds(page.has_next, page.has_previous, kind, start, end)
 
 
 def post_cursors(posts: Sequence[Post], context: Context) -> list[str]:

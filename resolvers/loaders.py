@@ -272,8 +272,11 @@ async def public_pages(
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
     """Add the posts of pages and the originals of reposts to the loader of posts, and return the pages."""
+    found: dict[int, Post | None] = {}
     for page in pages:
-        posts.prime_many({**page.related, **{post.id: post for post in page.items}})
+        found.update(page.related)
+    found.update((post.id, post) for page in pages for post in page.items)
+    posts.prime_many(found)
     return pages
 
 
