@@ -45,8 +45,6 @@ class SocketCourier:
         group = self._group
         if group is None:
             return False
-        if not group.operation.is_independent:
-            self._context.forget()
         self._taken = update, settle
         run = self._run = group.run_of(update)
         run.join(self._context, self._deliver)
@@ -63,6 +61,7 @@ class SocketCourier:
         if taken is None:
             return
         update, settle = taken
+        self._context.forget()  # what the run has loaded in it: the task may complete the next event
         if outcome is not None and outcome.payload is not None and self._has_sent(outcome.payload):
             self._observation.delivered(update, self._live_from)
             settle(True)

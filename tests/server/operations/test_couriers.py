@@ -239,3 +239,28 @@ async def test_the_outcome_of_a_withheld_event_is_not_that_of_the_next(readers: 
             while not socket.log:  # noqa: ASYNC110 - this event has no text
                 await asyncio.sleep(0.001)
     assert [data_of(result)["homeTimeline"] for _, result in socket.log] == [{"__typename": "AuthorHidden"}]
+
+
+FOLLOWERS = """subscription {
+  homeTimeline {
+    __typename
+    ... on PostAdded { edge { node { text author { followers(first: 1) { pageInfo { startCursor } } } } } }
+    ... on AuthorRemoved { user { followers(first: 1) { pageInfo { startCursor } } } }
+  }
+}"""
+
+
+async def test_what_a_shared_run_has_loaded_is_not_used_for_later_events(readers: Readers) -> None:
+    """The task sends the second event: the viewer has unfollowed the author, whom somebody else follows by now."""
+    author, bob = await friends(readers)
+    [carol] = await readers.users("carol")
+    socket, _ = await carried(readers, [bob, author], FOLLOWERS)
+    await readers.graph.posts.publish(author.id, "hello")
+    assert await socket.got(1) == [("courier", "hello")]
+    await befriend(readers.graph, carol.id, author.id)
+    await readers.graph.follows.unfollow(bob.id, [author.id])
+    async with asyncio.timeout(PATIENCE):
+        while len(socket.log) < 2:  # noqa: ASYNC110 - this event has no text
+            await asyncio.sleep(0.001)
+    added, removed = node(socket.log[0][1])["author"], data_of(socket.log[1][1])["homeTimeline"]["user"]
+    assert removed["followers"]["pageInfo"]["startCursor"] > added["followers"]["pageInfo"]["startCursor"]
