@@ -61,7 +61,8 @@ class SocketCourier:
         if taken is None:
             return
         update, settle = taken
-        self._context.forget()  # what the run has loaded in it: the task may complete the next event
+        if self._group is not None and not self._group.operation.is_independent:
+            self._context.forget()  # what the run has loaded in it: the task may complete the next event
         if outcome is not None and outcome.payload is not None and self._has_sent(outcome.payload):
             self._observation.delivered(update, self._live_from)
             settle(True)
