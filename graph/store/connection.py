@@ -17,6 +17,8 @@ from graph.store.near_cache import NearCache
 from graph.store.reads import Read
 from graph.store.streams import NO_REPLY, new_parser
 
+UNASKED = "a reply without a request"
+
 
 class ConnectionOwner(Protocol):
     """The pipeline that opened a connection.
@@ -45,7 +47,8 @@ class Connection(asyncio.Protocol):
 
     `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
     True while the server reads more slowly than the pipeline writes. `near` is told of invalidated keys and of the
-    reads that were sent and answered.
+    reads that were sent and answered. `_began_unasked` is True if a part of a message has arrived that began while no
+    read waited: then it must be a push message, which may arrive in parts at any time.
     """
 
     def __init__(self, owner: ConnectionOwner, writer: asyncio.StreamWriter, near: NearCache | None = None) -> None:
@@ -61,6 +64,7 @@ class Connection(asyncio.Protocol):
         self._reader = new_parser(self._note_error)
         self._replies: list[Any] = []
         self._errors = False
+        self._began_unasked = False
         self._transport.set_protocol(self)
 
     def send(self, reads: Sequence[Read]) -> None:
@@ -83,20 +87,24 @@ class Connection(asyncio.Protocol):
         if self._owner.connection is not self:
             return
         self.last_received = self._loop.time()
-        idle = not self.reads
         parse_error: Exception | None = None
         self._reader.feed(data)
         try:
             self._replies.extend(iter(self._reader.gets, NO_REPLY))
         except Exception as error:
             parse_error = error
-        pushed = hiredis.PushNotification in map(type, self._replies)
-        if pushed:
+        arrived = bool(self._replies)
+        if self._began_unasked and arrived and type(self._replies[0]) is not hiredis.PushNotification:
+            self._owner.connection_failed(self, exceptions.InvalidResponse(UNASKED))
+            return
+        if hiredis.PushNotification in map(type, self._replies):
             self._take_pushed()
         self._resolve_reads()
-        unrequested = (idle and not pushed) or (not self.reads and (self._replies or self._reader.has_data()))
-        if parse_error is not None or unrequested:
-            self._owner.connection_failed(self, parse_error or exceptions.InvalidResponse("a reply without a request"))
+        if parse_error is not None or (self._replies and not self.reads):
+            self._owner.connection_failed(self, parse_error or exceptions.InvalidResponse(UNASKED))
+        else:
+            begins = not self.reads and (self._reader.has_data() or not arrived)
+            self._began_unasked = begins or (self._began_unasked and not arrived)
 
     def _take_pushed(self) -> None:
         """Remove the push messages from the replies, and invalidate the keys that they name.

@@ -318,3 +318,38 @@ async def race(store: Store, writers: list[Store], proxy: TcpProxy, rng: random.
         finally:
             done.set()
         await asyncio.gather(*readers)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+async def test_invalidations_may_arrive_in_pieces_while_no_read_waits(
+    store_url: str, single_store: EmbeddedStore, raw: Redis, piece: int
+) -> None:
+    """The connection stays, and so do the values of other keys."""
+    async with proxy_to(single_store.socket) as proxy:
+
+        async def in_pieces(data: bytes, client: asyncio.StreamWriter) -> None:
+            for start in range(0, len(data), piece):
+                client.write(data[start : start + piece])
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+
+        store = Store(f"valkey://127.0.0.1:{proxy.port}", near_cache=100)
+        try:
+            await store.read([("EXISTS", "k")])
+            await look(store, *range(30))
+            proxy.replies = in_pieces
+            await run(
+                raw,
+                "EVAL",
+                "for _, key in ipairs(KEYS) do redis.call('SET', key, 'new') end",
+                29,
+                *map(key_of, range(29)),
+            )
+            assert store.near is not None
+            async with asyncio.timeout(PATIENCE):
+                while len(store.near) > 1:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.001)
+            assert (len(store.near), proxy.connections) == (1, 1)
+            assert await look(store, 0, 29) == ["new", None]
+        finally:
+            await store.close()
