@@ -1,4 +1,4 @@
-import type { ApolloCache, FieldPolicy, Reference, StoreObject } from "@apollo/client";
+import type { ApolloCache, FieldPolicy, FieldReadFunction, Reference, StoreObject } from "@apollo/client";
 import { indexFor, withItemAt } from "./order.js";
 
 /** An edge as a subscription returns it, with `__typename` and `id` of its node. */
@@ -38,15 +38,21 @@ export const possibleTypes = {
  * Return the policies of a cache. Pass `relayStylePagination()`, which replaces a list with each first page.
  *
  * A next page that arrives after that belongs to the old list and would leave a hole in the new one, so it is ignored.
- * Each event of a subscription replaces the one before.
+ * Each event of a subscription replaces the one before. Posts that refer to a removed one stay, without it: a field that
+ * led nowhere would make every query with it incomplete, so that Apollo Client fetches the whole page again.
  */
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
   return {
     Timeline: { fields: { posts: continuing(pagination) } },
     NotificationFeed: { fields: { entries: continuing(pagination) } },
+    Notification: { fields: { post: nullIfRemoved } },
+    Post: { fields: { replyTo: nullIfRemoved, repostOf: nullIfRemoved, thread: nullIfRemoved } },
     Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
   };
 }
+
+const nullIfRemoved: FieldReadFunction<Reference | null> = (post, { canRead }) =>
+  post === undefined || canRead(post) ? post : null;
 
 function continuing<Policy extends FieldPolicy>(pagination: Policy): Policy {
   const merge = pagination.merge;

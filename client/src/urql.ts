@@ -136,12 +136,29 @@ function insert(cache: Cache, list: List, node: string, cursor: string): boolean
   return false;
 }
 
-/** Remove a post from a timeline and from the cache. Return true if the list has changed. */
+/**
+ * Remove a post from a timeline and from the cache. Return true if the list has changed.
+ *
+ * The entries of the timeline and of the notifications that refer to it stay, without it: a field that led nowhere would
+ * make Graphcache fetch the first page again, which drops the next pages and what the subscription added meanwhile.
+ */
 export function removePost(cache: Cache, timelineId: string, postId: string): boolean {
   const post = keyOf(cache, "Post", postId);
-  const hasChanged = keepEdges(cache, timelineOf(cache, timelineId), (edge) => nodeOf(cache, edge) !== post);
+  const timeline = timelineOf(cache, timelineId);
+  const hasChanged = keepEdges(cache, timeline, (edge) => nodeOf(cache, edge) !== post);
+  unlink(cache, timeline, ["replyTo", "repostOf", "thread"], post);
+  const feedId = idOf(cache, cache.resolve("Query", "notifications"));
+  if (feedId !== undefined) unlink(cache, notificationsOf(cache, feedId), ["post"], post);
   cache.invalidate(post);
   return hasChanged;
+}
+
+/** Make fields of the entries of a list null where they lead to a post. */
+function unlink(cache: Cache, list: List, fields: readonly string[], post: string): void {
+  for (const edge of pages(cache, list).flatMap(({ edges }) => edges)) {
+    const node = nodeOf(cache, edge);
+    for (const field of fields) if (cache.resolve(node, field) === post) cache.link(node, field, null);
+  }
 }
 
 /**

@@ -303,6 +303,19 @@ async def test_deletions_and_unfollows_remove_posts(stage: Stage) -> None:
         await stage.check()
 
 
+async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> None:
+    """No page is fetched again for it, so a list that the user has scrolled stays as long as it is."""
+    [quoted] = await posts(stage.graph, stage.author, "quoted")
+    await stage.graph.posts.publish(stage.author, "a quote", quote_of=quoted)
+    async with stage.open():
+        await stage.each(lambda timeline: timeline.send("next"))
+        await stage.graph.posts.delete(stage.author, quoted)
+        await posts(stage.graph, stage.author, "live")
+        await stage.each(lambda timeline: timeline.sees("live"))
+        await stage.check()
+        assert [timeline.refetches for timeline in stage.timelines] == [1] * len(CACHES)
+
+
 async def test_a_mute_removes_posts_and_reposts_of_them(stage: Stage) -> None:
     """Those of the muted user, and those that a followed user reposted; not a quote."""
     graph, viewer, author, muted = stage.graph, stage.viewer, stage.author, stage.stranger
