@@ -191,9 +191,7 @@ class Feed:
         """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
         self._session_watch.apply(event)
         self._views.apply(event)
-        if isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
-            is_hidden = not isinstance(event.body, UserUnsuspended)
-            self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
+        self._note_suspension(event)
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         notified = self._notified.receivers(event)
         if not (homes or filtered or notified) or event.number in self._deleted:
@@ -215,6 +213,16 @@ class Feed:
             self.cut_off += not buffer.add(update, size, checked_at)
             if buffer.is_congested(now):
                 self._congested.add(buffer)
+
+    def learn(self, unprojected: Sequence[Event]) -> None:
+        """Note suspensions, their ends and deletions of users, which may not be projected."""
+        for event in unprojected:
+            self._note_suspension(event)
+
+    def _note_suspension(self, event: Event) -> None:
+        if isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
+            is_hidden = not isinstance(event.body, UserUnsuspended)
+            self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
 
     async def throttle(self) -> None:
         """Wait while more than half of the buffers are congested: this process is slow then, not its clients.

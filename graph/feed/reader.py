@@ -41,6 +41,10 @@ class Listener(Protocol):
         """Receive the next event. Return the number of subscriptions it was passed on to."""
         ...
 
+    def learn(self, unprojected: Sequence[Event]) -> None:
+        """Note earlier suspensions, their ends and deletions of users, which may not be projected."""
+        ...
+
     async def throttle(self) -> None:
         """Wait, for a limited time, while subscriptions cannot keep up."""
         ...
@@ -180,7 +184,7 @@ class LogReader:
                 self.head = max(head, self.head)
                 self._last_read = events[-1].number if events else 0
                 self._recent = Recent(max(since, trimmed), events)
-                self.unprojected = unprojected
+                self._set_unprojected(unprojected)
 
     async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
         """Return the events that may not be projected, and the trimmed number. The events after `upto` are known.
@@ -235,7 +239,8 @@ class LogReader:
             await self._step_back(trimmed)
             return
         if watermark < self.unprojected.since:  # a failover has lost what was projected
-            self.unprojected, _ = await self._load_unprojected(self.head, ())
+            unprojected, _ = await self._load_unprojected(self.head, ())
+            self._set_unprojected(unprojected)
         for start in range(0, len(events), DISPATCH_BATCH):
             if sum(map(self._pass_on, events[start : start + DISPATCH_BATCH])):
                 await self._listener.throttle()
@@ -266,8 +271,12 @@ class LogReader:
         self.head = last
         self._last_read = kept[0].number if kept else 0
         self._recent = Recent(last)
-        self.unprojected = unprojected
         self._listener.lose_events()
+        self._set_unprojected(unprojected)
+
+    def _set_unprojected(self, unprojected: Unprojected) -> None:
+        self.unprojected = unprojected
+        self._listener.learn(unprojected.of_all())
 
     def _pass_on(self, event: Event) -> int:
         """Move the head and call the listener in one step, so that a subscription either replays or receives it."""

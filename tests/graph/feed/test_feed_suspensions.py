@@ -56,6 +56,22 @@ async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: 
                 assert updates[-1] == AuthorHidden(last, bob)
 
 
+async def test_streams_know_suspensions_that_were_not_projected_when_the_process_began(
+    graph: Graph, another: Open
+) -> None:
+    """A process has died after it committed the suspension, and the user goes on until a worker projects it."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob, carol)
+    await append_events(graph, [UserSuspended(bob)])
+    async with feed_of(await another()) as feed, watching(feed, alice) as watcher:
+        await posts(graph, bob, "hidden")
+        shown = await posts(graph, carol, "shown")
+
+        [update] = await watcher.take(1)
+        assert isinstance(update, PostAdded)
+        assert [update.post.id] == shown
+
+
 async def test_a_suspension_ends_the_streams_of_the_user(graph: Graph, feed: Feed) -> None:
     [bob] = await people(graph, "bob")
     session = await graph.sessions.start(bob)
@@ -91,6 +107,24 @@ async def test_a_suspension_that_the_log_has_lost_hides_nobody(graph: Graph, fee
         await reached(graph.losses.highest, lost.number)
         assert isinstance((await watcher.take(1))[0], Gap)
         assert not graph.visibility.suspended_now({bob})
+
+
+async def test_a_suspension_that_the_log_has_kept_still_hides(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """The log has lost a later event, and no worker has projected the suspension."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await graph.worker().drain()
+    async with watching(feed, alice) as watcher:
+        await append_events(graph, [UserSuspended(bob)])
+        before = await raw.dump(keys.LOG)
+        assert before is not None
+        [lost] = await posts(graph, alice, "lost")
+        await watcher.until(lost)
+        await raw.restore(keys.LOG, 0, before, replace=True)
+
+        await reached(graph.losses.highest, lost)
+        assert isinstance((await watcher.take(1))[0], Gap)
+        assert graph.visibility.suspended_now({bob})
 
 
 async def test_a_late_client_fetches_a_page_without_an_ended_suspension(
