@@ -259,6 +259,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         operation.task.add_done_callback(lambda _: permit.release())
         return None
 
+    async def cleanup_operation(self, operation_id: str) -> None:
+        """Cancel an operation. Nothing is sent any more, not even what is executed: the id may be used again."""
+        if operation_id in self.operations:
+            self.operations[operation_id].completed = True
+        await super().cleanup_operation(operation_id)
+
     async def _refuse(self, id: str, message: str, code: str) -> None:
         """Send the error of an operation that is not started."""
         errors = with_codes([GraphQLError(message, extensions={"code": code})], self.context.request_id)

@@ -9,8 +9,10 @@ from websockets.exceptions import InvalidStatus
 
 from graph import Graph
 from server.auth import Tokens
+from server.endpoint.websocket import SocketHandler
 from server.settings import Settings
-from tests.server.conftest import KEY, Api, serving
+from tests.server.conftest import KEY, Api, serving, until
+from tests.server.operations.readers import paused
 
 LIVE = (
     "subscription { homeTimeline { __typename cursor ... on PostAdded { edge { node { text author { login } } } } } }"
@@ -235,3 +237,29 @@ async def test_an_id_may_be_used_again_after_its_operation(api: Api) -> None:
         await socket.subscribe("1", "{ __typename }")
         assert await next_of(socket, "1") == {"data": {"__typename": "Query"}}
         assert await socket.receive() == {"type": "complete", "id": "1"}
+
+
+async def test_an_operation_that_the_client_has_completed_sends_nothing_more(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its event is executed in the moment in which `complete` arrives, and the client uses the id again."""
+    document, cleanup = LIVE.replace("author { login }", ""), SocketHandler.cleanup_operation
+    session = await api.session("alice")
+    async with paused(api.endpoint.execution) as pause, api.socket(Tokens([KEY]).issue(session)) as socket:
+        pause.go_on.set()
+        await socket.subscribe("1", document)
+        await next_of(socket, "1")
+        await until(lambda: len(api.app.state.graph.feed) == 1)
+
+        async def execute_and_clean_up(handler: SocketHandler, operation_id: str) -> None:
+            pause.go_on.set()
+            await cleanup(handler, operation_id)
+
+        monkeypatch.setattr(SocketHandler, "cleanup_operation", execute_and_clean_up)
+        pause.go_on.clear()
+        pause.reached.clear()
+        await api.graph.posts.publish(session.user, "an event")
+        await pause.reached.wait()
+        await socket.send(type="complete", id="1")
+        await socket.subscribe("1", "{ __typename }")
+        assert await next_of(socket, "1") == {"data": {"__typename": "Query"}}
