@@ -22,8 +22,8 @@ async def open_stream(
 ) -> asyncio.StreamWriter:
     """Open a connection of redis-py, which performs the handshake, and take over its stream.
 
-    With `tracked`, let the server track the keys of reads that ask for it, one more round trip, and call `tracked` with
-    whether it does. Raises only `OUTAGES`.
+    With `tracked`, let the server track the keys of reads that ask for it, and call `tracked` with whether it does: two
+    more round trips. Raises only `OUTAGES`.
     """
     try:
         await connection.connect()  # type: ignore[no-untyped-call] # redis-py has no types here
@@ -42,10 +42,14 @@ async def open_stream(
 
 
 async def begin_tracking(connection: AbstractConnection) -> bool:
-    """Turn on client tracking, and return True. If the server refuses, log the reason and return False."""
+    """Turn on client tracking, and return True. If the server refuses, log the reason and return False.
+
+    It may refuse only what each tracked read begins with. Trying that out tracks the keys of the next read, too.
+    """
     try:
-        await connection.send_command("CLIENT", "TRACKING", "ON", "OPTIN")
-        await connection.read_response()
+        for words in (("TRACKING", "ON", "OPTIN"), ("CACHING", "YES")):
+            await connection.send_command("CLIENT", *words)
+            await connection.read_response()
     except exceptions.ResponseError as error:
         logger.warning("The near cache is off, because the store refuses client tracking: %s", error)
         return False

@@ -184,17 +184,21 @@ async def test_a_new_connection_begins_with_nothing(store: Store, raw: Redis) ->
     assert cost.commands == 1
 
 
+@pytest.mark.parametrize("forbidden", ["tracking", "caching"])
 async def test_without_client_tracking_everything_is_read(
-    store_url: str, raw: Redis, caplog: pytest.LogCaptureFixture
+    store_url: str, raw: Redis, caplog: pytest.LogCaptureFixture, forbidden: str
 ) -> None:
     """A line in the log says so."""
-    await run(raw, "ACL", "SETUSER", "plain", "on", "nopass", "~*", "+@all", "-client|tracking")
+    await run(raw, "ACL", "SETUSER", "plain", "on", "nopass", "~*", "+@all", f"-client|{forbidden}")
     user = "username=plain&password=x"
     store = Store(f"{store_url}{'&' if '?' in store_url else '?'}{user}", near_cache=100)
     try:
         for number in range(3):
             await raw.set("{k}1", number)
             assert await look(store, 1) == [str(number)]
+        async with counted(store) as cost:
+            await look(store, 1)
+        assert cost.commands == 2
     finally:
         await store.close()
         await run(raw, "ACL", "DELUSER", "plain")
