@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import hiredis
 from redis import exceptions
 
-from graph.store.near_cache import NearCache
+from graph.store.near_cache import NearCache, Source
 from graph.store.reads import Read
 from graph.store.streams import NO_REPLY, new_parser
 
@@ -46,16 +46,24 @@ class Connection(asyncio.Protocol):
     """One connection, with the reads that wait for replies, the oldest first.
 
     `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
-    True while the server reads more slowly than the pipeline writes. `near` is told of invalidated keys and of the
-    reads that were sent and answered. `_began_unasked` is True if a part of a message has arrived that began while no
-    read waited: then it must be a push message, which may arrive in parts at any time.
+    True while the server reads more slowly than the pipeline writes. `near` is told of invalidated keys and numbers the
+    reads. `source` is where its values come from, None if the connection tracks no keys. `_began_unasked` is True if a
+    part of a message has arrived that began while no read waited: then it must be a push message, which may arrive in
+    parts at any time.
     """
 
-    def __init__(self, owner: ConnectionOwner, writer: asyncio.StreamWriter, near: NearCache | None = None) -> None:
+    def __init__(
+        self,
+        owner: ConnectionOwner,
+        writer: asyncio.StreamWriter,
+        near: NearCache | None = None,
+        source: Source | None = None,
+    ) -> None:
         self.reads: deque[Read] = deque()
         self.paused = False
         self.answered = False
         self.last_received = 0.0
+        self.source = source
         self._owner = owner
         self._near = near
         self._loop = asyncio.get_running_loop()
@@ -73,7 +81,9 @@ class Connection(asyncio.Protocol):
             self.last_received = self._loop.time()
         self.reads.extend(reads)
         if self._near is not None:
-            self._near.sent += len(reads)
+            self._near.sent += 1
+            for read in reads:
+                read.number, read.source = self._near.sent, self.source
         self._transport.write(b"".join([read.packed for read in reads]))
 
     def drop(self) -> None:
@@ -115,8 +125,15 @@ class Connection(asyncio.Protocol):
         self._replies = [reply for reply in self._replies if type(reply) is not hiredis.PushNotification]
         if self._near is not None:
             for kind, *content in messages:
-                if kind == "invalidate":
+                if kind == "invalidate" and content[0] is not None:
                     self._near.invalidate(content[0])
+                elif kind == "invalidate":
+                    self.forget()
+
+    def forget(self) -> None:
+        """Drop the near values that came over this connection, and those for which it has been asked."""
+        if self._near is not None and self.source is not None:
+            self.source = self._near.renewed(self.source)
 
     def _resolve_reads(self) -> None:
         """Resolve the oldest reads whose replies have arrived."""
@@ -136,11 +153,11 @@ class Connection(asyncio.Protocol):
                     self._loop.call_soon(self._owner.reconnect)
                 read.reject(own, errors[0])
             else:
+                if read.source is not None and read.source is self.source:
+                    read.source.answered = read.number
                 read.resolve(own)
         del replies[:start]
         self._errors = self._errors and bool(replies)
-        if self._near is not None:
-            self._near.answered = self._near.sent - len(reads)
 
     def _handle_server_error(self, read: Read, errors: Sequence[Exception]) -> bool:
         """Return True if an error concerns the server and not the read. All open reads are then sent again."""

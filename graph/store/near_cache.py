@@ -1,9 +1,9 @@
 """The near cache: values of keys in process memory, as exact as a read of the store.
 
 The connection that reads the values tracks their keys (`CLIENT TRACKING ON OPTIN`). The server sends the invalidation
-of a key before the reply to any command that it executes after the change. So the cache holds the state of the store as
-of the newest reply on that connection. A request may use the cache as soon as that reply belongs to a read that was
-sent after the request had begun.
+of a key before the reply to any command that it executes after the change. So what came over a connection is the state
+of its server as of the newest reply on that connection. A request may use it as soon as that reply belongs to a read
+that was sent after the request had begun.
 """
 
 import sys
@@ -11,30 +11,44 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 Moment: TypeAlias = int
-"""The number of reads that were sent before a request began. Each later read has a higher number."""
+"""The number of the last write of reads before a request began. Each later read has a higher number."""
 
 NEVER: Moment = sys.maxsize
 """The moment of a look-up that uses no value of the cache, but may keep what it reads."""
 MISSING = object()
 """Stands for a value that the cache does not hold."""
+LOST = -1
+
+
+class Source:
+    """A time during which all changes of the keys that one connection has read were told.
+
+    It ends when the connection is lost, or when the server told of changes that it did not name. `answered` is the
+    number of the last read that was answered, `LOST` once the time has ended.
+    """
+
+    __slots__ = ("answered",)
+
+    def __init__(self) -> None:
+        self.answered = 0
 
 
 class NearCache:
     """At most `most` values by key, those that were used least recently dropped first, in two generations.
 
-    The read pipeline keeps `tracking` (the connection tracks keys), `sent` (the number of the last read sent) and
-    `answered` (the number of the last read answered). `hits`, `misses` and `invalidations` count keys.
+    `sent` is the number of the last write of reads to any server, and `tracking` is True if a connection tracks keys.
+    `hits`, `misses` and `invalidations` count keys.
     """
 
     def __init__(self, most: int) -> None:
         self.tracking = False
         self.sent: Moment = 0
-        self.answered: Moment = 0
         self.hits = self.misses = self.invalidations = 0
+        self._sources: set[Source] = set()
         self._half = max(1, most // 2)
         self._floor: Moment = 0
-        self._young: dict[str, Any] = {}
-        self._old: dict[str, Any] = {}
+        self._young: dict[str, tuple[Source, Any]] = {}
+        self._old: dict[str, tuple[Source, Any]] = {}
         self._asked: dict[str, object] = {}
 
     def __len__(self) -> int:
@@ -49,23 +63,30 @@ class NearCache:
         """Use no value before the reply to a later read: the process has learnt of a newer state elsewhere."""
         self._floor = self.sent
 
-    def reached(self, moment: Moment) -> bool:
-        """Return True if a read was answered that was sent after this moment."""
-        return self.answered > moment and self.answered > self._floor
+    def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
+        """Return the values of keys for a request that began at a moment, and the places of those that it cannot use.
 
-    def find(self, keys: Sequence[str]) -> tuple[list[Any], list[int]]:
-        """Return the values of keys, with MISSING for those that the cache does not hold, and the places of these.
-
-        O(1) per key. Only once the moment of the request is `reached`. Finding a value may drop others.
+        These are MISSING: the cache does not hold them, or their source has answered no read that was sent after the
+        moment. O(1) per key. Finding a value may drop others.
         """
+        after = max(moment, self._floor)
         young = self._young
-        found = [young.get(key, MISSING) for key in keys]
-        places = [place for place, value in enumerate(found) if value is MISSING]
+        found: list[Any] = []
+        places = []
+        for place, key in enumerate(keys):
+            entry = young.get(key)
+            if entry is not None and entry[0].answered > after:
+                found.append(entry[1])
+            else:
+                found.append(MISSING)
+                places.append(place)
         if places and self._old:
             for place in places:
-                found[place] = value = self._old.pop(keys[place], MISSING)
-                if value is not MISSING:
-                    self._keep(keys[place], value)
+                entry = self._old.get(keys[place])
+                if entry is not None and entry[0].answered > after:
+                    del self._old[keys[place]]
+                    self._keep(keys[place], entry)
+                    found[place] = entry[1]
             places = [place for place in places if found[place] is MISSING]
         self.misses += len(places)
         self.hits += len(keys) - len(places)
@@ -73,25 +94,28 @@ class NearCache:
 
     def peek(self, key: str) -> Any:
         """Return the value of a key, or MISSING: a hint about what to read, which may be older than any request."""
-        value = self._young.get(key, MISSING)
-        return self._old.get(key, MISSING) if value is MISSING else value
+        entry = self._young.get(key) or self._old.get(key)
+        return MISSING if entry is None or entry[0].answered == LOST else entry[1]
 
     def holds(self, keys: Iterable[str]) -> bool:
         """Return True if there are values of all keys."""
-        return all(key in self._young or key in self._old for key in keys)
+        return all(self.peek(key) is not MISSING for key in keys)
 
     def ask(self, keys: Iterable[str], read: object) -> None:
         """Note that `read` asks for the values of keys, which the server tracks from then on."""
         self._asked.update(dict.fromkeys(keys, read))
 
-    def keep(self, keys: Sequence[str], values: Sequence[Any], read: object) -> None:
-        """Keep the values that `read` has received, except of keys that were invalidated since, or asked for again."""
+    def keep(self, keys: Sequence[str], values: Sequence[Any], source: Source, read: object) -> None:
+        """Keep the values that `read` has received, except of keys that were invalidated since, or asked for again.
+
+        `source` is that of the connection when the read was sent.
+        """
         asked = self._asked
         for key, value in zip(keys, values, strict=True):
             if asked.get(key) is read:
                 del asked[key]
                 self._old.pop(key, None)
-                self._keep(key, value)
+                self._keep(key, (source, value))
 
     def release(self, keys: Iterable[str], read: object) -> None:
         """Forget that `read` asks for keys: it is done."""
@@ -99,33 +123,44 @@ class NearCache:
             if self._asked.get(key) is read:
                 del self._asked[key]
 
-    def _keep(self, key: str, value: Any) -> None:
+    def _keep(self, key: str, entry: tuple[Source, Any]) -> None:
         if len(self._young) >= self._half:
             self._young, self._old = {}, self._young
-        self._young[key] = value
+        self._young[key] = entry
 
-    def invalidate(self, keys: Iterable[str] | None) -> None:
-        """Drop the values of keys, all values for None, and do not keep what reads have asked for."""
-        if keys is None:
-            self.invalidations += len(self)
-            self._clear()
-            return
+    def invalidate(self, keys: Iterable[str]) -> None:
+        """Drop the values of keys, and do not keep what reads have asked for."""
         for key in keys:
             self.invalidations += 1
             self._young.pop(key, None)
             self._old.pop(key, None)
             self._asked.pop(key, None)
 
-    def connected(self, tracking: bool) -> None:
-        """Note whether the new connection tracks keys."""
-        self.tracking = tracking
+    def connected(self) -> Source:
+        """Return the source of a new connection, which tracks keys."""
+        source = Source()
+        self._sources.add(source)
+        self.tracking = True
+        return source
 
-    def disconnected(self) -> None:
-        """Drop everything: invalidations may be lost."""
-        self._clear()
-        self.tracking = False
+    def disconnected(self, source: Source) -> None:
+        """Drop everything from a source, whose connection may have lost invalidations."""
+        source.answered = LOST
+        self._sources.discard(source)
+        self.tracking = bool(self._sources)
+        if not self._sources:
+            self._young.clear()
+            self._old.clear()
 
-    def _clear(self) -> None:
-        self._young.clear()
-        self._old.clear()
-        self._asked.clear()
+    def disconnect_all(self) -> None:
+        """Drop everything: the event loop of the connections has ended."""
+        for source in list(self._sources):
+            self.disconnected(source)
+
+    def renewed(self, source: Source) -> Source:
+        """Drop everything from a source, and return the next one of its connection: keys changed that were not named.
+
+        What it has been asked for, and has not answered yet, is not kept.
+        """
+        self.disconnected(source)
+        return self.connected()

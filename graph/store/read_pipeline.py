@@ -98,8 +98,10 @@ class ReadPipeline:
             if self._scripts_missing:
                 await self._load_scripts()
                 self._scripts_missing = False
-            tracked = None if self.near is None else self.near.connected
-            self.connection = Connection(self, await open_stream(self._make_connection(), tracked), self.near)
+            tracking: list[bool] = []
+            stream = await open_stream(self._make_connection(), None if self.near is None else tracking.append)
+            source = self.near.connected() if self.near is not None and any(tracking) else None
+            self.connection = Connection(self, stream, self.near, source)
         except Exception as error:
             self._fail_unsent(translate_error(error))
         finally:
@@ -140,8 +142,8 @@ class ReadPipeline:
     def _take_back(self, connection: Connection) -> None:
         self._unsent.extendleft(reversed(connection.reads))
         self.connection = None
-        if self.near is not None:
-            self.near.disconnected()
+        if self.near is not None and connection.source is not None:
+            self.near.disconnected(connection.source)
         connection.drop()
 
     def _fail_unsent(self, error: Exception) -> None:

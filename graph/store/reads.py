@@ -2,14 +2,14 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Self, TypeAlias, cast
 
 import hiredis
 
 from graph.store.commands import Command
-from graph.store.near_cache import MISSING, NearCache
+from graph.store.near_cache import MISSING, Moment, NearCache, Source
 from graph.store.outages import translate_error
 
 Convert: TypeAlias = Callable[[list[Any]], Any]
@@ -24,10 +24,11 @@ class Read:
     """Commands that one caller sends together, packed, and the future of their result.
 
     `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
-    because of this read: a second NOSCRIPT error is then its own.
+    because of this read: a second NOSCRIPT error is then its own. `number` and `source` say when and where it was sent
+    last, as far as the near cache is concerned.
     """
 
-    __slots__ = ("commands", "convert", "deadline", "future", "packed", "scripts_loaded", "size")
+    __slots__ = ("commands", "convert", "deadline", "future", "number", "packed", "scripts_loaded", "size", "source")
 
     def __init__(self, commands: Sequence[Command], convert: Convert, future: "asyncio.Future[Any]") -> None:
         self._set(commands, b"".join(map(pack, commands)), len(commands), convert, future)
@@ -56,6 +57,8 @@ class Read:
         self.future = future
         self.deadline = math.inf
         self.scripts_loaded = False
+        self.number: Moment = 0
+        self.source: Source | None = None
 
     def resolve(self, replies: list[Any]) -> None:
         """Set the result from replies, none of which is an error."""
@@ -113,9 +116,9 @@ class TrackedRead(Read):
 
     def _values(self, replies: list[Any]) -> list[Any]:
         values = self._convert_rows(replies[1::2])
-        self._near.keep(self._keys, values, self)
-        rest = iter(values)
-        return [next(rest) if value is MISSING else value for value in self._known]
+        if self.source is not None:
+            self._near.keep(self._keys, values, self.source, self)
+        return filled(self._known, values)
 
     def reject(self, replies: list[Any], error: Exception) -> None:
         """Fail with the first error among the rows. Without one, the connection refused to track the keys."""
@@ -128,6 +131,12 @@ class TrackedRead(Read):
 
     def _end(self, future: "asyncio.Future[Any]") -> None:
         self._near.release(self._keys, self)
+
+
+def filled(known: list[Any], values: Iterable[Any]) -> list[Any]:
+    """Return `known` with these values in place of `MISSING`, in order."""
+    rest = iter(values)
+    return [next(rest) if value is MISSING else value for value in known]
 
 
 def pack_each(name: str, keys: Sequence[str], words: tuple[str, ...], before: str = "") -> bytes:

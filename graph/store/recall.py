@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from graph.store.near_cache import MISSING, Moment
+from graph.store.near_cache import Moment
+from graph.store.reads import filled
 from graph.store.store import Store
 
 V = TypeVar("V")
@@ -37,28 +38,24 @@ def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment 
     near = store.near
     if near is None or moment is None or not near.tracking:
         return store.ask_each(look_up.name, keys, look_up.words, partial(look_up.convert, ids))
-    known: list[Any] = [MISSING] * len(keys)
-    places = list(range(len(keys)))
-    if near.reached(moment):
-        known, places = near.find(keys)
-        if not places:
-            future: asyncio.Future[list[V]] = store.running_loop().create_future()
-            future.set_result(known)
-            return future
-    else:
-        near.misses += len(keys)
-        if near.holds(keys):
-            return store.ask_each(look_up.name, keys, look_up.words, partial(look_up.convert, ids))
+    known, places = near.find(keys, moment)
+    if not places:
+        future: asyncio.Future[list[V]] = store.running_loop().create_future()
+        future.set_result(known)
+        return future
+    missing = [keys[place] for place in places]
     convert = partial(look_up.convert, [ids[place] for place in places])
-    return store.track(look_up.name, [keys[place] for place in places], look_up.words, convert, known)
+    if near.holds(missing):
+        return store.ask_each(look_up.name, missing, look_up.words, lambda rows: filled(known, convert(rows)))
+    return store.track(look_up.name, missing, look_up.words, convert, known)
 
 
 def near_values(store: Store, keys: Sequence[str], moment: Moment | None) -> list[Any] | None:
     """Return the values of keys if the near cache has all of them for a request that began at a moment, else None."""
     near = store.near
-    if near is None or moment is None or not near.reached(moment):
+    if near is None or moment is None:
         return None
-    values, missing = near.find(keys)
+    values, missing = near.find(keys, moment)
     return None if missing else values
 
 
@@ -77,12 +74,12 @@ def both_near(
     Near values are of one moment. A value that is read is newer than a near one: the two may never have been together.
     """
     near = store.near
-    if near is None or moment is None or not near.reached(moment):
+    if near is None or moment is None:
         return {}, list(ids)
     first, second = look_ups
     known: dict[int, tuple[V, V]] = {}
     for id_ in ids:
-        values, missing = near.find((first.key(id_), second.key(id_)))
+        values, missing = near.find((first.key(id_), second.key(id_)), moment)
         if not missing:
             known[id_] = values[0], values[1]
     return known, [id_ for id_ in ids if id_ not in known]

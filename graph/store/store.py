@@ -198,7 +198,7 @@ class Store:
 
     def _new_client(self) -> Client:
         if self.near is not None:
-            self.near.disconnected()
+            self.near.disconnect_all()
         if self.in_order:
             return SingleServer(self._servers, self._replicas, self.near)
         return Cluster(self._servers, self._replicas)

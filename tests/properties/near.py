@@ -43,15 +43,13 @@ class CheckedCache(NearCache):
         for _, names in pushed:
             self.written = None if names is None or self.written is None else self.written.union(names)
 
-    def reached(self, moment: Moment) -> bool:
-        """Return what the cache returns, which must not be True before the request's first read was executed."""
-        is_reached = super().reached(moment)
-        assert not is_reached or self.executed > moment, "a value is used before the request has read anything"
-        return is_reached
+    def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
+        """Return what the cache returns, which must be what the store holds.
 
-    def find(self, keys: Sequence[str]) -> tuple[list[Any], list[int]]:
-        """Return what the cache returns, which must be what the store holds."""
-        values, places = super().find(keys)
+        It must return nothing before the request's first read was executed.
+        """
+        values, places = super().find(keys, moment)
+        assert len(places) == len(keys) or self.executed > moment, "a value is used before the request has read"
         self._now([("PING",)])  # brings messages about all writes
         found = [key for key, value in zip(keys, values, strict=True) if value is not MISSING]
         if self.written is not None and (checked := [key for key in found if key not in self.written]):

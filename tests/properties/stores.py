@@ -158,11 +158,14 @@ class NearStore(GatedStore):
         everything = [word for prefix in PREFIXES for word in ("PREFIX", prefix)]
         self._watch([("CLIENT", "TRACKING", "ON", "BCAST", *everything)])
         self._pipe([("CLIENT", "TRACKING", "ON", "OPTIN")])
-        self.near.connected(tracking=True)
+        self._source = self.near.connected()
 
     def _invalidate(self, messages: Sequence[Any]) -> None:
         for _, names in messages:
-            self._checked.invalidate(names)
+            if names is None:
+                self._source = self._checked.renewed(self._source)
+            else:
+                self._checked.invalidate(names)
 
     def _note_writes(self, messages: Sequence[Any]) -> None:
         self._checked.note_writes(messages)
@@ -175,6 +178,7 @@ class NearStore(GatedStore):
         commands: list[Command] = [(name, key, *words) for key in keys]
 
         def resolve(replies: list[Any]) -> None:
+            read.source = self._source
             read.resolve(replies)
             for command, row in zip(commands, replies[1::2], strict=True):
                 self._checked.note_row(str(command[1]), command, row)
@@ -194,7 +198,8 @@ class NearStore(GatedStore):
             near = self._checked
             near.sent += 1
             replies = self._pipe(commands)
-            near.answered, near.executed, near.written = near.sent, near.executed + 1, set()
+            self._source.answered = near.sent
+            near.executed, near.written = near.executed + 1, set()
             self._watch([("PING",)])
             near.written = set()
             return replies

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from graph import Graph, keys
+from graph.store.recall import near_values
 from graph.store.store import Store
 from resolvers.context import Context
 from tests.conftest import CHEAP
@@ -116,14 +117,13 @@ async def test_a_mutation_shows_its_own_change(world: World) -> None:
 async def test_a_new_watermark_lets_requests_read_again(world: World) -> None:
     """It may come from another connection, and a page must not be older than its `liveCursor`."""
     store = world.graph.store
+    [alice] = await world.users("alice")
     moment = store.begin()
-    await store.read([("EXISTS", "k")])
-    assert store.near is not None
-    assert moment is not None
-    assert store.near.reached(moment)
+    await world.graph.users.get_many([alice.id], moment)
+    assert near_values(store, [keys.user(alice.id)], moment) is not None
 
     world.graph.log.note_watermark(["1", "1"])
-    assert not store.near.reached(moment)
+    assert near_values(store, [keys.user(alice.id)], moment) is None
 
     await store.read([("EXISTS", "k")])
-    assert store.near.reached(moment)
+    assert near_values(store, [keys.user(alice.id)], moment) is not None

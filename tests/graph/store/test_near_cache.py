@@ -2,154 +2,194 @@
 
 import pytest
 
-from graph.store.near_cache import MISSING, NEVER, NearCache
+from graph.store.near_cache import LOST, MISSING, NEVER, NearCache, Source
+
+START = 0
+"""The moment of a request that began before all reads."""
 
 
 @pytest.fixture
 def near() -> NearCache:
-    """Return a cache of four values on a connection that tracks keys."""
-    near = NearCache(4)
-    near.connected(tracking=True)
-    return near
+    """Return a cache of four values."""
+    return NearCache(4)
 
 
-def keep(near: NearCache, **values: int) -> None:
+@pytest.fixture
+def source(near: NearCache) -> Source:
+    """Return the source of a connection, which has answered a read."""
+    return answering(near)
+
+
+def answering(near: NearCache) -> Source:
+    """Open a connection that tracks keys, and answer a read."""
+    source = near.connected()
+    near.sent += 1
+    source.answered = near.sent
+    return source
+
+
+def keep(near: NearCache, source: Source, **values: int) -> None:
     """Ask for values, and keep them."""
     read = object()
     near.ask(values, read)
-    near.keep(list(values), list(values.values()), read)
+    near.keep(list(values), list(values.values()), source, read)
 
 
-def test_values_may_be_used_once_a_later_read_was_answered(near: NearCache) -> None:
+def found(near: NearCache, *keys: str, moment: int = START) -> list[object]:
+    """Return the values of keys for a request that began at a moment."""
+    return near.find(keys, moment)[0]
+
+
+def test_values_may_be_used_once_a_later_read_was_answered(near: NearCache, source: Source) -> None:
     """Reads that were sent before the request began do not count."""
+    keep(near, source, a=1)
     near.sent = 3
     moment = near.begin()
-    near.answered = 3
-    assert not near.reached(moment)
+    source.answered = 3
+    assert found(near, "a", moment=moment) == [MISSING]
 
-    near.sent, near.answered = 4, 4
+    near.sent = source.answered = 4
 
-    assert near.reached(moment)
-    assert not near.reached(near.begin())
-    assert not near.reached(NEVER)
+    assert found(near, "a", moment=moment) == [1]
+    assert found(near, "a", moment=near.begin()) == [MISSING]
+    assert found(near, "a", moment=NEVER) == [MISSING]
 
 
-def test_after_an_advance_values_are_used_after_the_next_reply(near: NearCache) -> None:
-    near.sent = near.answered = 1
-    assert near.reached(0)
+def test_each_source_vouches_for_its_own_values(near: NearCache, source: Source) -> None:
+    """Replies over one connection tell nothing about the keys of another server."""
+    other = answering(near)
+    keep(near, source, a=1)
+    keep(near, other, b=2)
+    moment = near.begin()
+    near.sent = other.answered = near.sent + 1
+
+    assert found(near, "a", "b", moment=moment) == [MISSING, 2]
+    assert near.holds(["a", "b"])
+
+
+def test_after_an_advance_values_are_used_after_the_next_reply(near: NearCache, source: Source) -> None:
+    keep(near, source, a=1)
+    assert found(near, "a") == [1]
 
     near.advance()
-    assert not near.reached(0)
+    assert found(near, "a") == [MISSING]
 
-    near.sent = near.answered = 2
-    assert near.reached(0)
+    near.sent = source.answered = near.sent + 1
+    assert found(near, "a") == [1]
 
 
-def test_kept_values_are_found(near: NearCache) -> None:
+def test_kept_values_are_found(near: NearCache, source: Source) -> None:
     """Absent records are values, too."""
     read = object()
     near.ask(["a", "b"], read)
-    near.keep(["a", "b"], [1, None], read)
+    near.keep(["a", "b"], [1, None], source, read)
 
-    assert near.find(["b", "c", "a"]) == ([None, MISSING, 1], [1])
+    assert near.find(["b", "c", "a"], START) == ([None, MISSING, 1], [1])
     assert (near.hits, near.misses) == (2, 1)
     assert near.holds(["a", "b"])
     assert not near.holds(["a", "c"])
 
 
-def test_an_invalidated_value_is_dropped(near: NearCache) -> None:
-    keep(near, a=1, b=2)
+def test_an_invalidated_value_is_dropped(near: NearCache, source: Source) -> None:
+    keep(near, source, a=1, b=2)
 
     near.invalidate(["a", "unknown"])
 
-    assert near.find(["a", "b"]) == ([MISSING, 2], [0])
+    assert near.find(["a", "b"], START) == ([MISSING, 2], [0])
 
 
-def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: NearCache) -> None:
+def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: NearCache, source: Source) -> None:
     """The reply may have arrived before the invalidation, and wait for the other replies of its read."""
     read = object()
     near.ask(["a", "b"], read)
     near.invalidate(["a"])
-    near.keep(["a", "b"], [1, 2], read)
+    near.keep(["a", "b"], [1, 2], source, read)
 
-    assert near.find(["a", "b"]) == ([MISSING, 2], [0])
+    assert near.find(["a", "b"], START) == ([MISSING, 2], [0])
 
 
-def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache) -> None:
+def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: Source) -> None:
     """An invalidation between two reads must not be undone by the reply to the first one."""
     first, second = object(), object()
     near.ask(["a"], first)
     near.invalidate(["a"])
     near.ask(["a"], second)
-    near.keep(["a"], [1], first)
-    assert near.find(["a"])[0] == [MISSING]
+    near.keep(["a"], [1], source, first)
+    assert near.find(["a"], START)[0] == [MISSING]
 
-    near.keep(["a"], [2], second)
-    assert near.find(["a"])[0] == [2]
+    near.keep(["a"], [2], source, second)
+    assert near.find(["a"], START)[0] == [2]
 
 
-def test_a_released_read_keeps_nothing(near: NearCache) -> None:
+def test_a_released_read_keeps_nothing(near: NearCache, source: Source) -> None:
     read = object()
     near.ask(["a"], read)
     near.release(["a"], object())
     near.release(["a"], read)
-    near.keep(["a"], [1], read)
+    near.keep(["a"], [1], source, read)
 
     assert len(near) == 0
 
 
-def test_a_flush_drops_everything(near: NearCache) -> None:
-    """Reads that are under way are not kept either."""
-    keep(near, a=1)
-    read = object()
-    near.ask(["b"], read)
+def test_a_flush_drops_everything(near: NearCache, source: Source) -> None:
+    """What was asked for before is not kept for use, whenever it was answered."""
+    keep(near, source, a=1)
+    later = near.renewed(source)
+    near.sent = later.answered = near.sent + 1
 
-    near.invalidate(None)
-    near.keep(["b"], [2], read)
+    keep(near, source, b=2)
 
+    assert found(near, "a", "b") == [MISSING, MISSING]
+    assert not near.holds(["b"])
+    keep(near, later, b=3)
+    assert found(near, "b") == [3]
+
+
+def test_a_lost_connection_drops_what_came_over_it(near: NearCache, source: Source) -> None:
+    """The values of other connections remain."""
+    other = answering(near)
+    keep(near, source, a=1)
+    keep(near, other, b=2)
+
+    near.disconnected(source)
+    keep(near, source, c=3)
+
+    assert source.answered == LOST
+    assert found(near, "a", "b", "c") == [MISSING, 2, MISSING]
+    assert near.peek("a") is MISSING
+    near.disconnect_all()
+    assert not near.tracking
     assert len(near) == 0
 
 
-def test_a_lost_connection_drops_everything(near: NearCache) -> None:
-    keep(near, a=1)
-    read = object()
-    near.ask(["b"], read)
-
-    near.disconnected()
-    near.connected(tracking=True)
-    near.keep(["b"], [2], read)
-
-    assert len(near) == 0
-
-
-def test_values_that_were_not_used_recently_make_room(near: NearCache) -> None:
+def test_values_that_were_not_used_recently_make_room(near: NearCache, source: Source) -> None:
     """At most four values are held."""
-    keep(near, a=1, b=2)
-    keep(near, c=3)
-    assert near.find(["a"])[0] == [1]
+    keep(near, source, a=1, b=2)
+    keep(near, source, c=3)
+    assert near.find(["a"], START)[0] == [1]
 
-    keep(near, d=4)
-    keep(near, e=5)
+    keep(near, source, d=4)
+    keep(near, source, e=5)
 
     assert len(near) <= 4
-    assert near.find(["b"])[0] == [MISSING]
-    assert near.find(["a", "d", "e"])[0] == [1, 4, 5]
+    assert near.find(["b"], START)[0] == [MISSING]
+    assert near.find(["a", "d", "e"], START)[0] == [1, 4, 5]
 
 
-def test_a_value_that_replaces_another_is_held_once(near: NearCache) -> None:
-    keep(near, a=1, b=2)
-    keep(near, c=3)
-    keep(near, a=4)
+def test_a_value_that_replaces_another_is_held_once(near: NearCache, source: Source) -> None:
+    keep(near, source, a=1, b=2)
+    keep(near, source, c=3)
+    keep(near, source, a=4)
 
-    assert near.find(["a"])[0] == [4]
+    assert near.find(["a"], START)[0] == [4]
     near.invalidate(["a"])
-    assert near.find(["a"])[0] == [MISSING]
+    assert near.find(["a"], START)[0] == [MISSING]
 
 
-def test_a_value_that_is_found_may_drop_others(near: NearCache) -> None:
+def test_a_value_that_is_found_may_drop_others(near: NearCache, source: Source) -> None:
     """It moves to the young values, and those that are full become the old ones."""
-    keep(near, a=1, b=2)
-    keep(near, c=3, d=4)
+    keep(near, source, a=1, b=2)
+    keep(near, source, c=3, d=4)
 
-    assert near.find(["a", "b"]) == ([1, MISSING], [1])
+    assert near.find(["a", "b"], START) == ([1, MISSING], [1])
     assert len(near) == 3
