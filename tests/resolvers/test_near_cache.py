@@ -139,7 +139,8 @@ async def test_a_new_watermark_lets_requests_read_again(world: World) -> None:
     store = world.graph.store
     [alice] = await world.users("alice")
     moment = store.begin()
-    await world.graph.users.get_many([alice.id], moment)
+    for _ in range(2):  # the first one may open the connection
+        await world.graph.users.get_many([alice.id], moment)
     assert near_values(store, [keys.user(alice.id)], moment) is not None
 
     world.graph.log.note_watermark(["1", "1"])
