@@ -183,15 +183,20 @@ async def test_a_new_connection_begins_with_nothing(store: Store, raw: Redis) ->
     assert cost.commands == 1
 
 
+def tracked_keys(client: Any) -> int:
+    """Return the number of keys that the server tracks for all clients."""
+    return int(client.info("stats")["tracking_total_keys"])
+
+
 async def test_a_flush_is_noticed_before_the_replies_that_arrive_with_it(store: Store, store_url: str) -> None:
     """A value that was read before the flush is shown once, and not kept."""
     pipeline: Any = store._read_pipeline
     with open_blocking(store_url) as blocking:
         blocking.set("{k}1", "old")
         pipeline.connection._transport.pause_reading()
-        moment = store.begin()
+        moment, tracked = store.begin(), tracked_keys(blocking)
         reading = recall(store, VALUES, [1], moment)
-        while not blocking.info("stats")["tracking_total_keys"]:  # noqa: ASYNC110 - a server sends no notification
+        while tracked_keys(blocking) == tracked:  # noqa: ASYNC110 - a server sends no notification
             await asyncio.sleep(0)
         blocking.flushall()
     pipeline.connection._transport.resume_reading()
