@@ -67,6 +67,16 @@ def _serve(settings: Settings, listening: socket.socket, quiet: bool) -> None:
 
 async def _prepare(graph: Graph, settings: Settings) -> str:
     await seed_with_progress(graph, demo_source())
+    return await token_of_viewer(graph, settings)
+
+
+async def token_of_viewer(graph: Graph, settings: Settings) -> str:
+    """Return an access token of the user whom the demo logs in. Raises SettingsError if the account was deleted."""
+    if await graph.users.ids_of_logins([VIEWER]) == [None]:
+        raise SettingsError(
+            f"The demo logs in as {VIEWER}, whose account was deleted. To start over, delete the data folder "
+            f"{settings.data_dir}, or choose another one with --data. A store of FANLINE_STORE_URL must be empty too."
+        )
     return await issue_token(graph, settings, VIEWER)
 
 

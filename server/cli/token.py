@@ -3,6 +3,7 @@
 import sys
 
 from graph import Graph
+from graph.errors import Rejected
 from server.auth import Tokens
 from server.cli.stores import existing_store_of, run, user_with_login
 from server.settings import Settings, SettingsError
@@ -18,5 +19,10 @@ def print_token(login: str) -> None:
 
 
 async def issue_token(graph: Graph, settings: Settings, login: str) -> str:
-    """Start a session and return its token. Raises SettingsError if there is no user with this login."""
-    return Tokens(settings.keys()).issue(await graph.sessions.start(await user_with_login(graph, settings, login)))
+    """Start a session and return its token. Raises SettingsError if no user with this login can log in."""
+    user = await user_with_login(graph, settings, login)
+    try:
+        session = await graph.sessions.start(user)
+    except Rejected as rejected:
+        raise SettingsError(f"{login!r} cannot log in: {rejected}") from rejected
+    return Tokens(settings.keys()).issue(session)

@@ -79,7 +79,7 @@ class Playground:
         login = request.query_params.get("login", "")
         token = await self._visitors.token(login)
         if token is None:
-            return _json({"error": "There is no such user in the demo."}, 404)
+            return _json({"error": "This user is not in the demo, or was deleted or suspended."}, 404)
         return _json({"login": login, "token": token, "variables": await self._visitors.variables(login)})
 
     async def _get_asset(self, request: Request) -> Response:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from graph import Graph
+from graph.errors import Rejected
 from graph.model import Session
 from server.auth import Tokens
 from server.demo.world import Person
@@ -34,7 +35,7 @@ class Visitors:
         self._held: dict[str, Held] = {}
 
     async def token(self, login: str) -> str | None:
-        """Return an access token of a visitor. None if the user does not exist or is no visitor."""
+        """Return an access token of a visitor. None if the user is no visitor, or was deleted or suspended."""
         if login not in [person.login for person in self.people]:
             return None
         held = self._held.get(login)
@@ -45,7 +46,10 @@ class Visitors:
         [user] = await self.graph.users.ids_of_logins([login])
         if user is None:
             return None
-        session = await self.graph.sessions.start(user)
+        try:
+            session = await self.graph.sessions.start(user)
+        except Rejected:
+            return None
         now = datetime.now(UTC)
         held = self._held[login] = Held(session, self._tokens.issue(session), now + (session.expires_at - now) / 2)
         return held.token

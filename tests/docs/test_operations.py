@@ -115,7 +115,7 @@ async def test_getting_started(api: Api) -> None:
     """Alice logs in, reads a page and subscribes; her post arrives at the subscription."""
     log_in, read, subscribe, publish = (block.text for block in GETTING_STARTED)
     token = (await answer(log_in, api, ""))["logIn"]["session"]["token"]
-    assert matches(TOKEN.text.strip(), json.dumps({"data": {"logIn": {"session": {"token": token}}}}))
+    assert matches(TOKEN.text.strip(), json.dumps({"data": {"logIn": {"session": {"token": token}, "userErrors": []}}}))
     page = (await answer(read, api, token))["viewer"]["homeTimeline"]["posts"]["nodes"]
     assert len(page) == 3
     process = await start(subscribe, api, token)

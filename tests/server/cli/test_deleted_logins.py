@@ -1,9 +1,10 @@
-"""Commands about a user who has deleted the account."""
+"""Commands about a user who has deleted the account, or is suspended."""
 
 import pytest
 
 from graph import Graph
 from server.cli.stores import user_with_login
+from server.cli.token import issue_token
 from server.settings import Settings, SettingsError
 from tests.support.graph_worlds import PASSWORD, people
 
@@ -19,3 +20,11 @@ async def test_a_deleted_login_is_told_from_an_unknown_one(graph: Graph, store_u
     for login in ("nobody", "no login"):
         with pytest.raises(SettingsError, match=f"There is no user with the login '{login}'"):
             await user_with_login(graph, settings, login)
+
+
+async def test_a_suspended_user_gets_no_token(graph: Graph, settings: Settings) -> None:
+    """The command says why."""
+    [bob] = await people(graph, "bob")
+    await graph.moderation.suspend(bob)
+    with pytest.raises(SettingsError, match="'bob' cannot log in: This account is suspended"):
+        await issue_token(graph, settings, "bob")

@@ -156,6 +156,20 @@ async def test_the_page_can_be_logged_in_as_the_users_of_the_demo_only(demo: Api
         assert (refused.status_code, refused.json().get("token")) == (404, None)
 
 
+async def test_the_page_cannot_be_logged_in_as_users_who_are_gone(demo: Api) -> None:
+    """Neither as one who has deleted the account since the last log-in, nor as a suspended one."""
+    for login in ("alice", "bob"):
+        assert (await demo.client.get(f"/playground/session.json?login={login}", headers=LOCAL)).status_code == 200
+    alice, bob = await demo.graph.users.ids_of_logins(["alice", "bob"])
+    assert alice is not None
+    assert bob is not None
+    await demo.graph.account_deletion.delete(alice, "correct horse")
+    await demo.graph.moderation.suspend(bob)
+    for login in ("alice", "bob"):
+        refused = await demo.client.get(f"/playground/session.json?login={login}", headers=LOCAL)
+        assert (refused.status_code, refused.json().get("token")) == (404, None)
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "localhost.evil.example", "192.168.1.5:8000"])
 async def test_the_token_is_for_pages_of_this_server_only(demo: Api, host: str) -> None:
     """A site whose host name resolves to this machine gets the examples but no token."""
