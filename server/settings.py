@@ -373,9 +373,13 @@ class Settings(ObservabilitySettings):
         try:
             if not self.secret_file and not path.exists():
                 make_key_file(path)
+        except OSError as error:
+            folder = f"The data folder {self.data_dir} cannot be used"
+            raise SettingsError(f"{folder}: {error.strerror}. FANLINE_DATA_DIR sets it.") from error
+        try:
             keys = tuple(path.read_text(encoding="ascii").split())
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"The secret in {path} cannot be read or created: {error}.") from error
+            raise SettingsError(f"The secret in {path} cannot be read: {error}.") from error
         if not keys:
             raise SettingsError(f"{path} contains no key; create one with `openssl rand -base64 48`.")
         if found := next(filter(None, map(weakness, keys)), None):

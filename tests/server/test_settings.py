@@ -207,6 +207,13 @@ def test_a_missing_file_of_keys_is_not_created(tmp_path: Path) -> None:
     assert not (tmp_path / "keys").exists()
 
 
+def test_a_data_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    """With the setting, as for a folder that is read-only, or is a file."""
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError, match=r"The data folder .*file cannot be used: .* FANLINE_DATA_DIR sets it"):
+        Settings(data_dir=tmp_path / "file").keys()
+
+
 def test_the_secret_has_one_source(tmp_path: Path) -> None:
     """Otherwise it is unclear which keys apply."""
     with pytest.raises(SettingsError, match="Set FANLINE_SECRET or FANLINE_SECRET_FILE, not both"):
