@@ -31,8 +31,17 @@ export function addEdge(store: RecordSourceProxy, connectionId: string, edge: Re
   return true;
 }
 
-/** Remove a post from a connection. Return true if the connection has changed. */
+/**
+ * Remove a post from a connection. Return true if the connection has changed.
+ *
+ * Its entries that refer to the post stay, without it: a quote of a deleted post shows no text of it.
+ */
 export function removePost(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
+  for (const edge of store.get(connectionId)?.getLinkedRecords("edges") ?? []) {
+    const node = edge?.getLinkedRecord("node");
+    for (const field of ["replyTo", "repostOf", "thread"])
+      if (node?.getLinkedRecord(field)?.getDataID() === postId) node.setValue(null, field);
+  }
   return keepNodes(store, connectionId, (post) => post.getDataID() !== postId);
 }
 

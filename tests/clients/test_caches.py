@@ -48,6 +48,7 @@ class Timeline:
     has_next: bool = True
     refetches: int = 0
     unread: int | None = None
+    quotes: int = 0
 
     async def read(self) -> None:
         """Read the list that the program prints next."""
@@ -56,7 +57,7 @@ class Timeline:
         assert line, f"{self.name} has exited: {await self.problem()}"
         answer: dict[str, Any] = json.loads(line)
         self.texts, self.has_next, self.refetches = answer["texts"], answer["hasNext"], answer["refetches"]
-        self.unread = answer.get("unread")
+        self.unread, self.quotes = answer.get("unread"), answer["quotes"]
 
     async def send(self, command: str, **values: int) -> None:
         """Send a command and read the list."""
@@ -309,11 +310,13 @@ async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> 
     await stage.graph.posts.publish(stage.author, "a quote", quote_of=quoted)
     async with stage.open():
         await stage.each(lambda timeline: timeline.send("next"))
+        assert [timeline.quotes for timeline in stage.timelines] == [1] * len(CACHES)
         await stage.graph.posts.delete(stage.author, quoted)
         await posts(stage.graph, stage.author, "live")
         await stage.each(lambda timeline: timeline.sees("live"))
         await stage.check()
         assert [timeline.refetches for timeline in stage.timelines] == [1] * len(CACHES)
+        assert [timeline.quotes for timeline in stage.timelines] == [0] * len(CACHES)
 
 
 async def test_a_mute_removes_posts_and_reposts_of_them(stage: Stage) -> None:

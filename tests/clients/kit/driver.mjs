@@ -55,7 +55,8 @@ export async function drive({ timeline, next }) {
     const { posts, entries, unreadCount } = timeline();
     const { edges, pageInfo } = posts ?? entries;
     const texts = edges.map(({ node }) => textOf(node));
-    console.log(JSON.stringify({ texts, hasNext: pageInfo.hasNextPage, refetches, unread: unreadCount }));
+    const quotes = edges.filter(({ node }) => node.repostOf).length;
+    console.log(JSON.stringify({ texts, hasNext: pageInfo.hasNextPage, refetches, unread: unreadCount, quotes }));
   }
   answer();
   for await (const line of createInterface({ input: process.stdin })) {
