@@ -64,7 +64,7 @@ class LocalClient:
 
 
 class Context:
-    """The context of one request. A subscription has one, which `forget` clears before each event.
+    """The context of one request. A subscription has one, which `forget` clears after each event.
 
     `issue_token` returns the access token of a session. `resume_after` is the cursor from a reconnecting client's
     `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
@@ -149,7 +149,7 @@ class Context:
         return self._watermark is not None
 
     def forget(self) -> None:
-        """Drop all loaded values: after a write, and before each event of a subscription."""
+        """Drop all loaded values: after a write, and after each event of a subscription."""
         self.__dict__.pop("loaders", None)
         self.__dict__.pop("batches", None)
         self._watermark = None

@@ -60,7 +60,7 @@ class Subscription(Generic[C]):
     `_checkpoint_at` is when the next Checkpoint is due, if nothing else is sent before.
     `_position` is the number up to which all updates have been sent, `_deleted` the posts whose deletion was sent last:
     the scan appends the deletion of a post again if a failover has lost the first. `_lost` is the `reader.lost` that
-    was taken into account.
+    was taken into account. `_lent_number` is the number of the update that the courier took last.
     """
 
     __slots__ = (
@@ -70,7 +70,7 @@ class Subscription(Generic[C]):
         "_claims",
         "_courier",
         "_deleted",
-        "_lent",
+        "_lent_number",
         "_lost",
         "_position",
         "_shared",
@@ -94,7 +94,7 @@ class Subscription(Generic[C]):
         self._turn = turn
         self._courier = courier
         self._buffer: Buffer[C] = Buffer()
-        self._lent = self._position = 0
+        self._lent_number = self._position = 0
         self._checkpoint_at = 0.0
         self._deleted: tuple[int, ...] = ()
         self._lost: tuple[tuple[int, int], ...] = ()
@@ -292,7 +292,7 @@ class Subscription(Generic[C]):
             and self._source.shows(update)
             and courier.take(update, self._settle)
         ):
-            self._lent = update.number
+            self._lent_number = update.number
             buffer.lend(now)
         else:
             buffer.wake()
@@ -300,7 +300,7 @@ class Subscription(Generic[C]):
     def _settle(self, delivered: bool) -> None:
         """End a loan to the courier."""
         if delivered:
-            self._position = self._lent
+            self._position = self._lent_number
             self._checkpoint_at = asyncio.get_running_loop().time() + self._shared.checkpoint_seconds
             self._buffer.delivered(self._checkpoint_at)
         else:

@@ -43,24 +43,24 @@ class Outcome:
         self.payload = payload
 
 
-Settle: TypeAlias = Callable[[Outcome | None], None]
+Callback: TypeAlias = Callable[[Outcome | None], None]
 
 
 class SharedRun:
     """One execution of an event, and the subscriptions that wait for it. The last one that leaves cancels it."""
 
-    __slots__ = ("_awaited_by", "_contexts", "_settled", "_task", "event")
+    __slots__ = ("_awaited_by", "_callbacks", "_contexts", "_task", "event")
 
     def __init__(self, event: object) -> None:
         self.event = event
         self._contexts: list[Context] = []
-        self._settled: list[Settle] = []
+        self._callbacks: list[Callback] = []
         self._awaited_by = 0
         self._task: asyncio.Task[None] | None = None
 
-    def join(self, context: Context, settle: Settle) -> None:
+    def join(self, context: Context, callback: Callback) -> None:
         """Call a function with the outcome in a subscription's context, also after `leave`. It must not raise."""
-        self._settled.append(settle)
+        self._callbacks.append(callback)
         self._contexts.append(context)
         self._awaited_by += 1
 
@@ -80,9 +80,9 @@ class SharedRun:
         try:
             outcomes = await group.execute(self.event, self._contexts)
         finally:
-            for settle, outcome in zip(self._settled, outcomes, strict=False):
-                settle(outcome)
-            self._settled.clear()
+            for callback, outcome in zip(self._callbacks, outcomes, strict=False):
+                callback(outcome)
+            self._callbacks.clear()
             self._contexts.clear()
 
 
