@@ -27,6 +27,7 @@ from server.settings import Settings
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import environment_of, open_graph
+from tests.support.prepared import preparation
 
 START_SECONDS = 100.0  # the demo seeds its users first, which takes long on a busy machine
 STRONG_KEY = "a-key-for-tests-that-is-long-enough"
@@ -35,8 +36,13 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 
 
 def fanline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command and return its output and exit code."""
-    environ = CLEAN | environment | {"COLUMNS": "200"}
+    """Run a command in a prepared process, and return its output and exit code."""
+    return preparation().run(*arguments, environment=CLEAN | environment | {"COLUMNS": "200"})
+
+
+def started(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a new process, and return its output and exit code."""
+    environ = CLEAN | {"COLUMNS": "200"}
     return subprocess.run([*FANLINE, *arguments], env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -102,14 +108,14 @@ def store_answers(folder: Path) -> bool:
 
 def test_help_lists_all_commands() -> None:
     """Each command is listed with a description."""
-    text = fanline("--help").stdout
+    text = started("--help").stdout
     for command in ("demo", "serve", "worker", "seed", "rebuild", "schema", "token", "grant", "revoke"):
         assert re.search(rf"{command}\s+\w", text), command
 
 
 def test_the_schema_is_printed() -> None:
     """The output is exactly the schema, so that it can be written to a file."""
-    assert fanline("schema").stdout == sdl()
+    assert started("schema").stdout == sdl()
 
 
 @pytest.mark.parametrize(
@@ -275,7 +281,7 @@ def test_invalid_trusted_documents_are_reported_once_before_serving(tmp_path: Pa
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
-    done = fanline("--version")
+    done = started("--version")
 
     assert (done.returncode, done.stdout) == (0, f"fanline {version('fanline')}\n")
 
