@@ -27,7 +27,7 @@ from graph.store.near_cache import Moment, NearCache
 from graph.store.node import exchange_over
 from graph.store.outages import OUTAGES, RETRYABLE, translate_error
 from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
-from graph.store.reads import Convert, Read, ScatteredRead, TrackedRead
+from graph.store.reads import CACHING, Convert, Read, TrackedRead, pack_each
 from graph.store.single import SingleServer
 from graph.store.urls import servers_of
 from graph.tasks import end
@@ -53,29 +53,24 @@ class Store:
     `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 stands
     for not waiting. Raises ValueError for a URL that names no store. Connections are opened on first use.
 
-    `near` keeps up to `near_cache` values for `graph.store.recall`; 0 stands for no cache.
+    On a single server, `near` keeps up to `near_cache` values for `graph.store.recall`; 0 stands for no cache.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0, near_cache: int = 0) -> None:
         self.url = url
         self.single_slot = single_slot
         self.round_trips = 0
-        self._commands = 0
+        self.commands = 0
         self._servers = servers_of(url)
         self._replicas = wait_for_replicas
         self.in_order = not self._servers.is_cluster
-        self.near = NearCache(near_cache, absences=self.in_order) if near_cache else None
+        self.near = NearCache(near_cache) if near_cache and self.in_order else None
         self._client: Client | None = None
         self._queued: list[Read] = []
         self._queued_commands = 0
         self._read_pipeline: Pipeline | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-
-    @property
-    def commands(self) -> int:
-        """The number of commands that were sent."""
-        return self._commands + (0 if self.near is None else self.near.added)
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to commands, in order. One round trip.
@@ -135,22 +130,19 @@ class Store:
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
-        """Ask for the values of `name key word…`, and keep them near; see `NearRead`. Only with a near cache."""
+        """Ask for the replies to `name key word…` for each key, and keep their values near. Only with a near cache.
+
+        `convert` returns one value per key. The result is `known` with these values in place of `MISSING`, in order.
+        """
         loop = self.running_loop()
         future: asyncio.Future[list[Any]] = loop.create_future()
         assert self.near is not None  # noqa: S101 - documented
-        kind = TrackedRead if self.in_order else ScatteredRead
-        self._queue(loop, kind(self.near, name, keys, words, convert, known, future))
+        self._queue(loop, TrackedRead(self.near, pack_each(name, keys, words, CACHING), keys, convert, known, future))
         return future
 
     def begin(self) -> Moment | None:
         """Return the moment of a request that begins now, for `graph.store.recall`; None without a near cache."""
         return None if self.near is None else self.near.begin()
-
-    def expect(self, moment: Moment | None) -> None:
-        """Let a request that began at a moment use near values of all nodes of a cluster after the next round trip."""
-        if self.near is not None and moment is not None:
-            self.near.expect(moment)
 
     def advance(self) -> None:
         """Use no near value until a later read is answered: the process has learnt of a newer state elsewhere."""
@@ -189,7 +181,7 @@ class Store:
     def _flush(self, pipeline: Pipeline) -> None:
         reads, self._queued = self._queued, []
         self.round_trips += 1
-        self._commands += self._queued_commands
+        self.commands += self._queued_commands
         self._queued_commands = 0
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
         for read in reads:
@@ -209,7 +201,7 @@ class Store:
             self.near.disconnect_all()
         if self.in_order:
             return SingleServer(self._servers, self._replicas, self.near)
-        return Cluster(self._servers, self._replicas, self.near)
+        return Cluster(self._servers, self._replicas)
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)
@@ -234,7 +226,7 @@ class Store:
 
     async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
         self.round_trips += 1
-        self._commands += len(commands)
+        self.commands += len(commands)
         exchange = self._client_on(asyncio.get_running_loop()).exchange(commands)
         if (recording := RECORDING.get()) is None:
             return await exchange
@@ -310,7 +302,7 @@ class Store:
     async def _ask_over(self, connection: ExclusiveConnection, *commands: Command) -> list[Any]:
         """Return the replies to commands on one connection. One round trip. Raises the first error that is replied."""
         self.round_trips += 1
-        self._commands += len(commands)
+        self.commands += len(commands)
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
         replies = await exchange_over(connection, commands, (), deadline)
         for reply in replies:
@@ -354,7 +346,7 @@ class Store:
             cursor = "0"
             while True:
                 self.round_trips += 1
-                self._commands += 1
+                self.commands += 1
                 command = ("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
                 try:
                     [reply] = await node.ask([command], loop.time() + ANSWER_SECONDS)

@@ -174,7 +174,7 @@ class NearStore(GatedStore):
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
         future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        read = TrackedRead(self._checked, name, keys, words, convert, known, future)
+        read = TrackedRead(self._checked, b"", keys, convert, known, future)
         commands: list[Command] = [(name, key, *words) for key in keys]
 
         def resolve(replies: list[Any]) -> None:
