@@ -10,6 +10,7 @@ import httpx._transports.default as httpx_transports
 import pytest
 import redis.utils
 from httpx import create_ssl_context
+from hypothesis import settings
 from xdist.remote import Producer
 
 from graph import Graph
@@ -54,7 +55,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Use a near cache in all stores and servers of the tests, if that was requested."""
+    """Do not limit the time of examples. Use a near cache in all stores and servers, if that was requested."""
+    settings.register_profile("without-deadline", settings(), deadline=None)
+    settings.load_profile("without-deadline")
     if entries := config.getoption("--near-cache"):
         cache_near(entries)
 
