@@ -135,7 +135,7 @@ def test_the_glossary_is_in_alphabetical_order() -> None:
 RECORDS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
 RECORD = r"""# (\d{4}): (.+)
 
-Status: ((?:Accepted|Superseded by \[ADR )[^#]*)
+Status: ((?:Proposed|Accepted|Superseded by \[ADR )[^#]*)
 
 Date: (\d{4}-\d\d-\d\d)
 
