@@ -1,8 +1,8 @@
 """A flame graph of a profile: `python -m benchmarks.flames STACKS SVG --title TITLE`.
 
 `STACKS` has a line for each stack: its functions separated by semicolons, outermost first, then a space and how often
-it was seen, as `py-spy record --gil --format raw` writes it. The graph shows functions and not lines, without those that
-all stacks begin with. Needs matplotlib, from the dependency group `bench`.
+it was seen, as `py-spy record --gil --format raw` writes it. The graph shows functions and not lines, and leaves out
+those that all stacks begin with. Needs matplotlib, from the dependency group `bench`.
 """
 
 import argparse
