@@ -27,6 +27,8 @@ from graph.paging import CursorKind, encode_cursor
 from resolvers import ids
 from schema.scalars import DATE_TIME
 
+CONNECTIONS = 10_000  # redis-py allows 100 by default and fails beyond them; each command under way takes one
+
 
 @strawberry.enum
 class RelationshipState(Enum):
@@ -44,7 +46,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.round_trips = 0
-        self.redis = Redis.from_url(url, decode_responses=True)
+        self.redis = Redis.from_url(url, decode_responses=True, max_connections=CONNECTIONS)
 
     async def each(self, command: str, names: Sequence[str], *words: Any) -> list[Any]:
         """Run a command for each of some keys, in one pipeline."""
