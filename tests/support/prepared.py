@@ -99,7 +99,7 @@ def serve(requests: socket.socket) -> None:
 
 
 def become(files: list[int], arguments: list[str], environment: dict[str, str], folder: str) -> None:
-    """Give this process the output, the arguments, the environment and the folder of a command."""
+    """Take over the output, the arguments, the environment and the folder of a command."""
     for file, number in zip(files, (1, 2), strict=True):
         os.dup2(file, number)
         os.close(file)
