@@ -2,34 +2,29 @@
 
 A script merges in the store. The posts found so far narrow the window for the remaining authors, so only a few of
 thousands of timelines are read completely. On a cluster, one command merges authors of many slots that are on one node;
-while a slot moves, each slot needs its own.
+while a slot moves, each author needs its own.
 """
 
 import asyncio
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, TypeAlias
-
-from redis.exceptions import ResponseError
+from typing import Any
 
 from graph import keys
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.post_lists import TIMELINE, PostList
 from graph.store.commands import Command, Word, script
+from graph.store.outages import SlotMoving
 from graph.store.store import Store
 
 AUTHORS_PER_SCRIPT = 1000
 COMMANDS_AT_ONCE = 500
 FLOOR = "f"
 """The member of a list whose score is the archive floor, the number below which all posts are archived."""
-MOVING = "non local key"
-"""In the error of a script that names a key which its node does not hold, because its slot has moved or is moving."""
-
-Grouped: TypeAlias = Callable[[Iterable[int], Callable[[int], str], int], Iterator[list[int]]]
 
 
 class Which(Enum):
@@ -62,15 +57,15 @@ async def merge_hot(
     `of` are lists of another kind to merge instead of the authors' timelines. Then the owners may be posts.
 
     A command merges up to 1,000 authors; on a cluster, all of one node. While slots of the cluster move, a command
-    merges the authors of one slot, in one round trip for every 500 commands.
+    merges one author, in one round trip for every 500 commands, and waits if it needs two keys that are on two nodes.
     """
     command = partial(merge_command, which, of)
     try:
-        merges = await send_merges(store, reads, command, of.key, store.on_one_node, sys.maxsize)
-    except ResponseError as error:
-        if MOVING not in str(error):
-            raise
-        merges = await send_merges(store, reads, command, of.key, store.together, COMMANDS_AT_ONCE)
+        groups = grouped(reads, lambda authors: store.on_one_node(authors, of.key, AUTHORS_PER_SCRIPT))
+        merges = await send_merges(store.read_across_slots, reads, groups, command, sys.maxsize)
+    except SlotMoving:
+        groups = grouped(reads, lambda authors: ([author] for author in authors))
+        merges = await send_merges(store.read, reads, groups, command, COMMANDS_AT_ONCE)
     posts: list[list[int]] = [[] for _ in reads]
     floors: list[dict[int, int]] = [{} for _ in reads]
     skipped: list[list[int]] = [[] for _ in reads]
@@ -84,28 +79,30 @@ async def merge_hot(
     ]
 
 
+def grouped(
+    reads: Sequence[tuple[Collection[int], Window]], groups_of: Callable[[list[int]], Iterable[list[int]]]
+) -> list[tuple[int, list[int]]]:
+    """Return groups of the authors of each read, with the place of the read."""
+    return [
+        (index, group)
+        for index, (authors, window) in enumerate(reads)
+        for group in groups_of(sorted(authors, reverse=window.forward))
+    ]
+
+
 async def send_merges(
-    store: Store,
+    read: Callable[[Sequence[Command]], Awaitable[list[Any]]],
     reads: Sequence[tuple[Collection[int], Window]],
+    groups: Sequence[tuple[int, list[int]]],
     command: Callable[[Sequence[int], Window], Command],
-    key: Callable[[int], str],
-    grouped: Grouped,
     at_once: int,
 ) -> list[tuple[int, list[int], Any]]:
-    """Return the place of a read, a group of its authors, and the reply of the script, for each group of authors.
-
-    One round trip for every `at_once` commands.
-    """
-    requests = [
-        (index, group, window)
-        for index, (authors, window) in enumerate(reads)
-        for group in grouped(sorted(authors, reverse=window.forward), key, AUTHORS_PER_SCRIPT)
-    ]
+    """Return each group with the reply of the script. One round trip for every `at_once` groups."""
     found = []
-    for start in range(0, len(requests), at_once):
-        some = requests[start : start + at_once]
-        replies = await store.read([command(group, window) for _, group, window in some])
-        found += [(index, group, reply) for (index, group, _), reply in zip(some, replies, strict=True)]
+    for start in range(0, len(groups), at_once):
+        some = groups[start : start + at_once]
+        replies = await read([command(group, reads[index][1]) for index, group in some])
+        found += [(index, group, reply) for (index, group), reply in zip(some, replies, strict=True)]
     return found
 
 
@@ -127,7 +124,10 @@ def without_floors(owners: Sequence[int], replies: Sequence[list[str]]) -> dict[
 
 
 def merge_command(which: Which, of: PostList, owners: Sequence[int], window: Window) -> Command:
-    """Return the command that merges the lists of owners whose keys are on one node."""
+    """Return the command that merges the lists of owners whose keys are on one node.
+
+    It names all keys of one owner, but only the first of several: the keys that a command names must be in one slot.
+    """
     names = [of.key(owner) for owner in owners]
     if which is Which.PUSHED:
         names = [name for owner in owners for name in (of.key(owner), keys.delivery(owner))]
@@ -135,7 +135,8 @@ def merge_command(which: Which, of: PostList, owners: Sequence[int], window: Win
         names = [name for owner in owners for name in (of.key(owner), of.cold(owner))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
-    return script("merge").call(names[:1], window.low, high, window.count, direction, which.value, *names)
+    named = names if len(owners) == 1 else names[:1]
+    return script("merge").call(named, window.low, high, window.count, direction, which.value, *names)
 
 
 def first_of(posts: Collection[int], window: Window) -> list[int]:

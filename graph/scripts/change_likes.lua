@@ -47,6 +47,7 @@ for place, changes in ipairs(cjson.decode(ARGV[2])) do
       local oldest = redis.call('ZRANGE', gone, ARGV[1], '(' .. string.format('%.0f', trimmed), 'BYSCORE', 'REV',
         'LIMIT', 0, 1, 'WITHSCORES')
       if #oldest > 0 then
+        redis.call('ZADD', gone, 'inf', 'f')
         redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[1])
         redis.call('ZADD', gone, oldest[2], 'f')
       end

@@ -12,6 +12,7 @@ local trim = function(gone)
   local oldest = redis.call('ZRANGE', gone, ARGV[4], '(' .. string.format('%.0f', floor_of(gone)), 'BYSCORE', 'REV',
     'LIMIT', 0, 1, 'WITHSCORES')
   if #oldest > 0 then
+    redis.call('ZADD', gone, 'inf', 'f')
     redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[4])
     redis.call('ZADD', gone, oldest[2], 'f')
   end

@@ -9,8 +9,11 @@ for i, key in ipairs(KEYS) do
   if before and tonumber(before) <= tonumber(ARGV[i]) then
     numbers[i] = before
   else
-    redis.call('DEL', key)
+    local fields = redis.call('HKEYS', key)
     redis.call('HSET', key, 'deleted', ARGV[i])
+    for _, field in ipairs(fields) do
+      if field ~= 'deleted' then redis.call('HDEL', key, field) end
+    end
     numbers[i] = ARGV[i]
   end
 end

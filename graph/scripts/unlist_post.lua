@@ -21,6 +21,7 @@ end
 local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
   'LIMIT', 0, 1, 'WITHSCORES')
 if #oldest > 0 then
+  redis.call('ZADD', KEYS[2], 'inf', 'f')
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
   redis.call('ZADD', KEYS[2], oldest[2], 'f')
 end

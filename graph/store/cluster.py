@@ -2,7 +2,7 @@
 
 A command is sent again, elsewhere or later, after a redirection (MOVED, ASK), a temporary refusal (TRYAGAIN,
 CLUSTERDOWN …) or the failure of its node, until a deadline. So commands survive resharding and failover; each write may
-be applied more than once.
+be applied more than once, and a script also in part.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from graph.errors import StoreUnavailable
 from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import ASKING, Command
 from graph.store.node import Node, Terms
-from graph.store.outages import IMMEDIATE_REDIRECTIONS, OUTAGES, RETRYABLE, is_asking
+from graph.store.outages import IMMEDIATE_REDIRECTIONS, OUTAGES, is_asking, is_retryable, unavailable
 from graph.store.read_pipeline import ANSWER_SECONDS
 from graph.store.topology import Topology, address_of
 from graph.store.urls import Servers
@@ -101,7 +101,7 @@ class Cluster:
             return indexes
         again: list[int] = []
         for index, reply in zip(indexes, replies[asking :: 1 + asking], strict=True):
-            if isinstance(reply, RETRYABLE):
+            if is_retryable(reply):
                 again.append(index)
             batch.replies[index] = reply
         if again:
@@ -129,7 +129,7 @@ class Cluster:
         """Wait for the map of the slots. Raises StoreUnavailable once the deadline has passed."""
         await self.topology.refresh(batch.deadline)
         if asyncio.get_running_loop().time() >= batch.deadline:
-            raise StoreUnavailable(error) from error
+            raise unavailable(error) from error
 
     async def owner(self, key: str) -> Node:
         """Return the primary that owns a key. Raises StoreUnavailable if it is unknown."""

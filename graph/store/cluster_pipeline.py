@@ -16,7 +16,7 @@ from redis import exceptions
 from graph.errors import StoreUnavailable
 from graph.store.commands import ASKING
 from graph.store.node import Node
-from graph.store.outages import IMMEDIATE_REDIRECTIONS, RETRYABLE, is_asking
+from graph.store.outages import IMMEDIATE_REDIRECTIONS, is_asking, unavailable
 from graph.store.reads import Read
 from graph.store.topology import Topology, address_of
 from graph.tasks import end
@@ -34,7 +34,7 @@ class SplitRead:
 
     def add(self, index: int, reply: Any, node: Node) -> None:
         """Add the reply or error of one command; resolve the read with the last one."""
-        if isinstance(reply, RETRYABLE):
+        if self.read.must_be_repeated(reply):
             self.redirect(Redirected(self, index, node, reply))
             return
         self._replies[index] = reply
@@ -179,7 +179,7 @@ class ClusterPipeline:
                 for each in held:
                     if each.split.read.deadline <= now:
                         problem = each.error or f"no node owns the slot; {self._topology.problem}"
-                        each.split.read.fail(StoreUnavailable(problem))
+                        each.split.read.fail(unavailable(problem))
                 self._send_again([each for each in held if not each.split.read.future.done()])
         finally:
             self._holding = None

@@ -17,6 +17,20 @@ RETRYABLE = (
     exceptions.TryAgainError,
 )
 OUTAGE_PREFIXES = ("MISCONF", "BUSY ", "NOREPLICAS")
+ELSEWHERE = "non local key"
+"""In the error of a script that touches a key which its node does not hold, because its slot has moved or is moving."""
+
+
+class SlotMoving(exceptions.ResponseError):
+    """A script over several slots of one node did not find all of them there."""
+
+
+def is_retryable(reply: Any) -> TypeGuard[exceptions.ResponseError]:
+    """Return True for a refusal after which a command is sent again: a redirection, or one that will pass.
+
+    A script that has failed in the middle, because of a key that is elsewhere, may have written something.
+    """
+    return isinstance(reply, RETRYABLE) or (isinstance(reply, exceptions.ResponseError) and ELSEWHERE in str(reply))
 
 
 def is_asking(error: Any) -> TypeGuard[exceptions.AskError]:
@@ -29,5 +43,12 @@ def translate_error(error: Exception) -> Exception:
     if isinstance(error, exceptions.OutOfMemoryError):
         return StoreFull(error)
     if isinstance(error, (*OUTAGES, *RETRYABLE)) or str(error).startswith(OUTAGE_PREFIXES):
-        return StoreUnavailable(error)
+        return unavailable(error)
     return error
+
+
+def unavailable(error: Exception | str) -> StoreUnavailable:
+    """Return StoreUnavailable with a reason that operators understand."""
+    if isinstance(error, exceptions.AskError):
+        return StoreUnavailable(f"slot {error.slot_id} is at {error.host}:{error.port}")
+    return StoreUnavailable(error)

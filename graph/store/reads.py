@@ -10,7 +10,7 @@ import hiredis
 
 from graph.store.commands import Command
 from graph.store.near_cache import MISSING, Moment, NearCache, Source
-from graph.store.outages import translate_error
+from graph.store.outages import ELSEWHERE, SlotMoving, is_asking, is_retryable, translate_error
 
 Convert: TypeAlias = Callable[[list[Any]], Any]
 """Converts the replies of a read into its result."""
@@ -60,6 +60,10 @@ class Read:
         self.number: Moment = 0
         self.source: Source | None = None
 
+    def must_be_repeated(self, reply: Any) -> bool:
+        """Return True if a cluster must be asked again for this reply."""
+        return is_retryable(reply)
+
     def resolve(self, replies: list[Any]) -> None:
         """Set the result from replies, none of which is an error."""
         if self.future.done():
@@ -86,6 +90,29 @@ class Read:
         if not self.future.done():
             self.future.set_exception(error)
             self.future.exception()
+
+
+class ReadAcrossSlots(Read):
+    """Scripts that read keys of several slots of one node, and name only a key of one of them.
+
+    They do not follow a slot to the node that imports it: that node has some keys of the slot, and takes the others,
+    which the command does not name, for absent.
+    """
+
+    __slots__ = ()
+
+    def must_be_repeated(self, reply: Any) -> bool:
+        """Return False also if one of the slots is moving."""
+        return is_retryable(reply) and not is_moving(reply)
+
+    def reject(self, replies: list[Any], error: Exception) -> None:
+        """Fail with `error`, or with SlotMoving."""
+        super().reject(replies, SlotMoving(error) if is_moving(error) else error)
+
+
+def is_moving(error: Any) -> bool:
+    """Return True for the errors of commands that need a slot which is moving key by key."""
+    return is_asking(error) or ELSEWHERE in str(error)
 
 
 class TrackedRead(Read):

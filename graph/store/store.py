@@ -25,9 +25,9 @@ from graph.store.commands import Command, Word, check_slot, script
 from graph.store.exchange import ExclusiveConnection
 from graph.store.near_cache import Moment, NearCache
 from graph.store.node import exchange_over
-from graph.store.outages import OUTAGES, RETRYABLE, translate_error
+from graph.store.outages import OUTAGES, RETRYABLE, translate_error, unavailable
 from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
-from graph.store.reads import CACHING, Convert, Read, TrackedRead, pack_each
+from graph.store.reads import CACHING, Convert, Read, ReadAcrossSlots, TrackedRead, pack_each
 from graph.store.single import SingleServer
 from graph.store.urls import servers_of
 from graph.tasks import end
@@ -96,7 +96,16 @@ class Store:
         """
         return await self.ask(commands, unchanged)
 
-    def ask(self, commands: Sequence[Command], convert: Callable[[list[Any]], V]) -> "asyncio.Future[V]":
+    async def read_across_slots(self, commands: Sequence[Command]) -> list[Any]:
+        """Return the replies to scripts that name one key and read others, of any slots, that are `on_one_node`.
+
+        Raises SlotMoving if a slot has moved or is moving. Else like `read`.
+        """
+        return await self.ask(commands, unchanged, ReadAcrossSlots)
+
+    def ask(
+        self, commands: Sequence[Command], convert: Callable[[list[Any]], V], kind: type[Read] = Read
+    ) -> "asyncio.Future[V]":
         """Return a future of `convert(replies)`; the reads share a round trip with those of the same event-loop ticks.
 
         The future fails with the first error reply, with the exception that `convert` raises, or with StoreUnavailable
@@ -110,7 +119,7 @@ class Store:
             if self.single_slot:
                 for command in commands:
                     check_slot(command)
-            self._queue(loop, Read(commands, convert, future))
+            self._queue(loop, kind(commands, convert, future))
         except Exception as error:
             future.set_exception(error)
             future.exception()  # retrieved, as that of a failed read
@@ -294,7 +303,7 @@ class Store:
                     await self._ask_over(connection, ("WAIT", len(role[2]), milliseconds))
         except RETRYABLE as error:
             await self.run("EXISTS", key)  # follows the redirection, and learns the slot's new owner
-            raise StoreUnavailable(error) from error
+            raise unavailable(error) from error
         except (*OUTAGES, exceptions.ResponseError) as error:
             client.begin_refresh()
             raise StoreUnavailable(error) from error
@@ -329,7 +338,7 @@ class Store:
     def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
         """Yield lists of at most `most` items whose keys are on one node, as far as its slots are known.
 
-        Only a script that may access keys of several slots can use them, and it fails if a slot has moved.
+        `read_across_slots` reads them.
         """
         client = self._client
         owner = client.topology.owner_of if isinstance(client, Cluster) else None

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from redis.crc import key_slot
 
 from graph import Graph, keys
+from graph.home.merge import Merged, Which, merge_hot
 from graph.log.events import Followed
 from tests.faults.archive_world import opened
-from tests.support.cluster import Cluster, cluster_in
-from tests.support.graph_worlds import counted, crowd, home, ids, many_posts, newest
+from tests.support.cluster import Cluster, Node, cluster_in
+from tests.support.graph_worlds import background, counted, crowd, home, ids, many_posts, newest, oldest
+from tests.support.slot_moves import finish, move
 
 pytestmark = pytest.mark.slow
 
@@ -81,3 +84,54 @@ async def test_pages_are_complete_while_slots_move(graph: Graph, cluster: Cluste
         node.run("CLUSTER", "SETSLOT", slot, "NODE", target.id)
     await graph.store.run("UNLINK", keys.home(users[0]))
     assert await home(graph, users[0], 30) == written
+
+
+def slot_of(user: int) -> int:
+    return key_slot(keys.posts(user).encode())
+
+
+def nodes_for(cluster: Cluster, slot: int) -> tuple[Node, Node]:
+    """Return the primary that owns a slot, and another one."""
+    source = cluster.primaries[slot * len(cluster.primaries) // 16384]
+    return source, next(node for node in cluster.primaries if node is not source)
+
+
+async def test_authors_of_one_slot_are_merged_while_it_moves(graph: Graph, cluster: Cluster) -> None:
+    """The new node does not take the authors who are still on the old one for authors without posts."""
+    one, other = 1, next(user for user in count(2) if slot_of(user) == slot_of(1))
+    written = [10, 11, 12, 13]
+    await graph.store.send([("ZADD", keys.posts((one, other)[post % 2]), post, post) for post in written])
+    slot = slot_of(one)
+    source, target = nodes_for(cluster, slot)
+
+    for moved in (other, one):
+        move(slot, source, target, upto=keys.posts(moved))
+        for window in (newest(30), oldest(30)):
+            [merged] = await merge_hot(graph.store, [([one, other], window)])
+            assert sorted(merged.posts) == written
+
+    move(slot, source, target, upto="")
+    finish(cluster, slot, target)
+    move(slot, target, source, upto="")
+    finish(cluster, slot, source)
+
+
+async def test_the_archive_floor_of_an_author_is_found_while_the_slot_moves(graph: Graph, cluster: Cluster) -> None:
+    """What needs two keys waits until both are on one node."""
+    [author] = await crowd(graph, 1)
+    posts = await many_posts(graph, author, 3)
+    await graph.store.send([("ZADD", keys.posts(author), posts[0], "f"), ("SET", keys.cold(author), 1)])
+    slot = slot_of(author)
+    source, target = nodes_for(cluster, slot)
+    move(slot, source, target, upto=keys.posts(author))
+
+    reading = merge_hot(graph.store, [([author], newest(30))], Which.COUNTED)
+    async with background(reading) as read:
+        await asyncio.sleep(0.1)
+        move(slot, source, target, upto="")
+        finish(cluster, slot, target)
+        [merged] = await read
+
+    assert merged == Merged(posts[::-1], {author: posts[0]}, [])
+    move(slot, target, source, upto="")
+    finish(cluster, slot, source)

@@ -38,7 +38,7 @@ class InterceptedStore(Store):
         super().__init__(url, single_slot=single_slot)
         self._reads: list[tuple[Sequence[Command], Convert, asyncio.Future[Any]]] = []
 
-    def ask(self, commands: Sequence[Command], convert: Convert) -> "asyncio.Future[Any]":
+    def ask(self, commands: Sequence[Command], convert: Convert, kind: type[Read] = Read) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if not commands:  # as in a store, which sends nothing
@@ -99,10 +99,10 @@ class HookedStore(InterceptedStore):
         self.before: list[Hook] = []
         self.after: list[Hook] = []
 
-    def ask(self, commands: Sequence[Command], convert: Convert) -> "asyncio.Future[Any]":
+    def ask(self, commands: Sequence[Command], convert: Convert, kind: type[Read] = Read) -> "asyncio.Future[Any]":
         if self.before or self.after:
-            return super().ask(commands, convert)
-        return Store.ask(self, commands, convert)
+            return super().ask(commands, convert, kind)
+        return Store.ask(self, commands, convert, kind)
 
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]

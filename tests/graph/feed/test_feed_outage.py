@@ -12,7 +12,7 @@ from graph.errors import SessionOver, StoreUnavailable
 from graph.feed.updates import AuthorAdded
 from graph.log.events import PostPublished
 from graph.store.commands import Command, keys_of
-from graph.store.reads import Convert
+from graph.store.reads import Convert, Read
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of, numbers, watching
 from tests.support.graph_worlds import background, befriend, people, posts
@@ -28,9 +28,9 @@ class StoreWithoutShard(HookedStore):
         self.away: set[str] = set()
         self.hangs = False
 
-    def ask(self, commands: Sequence[Command], convert: Convert) -> "asyncio.Future[Any]":
+    def ask(self, commands: Sequence[Command], convert: Convert, kind: type[Read] = Read) -> "asyncio.Future[Any]":
         if self.away.isdisjoint(key for command in commands for key in keys_of(command)):
-            return super().ask(commands, convert)
+            return super().ask(commands, convert, kind)
         future = asyncio.get_running_loop().create_future()
         if not self.hangs:
             future.set_exception(StoreUnavailable("a shard that is away"))
