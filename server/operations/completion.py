@@ -45,11 +45,10 @@ class Completion:
     """Completes the events of a subscription of a caller.
 
     A subscription of a `group` takes part in the shared runs of its events. Checkpoints and gaps are its own.
-    `explained` is its operation if the client has asked for explanations. `known` is an event whose shared run has
-    ended already, with its outcome.
+    `explained` is its operation if the client has asked for explanations.
     """
 
-    __slots__ = ("_alone", "_caller", "_context", "_explained", "_group", "_observation", "known")
+    __slots__ = ("_alone", "_caller", "_context", "_executed", "_explained", "_group", "_observation")
 
     def __init__(
         self,
@@ -66,24 +65,29 @@ class Completion:
         self._group = None if explained else group
         self._observation = observation
         self._explained = explained
-        self.known: tuple[Change, Outcome | None] | None = None
+        self._executed: tuple[Change, Outcome] | None = None
 
     @property
     def group(self) -> Group | None:
         """The group, unless each event is completed by itself."""
         return self._group
 
+    def keep(self, event: Change, outcome: Outcome) -> None:
+        """Keep the outcome of the shared run of an event until the result for that event is asked for."""
+        self._executed = event, outcome
+
     async def result(self, event: Update) -> StreamedResult:
         """Return the result for an event, whose errors have codes."""
         if self._group is not None and isinstance(event, Change):
-            known, self.known = self.known, None
-            if known is None or known[0] is not event:
-                known = event, await self._group.complete(event, self._context)
-            outcome = known[1]
-            if outcome is not None and outcome.payload is not None:
-                return StreamedResult(IN_PAYLOAD, event.number, outcome.payload)
-            if outcome is not None and (completed := outcome.completed) is not None:
-                return StreamedResult(result_of(self._caller, completed.data, completed.errors), event.number)
+            executed, self._executed = self._executed, None
+            if executed is not None and executed[0] is event:
+                outcome = executed[1]
+            else:
+                outcome = await self._group.complete(event, self._context)
+            if isinstance(outcome, bytes):
+                return StreamedResult(IN_PAYLOAD, event.number, outcome)
+            if outcome is not None:
+                return StreamedResult(result_of(self._caller, outcome.data, outcome.errors), event.number)
         async with self._caller.event_turns:
             return StreamedResult(await self._by_itself(event), event.number)
 

@@ -19,8 +19,8 @@ logger = logging.getLogger("fanline.server")
 class SocketCourier:
     """The courier of one subscription. It takes no updates before `start`.
 
-    What it cannot send goes the usual way, with the outcome of the run in `Completion.known`: results with errors, and
-    those of clients that do not read.
+    The subscription's task sends what the courier cannot: results with errors, and those of clients that do not read.
+    `Completion` keeps the outcome for it.
     """
 
     __slots__ = ("_completion", "_context", "_group", "_live_from", "_observation", "_run", "_send", "_taken")
@@ -56,18 +56,18 @@ class SocketCourier:
         if run is not None:
             run.leave()
 
-    def _deliver(self, outcome: Outcome | None) -> None:
+    def _deliver(self, outcome: Outcome) -> None:
         taken, self._run, self._taken = self._taken, None, None
         if taken is None:
             return
         update, settle = taken
         if self._group is not None and not self._group.operation.is_independent:
             self._context.forget()  # what the run has loaded in it: the task may complete the next event
-        if outcome is not None and outcome.payload is not None and self._has_sent(outcome.payload):
+        if isinstance(outcome, bytes) and self._has_sent(outcome):
             self._observation.delivered(update, self._live_from)
             settle(True)
         else:
-            self._completion.known = update, outcome
+            self._completion.keep(update, outcome)
             settle(False)
 
     def _has_sent(self, payload: bytes) -> bool:

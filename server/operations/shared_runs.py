@@ -33,17 +33,11 @@ from server.errors import UNAVAILABLE, code_for
 logger = logging.getLogger("fanline.server")
 
 
-class Outcome:
-    """What a run has given: the JSON of a result without errors, or else a result that each client has to complete."""
+Outcome: TypeAlias = bytes | CoreResult | None
+"""What a run has given: the JSON of a result without errors; a result whose errors each client gets with the id of its
+request; or None if the subscription must execute the event itself."""
 
-    __slots__ = ("completed", "payload")
-
-    def __init__(self, completed: CoreResult | None, payload: bytes | None) -> None:
-        self.completed = completed
-        self.payload = payload
-
-
-Callback: TypeAlias = Callable[[Outcome | None], None]
+Callback: TypeAlias = Callable[[Outcome], None]
 
 
 class SharedRun:
@@ -76,7 +70,7 @@ class SharedRun:
             self._task = asyncio.get_running_loop().create_task(self._run(group))
 
     async def _run(self, group: "Group") -> None:
-        outcomes: Iterable[Outcome | None] = repeat(None)
+        outcomes: Iterable[Outcome] = repeat(None)
         try:
             outcomes = await group.execute(self.event, self._contexts)
         finally:
@@ -96,16 +90,16 @@ class Group:
         self._graph = graph
         self._runs: dict[int, SharedRun] = {}
 
-    async def complete(self, event: object, context: Context) -> Outcome | None:
+    async def complete(self, event: object, context: Context) -> Outcome:
         """Return the outcome of an event, executed once for all that ask for it in this iteration of the event loop.
 
         `context` is that of the subscription, in which the fields that depend on the viewer are resolved.
-        None if the subscription must execute the event itself. A cancelled call cancels nothing that others wait for.
+        A cancelled call cancels nothing that others wait for.
         """
         run, waiter = self.run_of(event), asyncio.get_running_loop().create_future()
         run.join(context, partial(_set_result, waiter))
         try:
-            outcome: Outcome | None = await waiter
+            outcome: Outcome = await waiter
         except asyncio.CancelledError:
             run.leave()
             raise
@@ -124,38 +118,37 @@ class Group:
         del self._runs[id(run.event)]
         run.start(self)
 
-    async def execute(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome | None]:
-        """Execute an event for all. An outcome is None if the subscription must execute the event itself.
+    async def execute(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome]:
+        """Execute an event for all.
 
-        That is so after all failures but outages of what all have in common, which all would meet.
+        Each executes the event itself after all failures but outages of what all have in common, which all would meet.
         """
         try:
             if not self.operation.is_independent:
                 return await self._execute_open(event, contexts)
             completed = await self.operation.run(event, SharedContext(self._graph))
             if not completed.errors:
-                return repeat(Outcome(completed, orjson.dumps({"data": completed.data})))
+                return repeat(orjson.dumps({"data": completed.data}))
             unexpected = [error for error in completed.errors if code_for(error) not in UNAVAILABLE]
             if not unexpected:
-                return repeat(Outcome(completed, None))
+                return repeat(completed)
             logger.error("A shared execution failed at %s: %r", unexpected[0].path, unexpected[0].original_error)
         except Exception:
             logger.exception("A shared execution failed")
         return repeat(None)
 
-    async def _execute_open(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome | None]:
+    async def _execute_open(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome]:
         """Execute what is the same for all once, and what depends on the viewer in each context, as one layer."""
         run = await self.operation.run_open(event, SharedContext(self._graph)) if len(contexts) > 1 else None
         if run is None:
             return repeat(None)
         template = Template(run.data)
         return [
-            None if values is None else Outcome(None, template.filled(values))
-            for values in await run.fill(template.cells, contexts)
+            None if values is None else template.filled(values) for values in await run.fill(template.cells, contexts)
         ]
 
 
-def _set_result(waiter: "asyncio.Future[Outcome | None]", outcome: Outcome | None) -> None:
+def _set_result(waiter: "asyncio.Future[Outcome]", outcome: Outcome) -> None:
     if not waiter.done():
         waiter.set_result(outcome)
 
