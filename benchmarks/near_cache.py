@@ -2,17 +2,19 @@
 
 Viewers read home pages from a process without and from one with a near cache, in alternating slices. Authors are
 followed, viewers read, and posts are liked by Zipf's law. Between slices, others publish and like, so that the store
-invalidates what the second process knows.
+invalidates what the second process knows. Then the same on a private cluster of three primaries and three replicas.
 """
 
 import asyncio
 import itertools
 import random
 import statistics
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from graphql import parse
@@ -23,7 +25,7 @@ from benchmarks.peers.queries import HOME
 from benchmarks.report import Cell, Table
 from benchmarks.stores import Meter, archive_url, memory, private_store, raw
 from executor import Executor
-from graph import Graph
+from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.log.events import EventBody, Followed, Liked, PostPublished, UserCreated
 from graph.model import Session
@@ -32,6 +34,7 @@ from graph.projections.mode import Mode
 from graph.store.store import Store
 from resolvers.context import Context, Viewer
 from schema import schema
+from server.local_cluster import PRIMARIES, LocalCluster
 from tests.resolvers.conftest import issue_token
 from tests.support.graph_worlds import append_events
 
@@ -39,6 +42,7 @@ CACHED = 50_000
 EXPONENT = 1.0
 BATCH = 1000
 AT_ONCE = 8
+TITLE = "Home pages with and without a near cache"
 PAGES = ("home page", "with conversations")
 COLUMNS = (
     *("query", "writes per page", "pages", "hits", "commands without", "with", "store CPU ms without", "with"),
@@ -78,6 +82,18 @@ def zipf(rng: random.Random, items: Sequence[int], count: int) -> list[int]:
     return rng.choices(items, cum_weights=weights, k=count)
 
 
+class Nodes:
+    """The primaries of a cluster, as one store whose CPU time is measured."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._nodes = cluster.nodes[:PRIMARIES]
+
+    def info(self, section: str) -> dict[str, float]:
+        """Return the sums of CPU times."""
+        found = [node.run("INFO", section) for node in self._nodes]
+        return {name: sum(float(each[name]) for each in found) for name in ("used_cpu_user", "used_cpu_sys")}
+
+
 class World:
     """Users, follows and posts, and further writes."""
 
@@ -102,6 +118,11 @@ class World:
         names = [f"user{place}" for place in range(sizes.authors + sizes.viewers)]
         users = await self.write([UserCreated(name, name.title(), name) for name in names])
         self.authors, self.viewers = users[: sizes.authors], users[sizes.authors :]
+        records = zip(users, names, strict=True)
+        await self.graph.store.send(
+            [("HSET", keys.user(u), "id", u, "login", name, "name", name) for u, name in records]
+        )
+        await self.write([Followed(author, self.authors[0]) for author in self.authors[1:]])
         for viewer in self.viewers:
             followed = set(zipf(self.rng, self.authors, 4 * sizes.followed))
             await self.write([Followed(viewer, author) for author in sorted(followed)[: sizes.followed]])
@@ -247,29 +268,47 @@ async def know_everything(graph: Graph, world: World) -> None:
     await graph.posts.get_many(graph.visibility.of(None, moment), world.posts)
 
 
+async def pages(graphs: Sequence[Graph], name: str, title: str, client: Any, sizes: Sizes) -> tuple[World, Table]:
+    """Build a world with the first process. Measure pages of the second one, and of the third, which has a cache."""
+    world = World(graphs[0], random.Random(7))
+    await world.build(sizes)
+    plain, near = Process(graphs[1]), Process(graphs[2])
+    for viewer in world.viewers:
+        plain.sessions[viewer] = near.sessions[viewer] = await world.graph.sessions.start(viewer)
+    rows = []
+    for page, text in zip(PAGES, (HOME, EXTENDED), strict=True):
+        for writes in sizes.writes:
+            row = await compare(world, plain, near, page, parse(text), writes, sizes, Meter(client))
+            rows.append(row)
+    return world, Table(name, title, COLUMNS, rows, NOTE)
+
+
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:
-    """Measure pages, then the cost for writers."""
+    """Measure pages, then the cost for writers, then pages on a cluster."""
     with private_store() as url, raw(url) as client:
-
-        async def open_with(cached: int) -> Graph:
-            return await Graph.open(url, Archive(archive_url(url)), None, partial(Store, near_cache=cached))
-
+        open_with = partial(open_process, url, archive_url(url))
         graphs = [await open_with(cached) for cached in (0, 0, CACHED)]
-        world = World(graphs[0], random.Random(7))
         try:
-            await world.build(sizes)
-            plain, near = Process(graphs[1]), Process(graphs[2])
-            for viewer in world.viewers:
-                plain.sessions[viewer] = near.sessions[viewer] = await world.graph.sessions.start(viewer)
-            rows = []
-            for name, text in zip(PAGES, (HOME, EXTENDED), strict=True):
-                for writes in sizes.writes:
-                    row = await compare(world, plain, near, name, parse(text), writes, sizes, Meter(client))
-                    rows.append(row)
-            yield Table("near-cache", "Home pages with and without a near cache", COLUMNS, rows, NOTE)
+            world, table = await pages(graphs, "near-cache", TITLE, client, sizes)
+            yield table
             yield await cost_of_writes(world, partial(open_with, CACHED), client, sizes)
         finally:
             await asyncio.gather(*(graph.close() for graph in graphs))
+    with tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder, LocalCluster(Path(folder)) as cluster:
+        for node in cluster.nodes:
+            node.run("CONFIG", "SET", "appendonly", "no")
+        archive = f"sqlite:///{folder}/archive.sqlite"
+        graphs = [await open_process(cluster.url, archive, cached) for cached in (0, 0, CACHED)]
+        try:
+            _, table = await pages(graphs, "near-cache-cluster", f"{TITLE}, on a cluster", Nodes(cluster), sizes)
+            yield table
+        finally:
+            await asyncio.gather(*(graph.close() for graph in graphs))
+
+
+async def open_process(url: str, archive: str, cached: int) -> Graph:
+    """Open a graph with a near cache of this size."""
+    return await Graph.open(url, Archive(archive), None, partial(Store, near_cache=cached))
 
 
 BENCHMARK = Benchmark(

@@ -110,7 +110,12 @@ class Users:
         return recall(self._store, FOLLOWING, ids, moment)
 
     async def posts_counts(self, ids: Sequence[int], moment: Moment | None = None) -> list[int]:
-        """Return the numbers of live posts, archived ones included. One round trip, O(1) per user, or none."""
+        """Return the numbers of live posts, archived ones included. One round trip, O(1) per user, or none.
+
+        Read from the store if the near cache does not keep that keys are absent: few users have cold posts.
+        """
+        if self._store.near is not None and not self._store.near.absences:
+            moment = None
         near, unknown = both_near(self._store, (HOT_POSTS, COLD_POSTS), ids, moment)
         counts = {user: hot + cold for user, (hot, cold) in near.items()}
         if unknown:

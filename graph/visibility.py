@@ -132,13 +132,15 @@ SYSTEM = View()
 class ClientView(View):
     """The view of an anonymous client. It reads the suspensions once, so it must not outlive a request."""
 
-    def __init__(self, suspensions: Suspensions) -> None:
+    def __init__(self, store: Store, suspensions: Suspensions) -> None:
+        self._store = store
         self._suspensions = suspensions
         self._asked: asyncio.Future[frozenset[int] | None] | None = None
         self._suspended: frozenset[int] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions, unless that has begun."""
+        """Start to read the suspensions, unless that has begun. Records of any node may be needed next."""
+        self._store.expect(self.moment)
         self.begin_suspended()
 
     def begin_suspended(self) -> None:
@@ -165,9 +167,8 @@ class ViewerView(ClientView):
     """The view of a viewer. It reads the viewer's blocks and mutes once, so it must not outlive a request."""
 
     def __init__(self, store: Store, suspensions: Suspensions, viewer: int) -> None:
-        super().__init__(suspensions)
+        super().__init__(store, suspensions)
         self.viewer = viewer
-        self._store = store
         self._sets: asyncio.Future[list[frozenset[int] | None]] | None = None
         self._first: asyncio.Future[Marks] | None = None
 
@@ -176,6 +177,7 @@ class ViewerView(ClientView):
 
         Not what has begun, nor what the near cache will have after another read.
         """
+        self._store.expect(self.moment)
         self.begin_suspended()
         if self._first is None and self._sets is None:
             near = self._near_sets()
@@ -183,9 +185,12 @@ class ViewerView(ClientView):
                 self._begin_marks(users, near)
 
     def _near_sets(self) -> list[Any]:
-        """Return the viewer's sets in the near cache, as a hint; nothing if there is no such cache."""
+        """Return the viewer's sets in the near cache, as a hint; nothing if there is no such cache.
+
+        Nothing either if it does not keep that keys are absent: most viewers block nobody.
+        """
         near = self._store.near
-        if near is None or self.moment is None or not near.tracking:
+        if near is None or self.moment is None or not near.tracking or not near.absences:
             return []
         return list(map(near.peek, names_of(self.viewer or 0)))
 
@@ -278,9 +283,14 @@ class Visibility:
 
         `moment` is when the request began that reads through the view; without it, it reads from the store.
         """
-        view = ClientView(self._suspensions) if viewer is None else ViewerView(self._store, self._suspensions, viewer)
+        view = self._view(viewer)
         view.moment = moment
         return view
+
+    def _view(self, viewer: int | None) -> View:
+        if viewer is None:
+            return ClientView(self._store, self._suspensions)
+        return ViewerView(self._store, self._suspensions, viewer)
 
     async def marks_of(self, viewers: Sequence[int], users: Sequence[int]) -> list[Marks]:
         """Return the marks of viewers, complete or with these users checked. One round trip."""
@@ -289,7 +299,7 @@ class Visibility:
 
     def of_several(self) -> View:
         """Return a view for an execution whose result goes to several viewers. It raises ViewerNeeded for marks."""
-        return ViewOfSeveral(self._suspensions)
+        return ViewOfSeveral(self._store, self._suspensions)
 
 
 async def refuse_blocked(view: View, user: int, *fields: str) -> None:

@@ -23,7 +23,7 @@ TABLES = {
     "live": ["matching", "memory", "latency", "readers", "churn"],
     "overload": ["overload", "overload-time"],
     "likes": ["likes", "memory"],
-    "near_cache": ["near-cache", "near-cache-writes"],
+    "near_cache": ["near-cache", "near-cache-writes", "near-cache-cluster"],
     "read_clients": ["reads", "ratios"],
     "rebuild": ["rebuild"],
     "searching": ["archiving", "searches"],

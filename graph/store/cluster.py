@@ -15,6 +15,7 @@ from redis import exceptions
 from graph.errors import StoreUnavailable
 from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import ASKING, Command
+from graph.store.near_cache import NearCache
 from graph.store.node import Node, Terms
 from graph.store.outages import IMMEDIATE_REDIRECTIONS, OUTAGES, is_asking, is_retryable, unavailable
 from graph.store.read_pipeline import ANSWER_SECONDS
@@ -40,11 +41,11 @@ class Batch:
 class Cluster:
     """A client of a cluster."""
 
-    def __init__(self, servers: Servers, replicas: int) -> None:
+    def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:
         self._servers = servers
-        self._terms = Terms(SILENT_SECONDS, self.begin_refresh, replicas)
+        self._terms = Terms(SILENT_SECONDS, self.begin_refresh, replicas, near)
         self.topology = Topology(servers.names, self._new_node)
-        self.reads = ClusterPipeline(self.topology)
+        self.reads = ClusterPipeline(self.topology, near)
 
     def _new_node(self, name: str) -> Node:
         return Node(name, lambda retries: self._servers.connection(name, retries), 0, self._terms)

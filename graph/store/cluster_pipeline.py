@@ -7,7 +7,7 @@ So reads survive resharding and failover.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,15 @@ from redis import exceptions
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import ASKING
+from graph.store.near_cache import LOST, NearCache, Source
 from graph.store.node import Node
 from graph.store.outages import IMMEDIATE_REDIRECTIONS, is_asking, unavailable
-from graph.store.reads import Read
+from graph.store.read_pipeline import ANSWER_SECONDS
+from graph.store.reads import CACHING, Read, ScatteredRead, pack
 from graph.store.topology import Topology, address_of
 from graph.tasks import end
+
+CACHED = CACHING.encode()
 
 
 class SplitRead:
@@ -32,11 +36,13 @@ class SplitRead:
         self._replies: list[Any] = [None] * read.size
         self._missing = read.size
 
-    def add(self, index: int, reply: Any, node: Node) -> None:
-        """Add the reply or error of one command; resolve the read with the last one."""
+    def add(self, index: int, reply: Any, node: Node, source: Source | None) -> None:
+        """Add the reply or error of one command; resolve the read with the last one. The value came from a source."""
         if self.read.must_be_repeated(reply):
             self.redirect(Redirected(self, index, node, reply))
             return
+        if isinstance(self.read, ScatteredRead):
+            self.read.sources[index] = source
         self._replies[index] = reply
         self._missing -= 1
         if self._missing:
@@ -49,27 +55,37 @@ class SplitRead:
 
 
 class NodeRead(Read):
-    """The commands of a split read that go to one node; with `asking`, to a node that is importing their slot."""
+    """The commands of a split read that go to one node; with `asking`, to a node that is importing their slot.
 
-    __slots__ = ("_indexes", "_node", "_split")
+    A node that owns the slots tracks the keys of near reads, if it tracks keys at all.
+    """
+
+    __slots__ = ("_indexes", "_node", "_split", "_stride", "_tracked")
 
     def __init__(self, split: SplitRead, indexes: Sequence[int], node: Node, *, asking: bool = False) -> None:
         read = split.read
-        commands = [read.commands[index] for index in indexes]
-        if asking:
-            commands = [each for command in commands for each in (ASKING, command)]
-        super().__init__(commands, read.convert, read.future)
+        tracked = False
+        if isinstance(read, ScatteredRead) and not asking and node.reads.source is not None:
+            tracked = True
+            read.near.added += len(indexes)
+        self._stride = 2 if asking or tracked else 1
+        before = pack(ASKING) if asking else CACHED if tracked else b""
+        packed = b"".join([before + pack(read.commands[index]) for index in indexes])
+        self._set((), packed, self._stride * len(indexes), read.convert, read.future)
         self.deadline = read.deadline
+        self._tracked = tracked
         self._split = split
         self._indexes = indexes
         self._node = node
 
     def resolve(self, replies: list[Any]) -> None:
         """Pass the replies on, some of which may be errors."""
-        stride = self.size // max(1, len(self._indexes))
+        stride = self._stride
+        refused = self._tracked and any(isinstance(reply, Exception) for reply in replies[::stride])
+        source = self.source if self._tracked and not refused else None
         indexes, self._indexes = self._indexes, ()
         for index, reply in zip(indexes, replies[stride - 1 :: stride], strict=False):
-            self._split.add(index, reply, self._node)
+            self._split.add(index, reply, self._node, source)
 
     def reject(self, replies: list[Any], error: Exception) -> None:
         """Pass the replies on."""
@@ -95,8 +111,9 @@ class Redirected:
 class ClusterPipeline:
     """Sends reads to the nodes of a cluster, through one read pipeline per node."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, near: NearCache | None) -> None:
         self._topology = topology
+        self._near = near
         self._redirected: list[Redirected] = []
         self._held: list[Redirected] = []
         self._holding: asyncio.Task[None] | None = None
@@ -134,8 +151,30 @@ class ClusterPipeline:
                     indexes_of[node].append(index)
             for node, group in indexes_of.items():
                 node_reads[node].append(NodeRead(split, group, node))
+        if self._near is not None and self._near.expected != LOST:
+            self._touch(self._near, node_reads)
         for node, reads in node_reads.items():
             node.reads.send(reads)
+
+    def _touch(self, near: NearCache, others: Container[Node]) -> None:
+        """Let nodes answer something that have given near values, but were sent nothing since requests began.
+
+        So these requests may use the values after one round trip, instead of reading them again.
+        Not the `others`, which are about to get reads. A node that has lost its slots refuses the key, and has not
+        answered then. Sent first: these replies should not be the last to arrive.
+        """
+        for node in self._topology.nodes.values():
+            source = node.reads.source
+            if source is None or not source.gave or source.sent > near.expected or node in others:
+                continue
+            key = self._topology.sample_of(node.name)
+            if key is not None:
+                loop = asyncio.get_running_loop()
+                touch = Read([("EXISTS", key)], bool, loop.create_future())
+                touch.deadline = loop.time() + ANSWER_SECONDS
+                node.reads.send([touch])
+                near.added += 1
+        near.expected = LOST
 
     def _resend(self) -> None:
         """Send redirected commands to their new nodes. Hold those whose node is unknown or fails."""

@@ -1,13 +1,15 @@
 """Commands for the store, the Lua scripts that some of them run, and the keys that they name."""
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from redis.crc import key_slot
 
+K = TypeVar("K")
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 
@@ -117,3 +119,13 @@ def check_slot(command: Command) -> None:
     keys = keys_of(command)
     if len({key_slot(key.encode()) for key in keys}) > 1:
         raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
+
+
+def in_groups(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[list[K]]:
+    """Yield lists of at most `most` items of one group, for commands that name their keys."""
+    groups: defaultdict[object, list[K]] = defaultdict(list)
+    for item in items:
+        groups[group_of(item)].append(item)
+    for group in groups.values():
+        for start in range(0, len(group), most):
+            yield group[start : start + most]

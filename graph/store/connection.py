@@ -82,6 +82,8 @@ class Connection(asyncio.Protocol):
         self.reads.extend(reads)
         if self._near is not None:
             self._near.sent += 1
+            if self.source is not None:
+                self.source.sent = self._near.sent
             for read in reads:
                 read.number, read.source = self._near.sent, self.source
         self._transport.write(b"".join([read.packed for read in reads]))

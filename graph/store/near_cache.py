@@ -1,9 +1,9 @@
 """The near cache: values of keys in process memory, as exact as a read of the store.
 
-The connection that reads the values tracks their keys (`CLIENT TRACKING ON OPTIN`). The server sends the invalidation
-of a key before the reply to any command that it executes after the change. So what came over a connection is the state
-of its server as of the newest reply on that connection. A request may use it as soon as that reply belongs to a read
-that was sent after the request had begun.
+The connections that read the values track their keys (`CLIENT TRACKING ON OPTIN`). A server sends the invalidation of
+a key before the reply to any command that it executes after the change. So what came over a connection is the state of
+its server as of the newest reply on that connection. A request may use it as soon as that reply belongs to a read that
+was sent after the request had begun. On a cluster, each node has a connection, and vouches for its own values only.
 """
 
 import sys
@@ -24,26 +24,34 @@ class Source:
     """A time during which all changes of the keys that one connection has read were told.
 
     It ends when the connection is lost, or when the server told of changes that it did not name. `answered` is the
-    number of the last read that was answered, `LOST` once the time has ended.
+    number of the last read that was answered, `LOST` once the time has ended, and `sent` that of the last one sent.
+    `gave` is True once the cache has kept a value from it.
     """
 
-    __slots__ = ("answered",)
+    __slots__ = ("answered", "gave", "sent")
 
     def __init__(self) -> None:
-        self.answered = 0
+        self.answered = self.sent = 0
+        self.gave = False
 
 
 class NearCache:
     """At most `most` values by key, those that were used least recently dropped first, in two generations.
 
+    `absences` is True if it keeps that keys are absent. On a cluster it does not: the node that a slot leaves tells of
+    the keys that it held, but not of others, which clients may write to the new node.
+
     `sent` is the number of the last write of reads to any server, and `tracking` is True if a connection tracks keys.
-    `hits`, `misses` and `invalidations` count keys.
+    `expected` is the latest moment of a request that may use values of any node next, `LOST` if there is none.
+    `hits`, `misses` and `invalidations` count keys, and `added` counts commands that were sent beside those of reads.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, absences: bool = True) -> None:
+        self.absences = absences
         self.tracking = False
+        self.expected: Moment = LOST
         self.sent: Moment = 0
-        self.hits = self.misses = self.invalidations = 0
+        self.hits = self.misses = self.invalidations = self.added = 0
         self._sources: set[Source] = set()
         self._half = max(1, most // 2)
         self._floor: Moment = 0
@@ -62,6 +70,10 @@ class NearCache:
     def advance(self) -> None:
         """Use no value before the reply to a later read: the process has learnt of a newer state elsewhere."""
         self._floor = self.sent
+
+    def expect(self, moment: Moment) -> None:
+        """Let all nodes that have given values answer something next, for a request that began at a moment."""
+        self.expected = max(self.expected, moment)
 
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
         """Return the values of keys for a request that began at a moment, and the places of those that it cannot use.
@@ -105,17 +117,19 @@ class NearCache:
         """Note that `read` asks for the values of keys, which the server tracks from then on."""
         self._asked.update(dict.fromkeys(keys, read))
 
-    def keep(self, keys: Sequence[str], values: Sequence[Any], source: Source, read: object) -> None:
+    def keep(self, keys: Sequence[str], values: Sequence[Any], sources: Sequence[Source | None], read: object) -> None:
         """Keep the values that `read` has received, except of keys that were invalidated since, or asked for again.
 
-        `source` is that of the connection when the read was sent.
+        `sources` are those of the connections when the keys were read, None for values that must not be kept.
         """
         asked = self._asked
-        for key, value in zip(keys, values, strict=True):
+        for key, value, source in zip(keys, values, sources, strict=True):
             if asked.get(key) is read:
                 del asked[key]
-                self._old.pop(key, None)
-                self._keep(key, (source, value))
+                if source is not None:
+                    source.gave = True
+                    self._old.pop(key, None)
+                    self._keep(key, (source, value))
 
     def release(self, keys: Iterable[str], read: object) -> None:
         """Forget that `read` asks for keys: it is done."""

@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from graph.errors import StoreUnavailable
 from graph.store.connection import Connection
-from graph.store.near_cache import NearCache
+from graph.store.near_cache import NearCache, Source
 from graph.store.outages import translate_error
 from graph.store.reads import Read
 from graph.store.streams import open_stream
@@ -62,6 +62,16 @@ class ReadPipeline:
         self._failures = 0
         self._reconnected = -math.inf
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def source(self) -> Source | None:
+        """The source of near values; None while no connection tracks keys."""
+        return None if self.connection is None else self.connection.source
+
+    def forget(self) -> None:
+        """Drop the near values that came from the server, and those for which it has been asked."""
+        if self.connection is not None:
+            self.connection.forget()
 
     def send(self, reads: Sequence[Read]) -> None:
         """Send reads in one write, now or as soon as a connection accepts them."""

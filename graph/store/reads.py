@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Self, TypeAlias, cast
@@ -115,37 +116,59 @@ def is_moving(error: Any) -> bool:
     return is_asking(error) or ELSEWHERE in str(error)
 
 
-class TrackedRead(Read):
-    """Reads of one key each, packed after `CACHING`, whose values a near cache keeps.
+class NearRead(Read):
+    """Reads `name key word…` of one key each, whose values the cache `near` keeps.
 
-    `convert` returns one value per key. The result is `known` with these values in place of `MISSING`, in order. If the
-    connection is lost, another one may answer that does not track keys: then nothing is kept.
+    `convert` returns one value per key. The result is `known` with these values in place of `MISSING`, in order.
     """
 
-    __slots__ = ("_convert_rows", "_keys", "_known", "_near")
+    __slots__ = ("_convert_rows", "_keys", "_known", "near")
 
     def __init__(
         self,
         near: NearCache,
-        packed: bytes,
+        name: str,
         keys: Sequence[str],
+        words: tuple[str, ...],
         convert: Convert,
         known: list[Any],
         future: "asyncio.Future[Any]",
     ) -> None:
-        self._set((), packed, 2 * len(keys), self._values, future)
-        self._near = near
+        self._prepare(name, keys, words, future)
+        self.near = near
         self._keys = keys
         self._known = known
         self._convert_rows = convert
         near.ask(keys, self)
         future.add_done_callback(self._end)
 
-    def _values(self, replies: list[Any]) -> list[Any]:
-        values = self._convert_rows(replies[1::2])
-        if self.source is not None:
-            self._near.keep(self._keys, values, self.source, self)
+    @abstractmethod
+    def _prepare(self, name: str, keys: Sequence[str], words: tuple[str, ...], future: "asyncio.Future[Any]") -> None:
+        """Set the commands."""
+
+    def _keep(self, rows: list[Any], sources: Sequence[Source | None]) -> list[Any]:
+        """Return the result, and keep the values of rows that came from these sources."""
+        values = self._convert_rows(rows)
+        self.near.keep(self._keys, values, sources, self)
         return filled(self._known, values)
+
+    def _end(self, future: "asyncio.Future[Any]") -> None:
+        self.near.release(self._keys, self)
+
+
+class TrackedRead(NearRead):
+    """Near reads of a single server, packed after `CACHING`.
+
+    If the connection is lost, another one may answer that does not track keys: then nothing is kept.
+    """
+
+    __slots__ = ()
+
+    def _prepare(self, name: str, keys: Sequence[str], words: tuple[str, ...], future: "asyncio.Future[Any]") -> None:
+        self._set((), pack_each(name, keys, words, CACHING), 2 * len(keys), self._values, future)
+
+    def _values(self, replies: list[Any]) -> list[Any]:
+        return self._keep(replies[1::2], [self.source] * len(self._keys))
 
     def reject(self, replies: list[Any], error: Exception) -> None:
         """Fail with the first error among the rows. Without one, the connection refused to track the keys."""
@@ -153,11 +176,30 @@ class TrackedRead(Read):
         if errors:
             super().reject(replies, errors[0])
         else:
-            self._near.release(self._keys, self)
+            self.near.release(self._keys, self)
             self.resolve(replies)
 
-    def _end(self, future: "asyncio.Future[Any]") -> None:
-        self._near.release(self._keys, self)
+
+class ScatteredRead(NearRead):
+    """Near reads of a cluster. `sources` are those of the nodes that have answered, None while a key must not be kept.
+
+    Absent keys are not kept: see `NearCache`.
+    """
+
+    __slots__ = ("sources",)
+
+    def _prepare(self, name: str, keys: Sequence[str], words: tuple[str, ...], future: "asyncio.Future[Any]") -> None:
+        self._set([(name, key, *words) for key in keys], b"", len(keys), self._values, future)
+        self.sources: list[Source | None] = [None] * len(keys)
+
+    def _values(self, rows: list[Any]) -> list[Any]:
+        sources = zip(rows, self.sources, strict=True)
+        return self._keep(rows, [source if is_present(row) else None for row, source in sources])
+
+
+def is_present(row: Any) -> bool:
+    """Return True if a key exists for sure to whose read this is the reply."""
+    return any(each is not None for each in row) if type(row) is list else bool(row)
 
 
 def filled(known: list[Any], values: Iterable[Any]) -> list[Any]:

@@ -60,9 +60,14 @@ def near_values(store: Store, keys: Sequence[str], moment: Moment | None) -> lis
 
 
 def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> None:
-    """Read values that the near cache does not hold yet, so that it keeps them, in the round trip of other reads."""
+    """Read values that the near cache does not hold yet, so that it keeps them, in the round trip of other reads.
+
+    Only if it also keeps that they are absent: it would ask for them again and again.
+    """
     near = store.near
-    if near is not None and moment is not None and near.tracking and not near.holds(map(look_up.key, ids)):
+    if near is None or moment is None or not near.absences:
+        return
+    if near.tracking and not near.holds(map(look_up.key, ids)):
         recall(store, look_up, ids, moment)
 
 

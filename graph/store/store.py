@@ -10,7 +10,6 @@ Every write of the graph is idempotent, because a write that was not answered ma
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -21,13 +20,13 @@ from graph.errors import StoreUnavailable
 from graph.recording import RECORDING
 from graph.store.cluster import Cluster
 from graph.store.cluster_pipeline import ClusterPipeline
-from graph.store.commands import Command, Word, check_slot, script
+from graph.store.commands import Command, Word, check_slot, in_groups, script
 from graph.store.exchange import ExclusiveConnection
 from graph.store.near_cache import Moment, NearCache
 from graph.store.node import exchange_over
 from graph.store.outages import OUTAGES, RETRYABLE, translate_error, unavailable
 from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
-from graph.store.reads import CACHING, Convert, Read, ReadAcrossSlots, TrackedRead, pack_each
+from graph.store.reads import Convert, Read, ReadAcrossSlots, ScatteredRead, TrackedRead
 from graph.store.single import SingleServer
 from graph.store.urls import servers_of
 from graph.tasks import end
@@ -53,24 +52,29 @@ class Store:
     `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 stands
     for not waiting. Raises ValueError for a URL that names no store. Connections are opened on first use.
 
-    On a single server, `near` keeps up to `near_cache` values for `graph.store.recall`; 0 stands for no cache.
+    `near` keeps up to `near_cache` values for `graph.store.recall`; 0 stands for no cache.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0, near_cache: int = 0) -> None:
         self.url = url
         self.single_slot = single_slot
         self.round_trips = 0
-        self.commands = 0
+        self._commands = 0
         self._servers = servers_of(url)
         self._replicas = wait_for_replicas
         self.in_order = not self._servers.is_cluster
-        self.near = NearCache(near_cache) if near_cache and self.in_order else None
+        self.near = NearCache(near_cache, absences=self.in_order) if near_cache else None
         self._client: Client | None = None
         self._queued: list[Read] = []
         self._queued_commands = 0
         self._read_pipeline: Pipeline | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def commands(self) -> int:
+        """The number of commands that were sent."""
+        return self._commands + (0 if self.near is None else self.near.added)
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to commands, in order. One round trip.
@@ -139,19 +143,22 @@ class Store:
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
-        """Ask for the replies to `name key word…` for each key, and keep their values near. Only with a near cache.
-
-        `convert` returns one value per key. The result is `known` with these values in place of `MISSING`, in order.
-        """
+        """Ask for the values of `name key word…`, and keep them near; see `NearRead`. Only with a near cache."""
         loop = self.running_loop()
         future: asyncio.Future[list[Any]] = loop.create_future()
         assert self.near is not None  # noqa: S101 - documented
-        self._queue(loop, TrackedRead(self.near, pack_each(name, keys, words, CACHING), keys, convert, known, future))
+        kind = TrackedRead if self.in_order else ScatteredRead
+        self._queue(loop, kind(self.near, name, keys, words, convert, known, future))
         return future
 
     def begin(self) -> Moment | None:
         """Return the moment of a request that begins now, for `graph.store.recall`; None without a near cache."""
         return None if self.near is None else self.near.begin()
+
+    def expect(self, moment: Moment | None) -> None:
+        """Let a request that began at a moment use near values of all nodes of a cluster after the next round trip."""
+        if self.near is not None and moment is not None:
+            self.near.expect(moment)
 
     def advance(self) -> None:
         """Use no near value until a later read is answered: the process has learnt of a newer state elsewhere."""
@@ -190,7 +197,7 @@ class Store:
     def _flush(self, pipeline: Pipeline) -> None:
         reads, self._queued = self._queued, []
         self.round_trips += 1
-        self.commands += self._queued_commands
+        self._commands += self._queued_commands
         self._queued_commands = 0
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
         for read in reads:
@@ -210,7 +217,7 @@ class Store:
             self.near.disconnect_all()
         if self.in_order:
             return SingleServer(self._servers, self._replicas, self.near)
-        return Cluster(self._servers, self._replicas)
+        return Cluster(self._servers, self._replicas, self.near)
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)
@@ -235,7 +242,7 @@ class Store:
 
     async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
         self.round_trips += 1
-        self.commands += len(commands)
+        self._commands += len(commands)
         exchange = self._client_on(asyncio.get_running_loop()).exchange(commands)
         if (recording := RECORDING.get()) is None:
             return await exchange
@@ -311,7 +318,7 @@ class Store:
     async def _ask_over(self, connection: ExclusiveConnection, *commands: Command) -> list[Any]:
         """Return the replies to commands on one connection. One round trip. Raises the first error that is replied."""
         self.round_trips += 1
-        self.commands += len(commands)
+        self._commands += len(commands)
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
         replies = await exchange_over(connection, commands, (), deadline)
         for reply in replies:
@@ -333,7 +340,7 @@ class Store:
         `key` returns a key of an item; all keys of the item must be in its slot.
         """
         many_slots = self.single_slot or not self.in_order
-        return _grouped(items, lambda item: key_slot(key(item).encode()) if many_slots else 0, most)
+        return in_groups(items, lambda item: key_slot(key(item).encode()) if many_slots else 0, most)
 
     def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
         """Yield lists of at most `most` items whose keys are on one node, as far as its slots are known.
@@ -342,7 +349,7 @@ class Store:
         """
         client = self._client
         owner = client.topology.owner_of if isinstance(client, Cluster) else None
-        return _grouped(items, lambda item: owner(key(item)) if owner else 0, most)
+        return in_groups(items, lambda item: owner(key(item)) if owner else 0, most)
 
     async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
         """Yield lists of the keys that match a pattern. A key may be yielded twice.
@@ -355,7 +362,7 @@ class Store:
             cursor = "0"
             while True:
                 self.round_trips += 1
-                self.commands += 1
+                self._commands += 1
                 command = ("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
                 try:
                     [reply] = await node.ask([command], loop.time() + ANSWER_SECONDS)
@@ -384,15 +391,6 @@ class Store:
 async def gathered(exchanges: Iterable[Coroutine[Any, Any, V]]) -> list[V | BaseException]:
     """Return the results of coroutines that run at the same time, or their exceptions."""
     return await asyncio.gather(*exchanges, return_exceptions=True)
-
-
-def _grouped(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[list[K]]:
-    groups: defaultdict[object, list[K]] = defaultdict(list)
-    for item in items:
-        groups[group_of(item)].append(item)
-    for group in groups.values():
-        for start in range(0, len(group), most):
-            yield group[start : start + most]
 
 
 def unchanged(replies: list[Any]) -> list[Any]:

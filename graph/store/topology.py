@@ -8,7 +8,7 @@ import asyncio
 import math
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -68,6 +68,7 @@ class Topology:
         self._startup = startup
         self._new_node = new_node
         self._owners: list[str | None] = [None] * SLOTS
+        self._samples: dict[str, str] = {}
         self._names = frozenset(startup)
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed = -math.inf
@@ -90,10 +91,21 @@ class Topology:
         slot = key_slot(key.encode())
         return self._owners[slot] or slot
 
+    def sample_of(self, name: str) -> str | None:
+        """Return a key that a primary owns as far as the map of the slots says, if one of a thousand keys is its."""
+        return self._samples.get(name)
+
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
         """Note the new owner of a slot, and read the map again in the background."""
+        self._forget({self._owners[error.slot_id], source.name})
         self._owners[error.slot_id] = address_of(error.host, error.port, source.name)
         self.begin_refresh()
+
+    def _forget(self, names: Collection[str | None]) -> None:
+        """Drop the near values of nodes that have lost slots: they do not hear of writes to the new owners."""
+        for name in names:
+            if name in self.nodes:
+                self.nodes[name].reads.forget()
 
     async def refresh(self, deadline: float) -> None:
         """Wait until the map has been read again, or until the deadline. It is read at most four times a second."""
@@ -148,13 +160,16 @@ class Topology:
 
     async def _use(self, found: SlotMap) -> None:
         """Use a map, and close nodes that left the cluster or that hang and are no primaries any more."""
-        self._owners = [None] * SLOTS
+        before, self._owners = self._owners, [None] * SLOTS
         for first, last, name in found.ranges:
             self._owners[first : last + 1] = [name] * (last + 1 - first)
+        if before != self._owners:
+            self._forget({old for old, new in zip(before, self._owners, strict=True) if old != new})
         self._names = found.names
         self.primaries = tuple(sorted({name for _, _, name in found.ranges}))
         owned = {self._owners[slot]: key for key, slot in sample_slots()}
-        self.samples = deque(owned[name] for name in self.primaries if name in owned)
+        self._samples = {name: owned[name] for name in self.primaries if name in owned}
+        self.samples = deque(self._samples.values())
         now = asyncio.get_running_loop().time()
         for node in [node for node in self.nodes.values() if node.name not in self.primaries]:
             if node.name not in self._names or node.silent_at(now):

@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from graph.capacity import Memory
-from graph.store.urls import CLUSTER_SUFFIX
 from server.settings import Settings
 
 OPEN_FILES = 4096  # below this, a busy server runs out of descriptors
@@ -61,8 +60,6 @@ class UnsafeStart(Exception):
 def check(settings: Settings, facts: Facts) -> list[Finding]:
     """Return the findings about a process with these settings, refusals first."""
     found = [*_files(settings, facts)]
-    if settings.near_cache and _is_cluster(settings):
-        found.append(_warning("FANLINE_NEAR_CACHE has no effect: there is no near cache on a cluster."))
     if settings.production:
         found += [*_keys(settings, facts), *_store(settings), *_process(facts)]
         if facts.host is not None:
@@ -166,10 +163,6 @@ def _store(settings: Settings) -> Iterator[Finding]:
             f"The store at {remote[0]} is used without a password and without encryption: anyone who can connect to "
             "it can read and change everything. Use valkeys://user:password@…, or let only Fanline connect to it."
         )
-
-
-def _is_cluster(settings: Settings) -> bool:
-    return urlsplit(settings.store_url or "").scheme.endswith(CLUSTER_SUFFIX)
 
 
 def _hosts(rest: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from tests.support.graph_worlds import append_events, counted, people, posts
 from tests.support.graphs import open_graph
 from tests.support.raw import open_blocking
 
-pytestmark = pytest.mark.single_server("a cluster has no near cache")
+pytestmark = pytest.mark.single_server("on a cluster, views use no near values")
 
 
 @pytest.fixture

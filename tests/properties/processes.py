@@ -16,10 +16,11 @@ from graph.projections.mode import Mode
 from graph.tasks import end
 from graph.visibility import SYSTEM
 from tests.properties.archives import Database, DirectArchive, GatedArchive
+from tests.properties.exchange import Exchange
 from tests.properties.gate import Gate
 from tests.properties.journal import Journal
 from tests.properties.model import History, Operation
-from tests.properties.stores import DirectStore, Exchange, GatedStore, NearStore
+from tests.properties.stores import DirectStore, GatedStore, NearStore
 from tests.support.graph_worlds import PATIENCE
 
 APIS = ("api-0", "api-1")

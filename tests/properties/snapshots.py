@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import redis
 
@@ -14,25 +14,21 @@ PAUSE_SECONDS = 0.002
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The keys that match a pattern, each with its time to live and its value."""
+    """The keys that match a pattern, each with its time to live and its value, by server."""
 
     pattern: str
-    values: dict[bytes, tuple[int, bytes]]
+    values: list[dict[bytes, tuple[int, bytes]]]
 
 
 class Snapshots:
     """Takes snapshots of a store, and rolls the store back to them."""
 
     def __init__(self, url: str) -> None:
-        self._raw = redis.Redis.from_url(url)
+        self._servers = [redis.Redis.from_url(each) for each in url.split(",")]
 
     def take(self, pattern: str) -> Snapshot:
         """Return a snapshot of the keys that match a pattern."""
-        values: dict[bytes, tuple[int, bytes]] = {}
-        for key in self._keys(pattern):
-            value: Any = self._raw.dump(key)
-            values[key] = max(0, self._raw.pttl(key)), value
-        return Snapshot(pattern, values)
+        return Snapshot(pattern, [values_of(server, pattern) for server in self._servers])
 
     def roll_back(self, snapshot: Snapshot) -> set[int]:
         """Replace the keys by those of a snapshot, and return the numbers of the events that the log then lacks.
@@ -40,20 +36,34 @@ class Snapshots:
         A failover takes longer than a millisecond, so no number is assigned again.
         """
         before = self.log()
-        if names := self._keys(snapshot.pattern):
-            self._raw.delete(*names)
-        for key, (ttl, value) in snapshot.values.items():
-            self._raw.restore(key, ttl, value)
+        for server, values in zip(self._servers, snapshot.values, strict=True):
+            if names := names_of(server, snapshot.pattern):
+                server.delete(*names)
+            for key, (ttl, value) in values.items():
+                server.restore(key, ttl, value)
         time.sleep(PAUSE_SECONDS)
         return before - self.log()
 
     def log(self) -> set[int]:
         """Return the numbers of the events in the log."""
-        entries: Any = self._raw.xrange(keys.LOG)
+        entries: Any = [entry for server in self._servers for entry in cast(Any, server.xrange(keys.LOG))]
         return {number_of(entry.decode()) for entry, _ in entries}
 
-    def _keys(self, pattern: str) -> list[bytes]:
-        return list(self._raw.scan_iter(pattern, count=1000))
-
     def close(self) -> None:
-        self._raw.close()
+        for server in self._servers:
+            server.close()
+
+
+def values_of(server: redis.Redis, pattern: str) -> dict[bytes, tuple[int, bytes]]:
+    """Return the time to live and the value of each key that matches a pattern."""
+    found: dict[bytes, tuple[int, bytes]] = {}
+    for key in names_of(server, pattern):
+        value: Any = server.dump(key)
+        ttl: Any = server.pttl(key)
+        found[key] = max(0, ttl), value
+    return found
+
+
+def names_of(server: redis.Redis, pattern: str) -> list[bytes]:
+    """Return the keys that match a pattern."""
+    return list(server.scan_iter(pattern, count=1000))

@@ -1,70 +1,32 @@
-"""Stores that exchange commands over a blocking socket, behind a gate, and note what is appended to the log."""
+"""Stores that exchange commands over blocking sockets, behind a gate, and note what is appended to the log."""
 
 import asyncio
-import socket
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
-import hiredis
-from redis import Redis, exceptions
+from redis import Redis
 
-from graph.store.commands import Command, load_scripts, script
-from graph.store.reads import Convert, TrackedRead
+from graph.store.commands import Command, in_groups, load_scripts, script
+from graph.store.near_cache import LOST, Source
+from graph.store.reads import Convert, ScatteredRead, TrackedRead
+from tests.properties.exchange import CACHING, Exchange, tag_of
 from tests.properties.gate import Gate
 from tests.properties.journal import Journal
 from tests.properties.near import PREFIXES, CheckedCache
 from tests.support.stores import InterceptedStore
 
-CACHING: Command = ("CLIENT", "CACHING", "YES")
+CLUSTER = "valkey+cluster://127.0.0.1:1"
+"""The URL of stores that use several servers, as of a cluster. Nobody connects to it."""
+K = TypeVar("K")
+
 SCAN_COUNT = 1000
 LOADED: set[str] = set()
 """The servers that have the scripts. They keep them while the tests run."""
 
 
-def ignore(messages: Sequence[Any]) -> None:
-    """Do nothing."""
-
-
-class Exchange:
-    """Sends commands over one blocking socket. Only for a program that does nothing else until it has the replies.
-
-    `pushed` gets the messages about tracked keys that have arrived with the replies.
-    """
-
-    def __init__(self, url: str, pushed: Callable[[Sequence[Any]], None] = ignore) -> None:
-        self._pushed = pushed
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(url.removeprefix("unix://"))
-        self._parser = hiredis.Reader(encoding="utf-8")
-        self([("HELLO", 3)])
-
-    def __call__(self, commands: Sequence[Command]) -> list[Any]:
-        """Return the replies to commands, which may be errors."""
-        packed: list[Any] = list(commands)
-        self._socket.sendall(b"".join(map(hiredis.pack_command, packed)))
-        replies: list[Any] = []
-        while len(replies) < len(commands):
-            reply = self._parser.gets()
-            if reply is False:
-                self._parser.feed(self._socket.recv(1 << 16))
-            elif type(reply) is hiredis.PushNotification:
-                self._pushed([reply])
-            else:
-                replies.append(as_error(reply) if isinstance(reply, hiredis.ReplyError) else reply)
-        return replies
-
-    def changes(self) -> int:
-        """Return how often the content of the server has changed."""
-        [found] = self([("INFO", "persistence")])
-        return int(found.partition("rdb_changes_since_last_save:")[2].partition("\r")[0])
-
-    def close(self) -> None:
-        self._socket.close()
-
-
 class DirectClient(Redis):
-    """The client library's client over one blocking socket, much faster than its pool of connections."""
+    """The client library's client over blocking sockets, much faster than its pools of connections."""
 
     def __init__(self, url: str) -> None:
         super().__init__(protocol=3, decode_responses=True)
@@ -85,13 +47,13 @@ class DirectClient(Redis):
 
 
 class DirectStore(InterceptedStore):
-    """A store over one blocking socket, much faster than the client library.
+    """A store over blocking sockets, much faster than the client library.
 
     Only for tests whose processes take turns. Every appended event is noted in the journal.
     """
 
     def __init__(self, url: str, journal: Journal, *, single_slot: bool = False) -> None:
-        super().__init__(url, single_slot=single_slot)
+        super().__init__(CLUSTER if "," in url else url, single_slot=single_slot)
         self._journal = journal
         self.exchange = Exchange(url)
         if url not in LOADED:
@@ -103,7 +65,9 @@ class DirectStore(InterceptedStore):
         append = script("append").sha
         for command, reply in zip(commands, replies, strict=True):
             if command[:2] == ("EVALSHA", append) and isinstance(reply, list) and reply[0] == "appended":
-                self._journal.note(command, [int(number) for number in reply[1:]])
+                numbers = [int(number) for number in reply[1:]]
+                self._journal.note(command, numbers)
+                self.exchange.servers.note(numbers)
         return replies
 
     async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
@@ -114,6 +78,16 @@ class DirectStore(InterceptedStore):
             yield list(found)
             if int(cursor) == 0:
                 return
+
+    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+        """Yield lists of at most `most` items whose keys one command may name. Unlike slots, two tags are never one."""
+        if self.in_order:
+            return super().together(items, key, most)
+        return in_groups(items, lambda item: tag_of(key(item)), most)
+
+    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+        """Yield lists of at most `most` items whose keys are on one server."""
+        return in_groups(items, lambda item: self.exchange.servers.place_of(key(item)), most)
 
     async def replicate(self, key: str, milliseconds: int) -> None:
         """Write a time to `key`. There are no replicas to wait for."""
@@ -126,12 +100,6 @@ class DirectStore(InterceptedStore):
     async def close(self) -> None:
         await super().close()
         self.exchange.close()
-
-
-def as_error(reply: hiredis.ReplyError) -> Exception:
-    """Return the client library's exception for an error reply."""
-    kind = exceptions.NoScriptError if str(reply).startswith("NOSCRIPT") else exceptions.ResponseError
-    return kind(str(reply))
 
 
 class GatedStore(DirectStore):
@@ -148,7 +116,10 @@ class GatedStore(DirectStore):
 
 
 class NearStore(GatedStore):
-    """The store of one process with a near cache, behind the gate. Its reads have a connection of their own."""
+    """The store of one process with a near cache, behind the gate. Its reads have connections of their own.
+
+    On a cluster, the reads of each server have a turn of their own, so that anything may happen between them.
+    """
 
     def __init__(self, url: str, journal: Journal, gate: Gate, process: str, *, single_slot: bool) -> None:
         super().__init__(url, journal, gate, process, single_slot=single_slot)
@@ -158,28 +129,28 @@ class NearStore(GatedStore):
         everything = [word for prefix in PREFIXES for word in ("PREFIX", prefix)]
         self._watch([("CLIENT", "TRACKING", "ON", "BCAST", *everything)])
         self._pipe([("CLIENT", "TRACKING", "ON", "OPTIN")])
-        self._source = self.near.connected()
+        self._sources = [self.near.connected() for _ in self._pipe.lines]
 
-    def _invalidate(self, messages: Sequence[Any]) -> None:
+    def _invalidate(self, place: int, messages: Sequence[Any]) -> None:
         for _, names in messages:
             if names is None:
-                self._source = self._checked.renewed(self._source)
+                self._sources[place] = self._checked.renewed(self._sources[place])
             else:
                 self._checked.invalidate(names)
 
-    def _note_writes(self, messages: Sequence[Any]) -> None:
-        self._checked.note_writes(messages)
+    def _note_writes(self, place: int, messages: Sequence[Any]) -> None:
+        self._checked.note_writes(place, messages)
 
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
         future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        read = TrackedRead(self._checked, b"", keys, convert, known, future)
         commands: list[Command] = [(name, key, *words) for key in keys]
+        sources = [self._sources[self._pipe.servers.place_of(key)] for key in keys]
+        resolve = self._resolver(sources, name, keys, words, convert, known, future)
 
-        def resolve(replies: list[Any]) -> None:
-            read.source = self._source
-            read.resolve(replies)
+        def keep(replies: list[Any]) -> None:
+            resolve(replies)
             for command, row in zip(commands, replies[1::2], strict=True):
                 self._checked.note_row(str(command[1]), command, row)
 
@@ -189,19 +160,52 @@ class NearStore(GatedStore):
             elif (error := done.exception()) is not None and not future.done():
                 future.set_exception(error)
 
-        asked = self.ask([each for command in commands for each in (CACHING, command)], resolve)
+        asked = self.ask([each for command in commands for each in (CACHING, command)], keep)
         asked.add_done_callback(fail)
         return future
 
+    def _resolver(self, sources: list[Source], *arguments: Any) -> Callable[[list[Any]], None]:
+        """Return what resolves a near read of these sources."""
+        if self.in_order:
+            tracked = TrackedRead(self._checked, *arguments)
+            tracked.source = sources[0]
+            return tracked.resolve
+        scattered = ScatteredRead(self._checked, *arguments)
+        scattered.sources = [*sources]
+        return lambda replies: scattered.resolve(replies[1::2])
+
     async def _exchange_reads(self, commands: Sequence[Command]) -> list[Any]:
+        replies: list[Any] = [None] * len(commands)
+        groups = self._pipe.by_place(commands)
+        self._touch(groups)
+
+        async def read_from(place: int, indexes: Sequence[int]) -> None:
+            found = await self._read_from(place, [commands[index] for index in indexes])
+            for index, reply in zip(indexes, found, strict=True):
+                replies[index] = reply
+
+        await asyncio.gather(*(read_from(place, indexes) for place, indexes in groups.items()))
+        return replies
+
+    def _touch(self, others: Container[int]) -> None:
+        """Let servers answer something that have given near values, as `ClusterPipeline` does. Nobody waits for it."""
+        near = self._checked
+        if near.expected != LOST and not self.in_order:
+            for place, source in enumerate(self._sources):
+                if source.gave and source.sent <= near.expected and place not in others:
+                    self._start(self._read_from(place, [("PING",)]))
+        near.expected = LOST
+
+    async def _read_from(self, place: int, commands: Sequence[Command]) -> list[Any]:
+        near, source = self._checked, self._sources[place]
+        near.sent += 1
+        number = source.sent = near.sent
         async with self._gate.turn(self._process):
-            near = self._checked
-            near.sent += 1
-            replies = self._pipe(commands)
-            self._source.answered = near.sent
-            near.executed, near.written = near.executed + 1, set()
-            self._watch([("PING",)])
-            near.written = set()
+            replies = self._pipe.lines[place](commands)
+            source.answered = max(number, source.answered)
+            near.executed[place] = source.answered
+            self._watch.lines[place]([("PING",)])
+            near.written[place] = set()
             return replies
 
     async def close(self) -> None:

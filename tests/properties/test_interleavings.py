@@ -8,6 +8,7 @@ written last. Limits are small, so that trims, cuts, promotions and fan-out task
 import asyncio
 import math
 from collections import Counter
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
@@ -31,6 +32,7 @@ from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.store.commands import Command
 from graph.visibility import SYSTEM
+from server.embedded import Durability, EmbeddedStore
 from tests.properties.archives import Database
 from tests.properties.deletions import DeletionRules, erase_all
 from tests.properties.disasters import Disaster
@@ -57,6 +59,7 @@ LIMITS = (math.inf, 0.0, 1.0, 2.0)
 MAX_DEATHS = 4
 PARTS = 2
 EXAMPLES, LONG_STEPS, STEPS = 400, 200_000, 50
+NODES, EXAMPLES_ON_CLUSTER = 3, 30
 MOST_EVENTS = 2_000_000
 MODES = (Mode.REQUEST, Mode.WORKER)
 
@@ -70,6 +73,7 @@ class Interleavings(DeletionRules):
     def __init__(self, url: str, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(url, database, loop)
         self.raw.flushall()
+        self.raw.exchange.servers.empty()
         self.database.empty()
         self.deaths = self.at_rest = 0
         self.repaired = False
@@ -297,12 +301,12 @@ class Interleavings(DeletionRules):
         commands: list[Command] = []
         for user in self.users:
             commands += [("ZRANGE", key(user), 0, -1) for key in (keys.following, keys.followers)]
-            for name in (keys.blocking(user), keys.blockers(user)):
-                commands.append(("ZUNION", 2, name, keys.gone(name)))
+            names = (keys.blocking(user), keys.blockers(user))
+            commands += [("ZRANGE", name, 0, -1) for name in (*names, *map(keys.gone, names))]
         found = self.raw.exchange(commands)
-        followers = dict(zip(self.users, found[1::4], strict=True))
-        blocks = dict(zip(self.users, map(set.union, map(set, found[2::4]), map(set, found[3::4])), strict=True))
-        for viewer, following in zip(self.users, found[::4], strict=True):
+        followers = dict(zip(self.users, found[1::6], strict=True))
+        blocks = {user: set().union(*found[6 * place + 2 : 6 * place + 6]) for place, user in enumerate(self.users)}
+        for viewer, following in zip(self.users, found[::6], strict=True):
             for followee in {*following} - blocks[viewer]:
                 is_blocked = str(viewer) in blocks[int(followee)]  # the block is in the first of two slots
                 assert is_blocked or str(viewer) in followers[int(followee)]
@@ -322,12 +326,9 @@ class Interleavings(DeletionRules):
             self.run(self.gate.run_until_blocked())
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
-    store_url: str, tmp_path: Path, long_profile: bool, part: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Crashes, repetitions, outages and failovers included. Batches are small, so that each takes several."""
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let batches be small, so that each operation takes several, and let nothing depend on the time."""
     monkeypatch.setattr("graph.archiver.hot_window.POSTS_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.like_windows.LIKES_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
@@ -338,13 +339,43 @@ def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
     monkeypatch.setattr("graph.suspensions.ANSWER_SECONDS", 3600)
     monkeypatch.setattr("graph.worker.consumer.RELEASE_SECONDS", 0)  # killed processes release nothing
     monkeypatch.setattr("graph.home.pacing.Pacer.wait", Pace.before)  # the pace depends on the time
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
+    store_url: str, tmp_path: Path, long_profile: bool, part: int
+) -> None:
+    """Crashes, repetitions, outages and failovers included."""
+    interleave(store_url, tmp_path, (LONG_STEPS // STEPS if long_profile else EXAMPLES) // PARTS)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("small")
+def test_any_interleaving_on_a_cluster_keeps_the_invariants(
+    single_store: EmbeddedStore, tmp_path: Path, long_profile: bool
+) -> None:
+    """The near caches of the APIs hold values of several nodes, which answer the reads of a round trip in any order."""
+    with ExitStack() as stack:
+        nodes = [EmbeddedStore(tmp_path / str(place), Durability.RELAXED) for place in range(1, NODES)]
+        nodes = [single_store, *map(stack.enter_context, nodes)]
+        interleave(
+            ",".join(node.url for node in nodes),
+            tmp_path,
+            LONG_STEPS // STEPS // PARTS if long_profile else EXAMPLES_ON_CLUSTER,
+        )
+
+
+def interleave(url: str, folder: Path, examples: int) -> None:
+    """Run examples of the machine on a store."""
     loop = asyncio.new_event_loop()
-    database = Database(tmp_path / "archive.sqlite")
+    database = Database(folder / "archive.sqlite")
     try:
         run_state_machine_as_test(
-            cast(type[RuleBasedStateMachine], lambda: Interleavings(store_url, database, loop)),
+            cast(type[RuleBasedStateMachine], lambda: Interleavings(url, database, loop)),
             settings=settings(
-                max_examples=(LONG_STEPS // STEPS if long_profile else EXAMPLES) // PARTS,
+                max_examples=examples,
                 stateful_step_count=STEPS,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

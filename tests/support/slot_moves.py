@@ -1,6 +1,6 @@
-"""Moving a slot of a cluster from one primary to another, in steps."""
+"""Moving a slot of a cluster from one primary to another, in steps or at once."""
 
-from tests.support.cluster import Cluster, Node
+from tests.support.cluster import Cluster, Node, until
 
 
 def move(slot: int, source: Node, target: Node, *, upto: str) -> None:
@@ -16,3 +16,30 @@ def finish(cluster: Cluster, slot: int, target: Node) -> None:
     """Complete the move of a slot."""
     for node in (target, *(node for node in cluster.primaries if node is not target)):
         node.run("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+    until(lambda: is_agreed(cluster, slot, target))
+
+
+def move_at_once(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
+    """Move a slot by an atomic slot migration."""
+    source.run("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target.id)
+    until(lambda: is_agreed(cluster, slot, target))
+
+
+def is_agreed(cluster: Cluster, slot: int, owner: Node) -> bool:
+    """Return True if all primaries know the owner of a slot, and since when it is that.
+
+    Before that, the slot must not move again: of two owners, the nodes believe the one with the higher epoch, and the
+    other one deletes the slot's keys.
+    """
+    claims = [claims_of(node, slot) for node in cluster.primaries]
+    return {name for name, _ in claims[0]} == {owner.id} and all(each == claims[0] for each in claims)
+
+
+def claims_of(node: Node, slot: int) -> set[tuple[str, str]]:
+    """Return who owns a slot by the account of a node, with the epoch."""
+    return {
+        (line["node_id"], line["epoch"])
+        for line in node.run("CLUSTER NODES").values()
+        for first, *rest in line["slots"]
+        if int(first) <= slot <= int((rest or [first])[0])
+    }

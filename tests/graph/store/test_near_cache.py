@@ -32,7 +32,7 @@ def keep(near: NearCache, source: Source, **values: int) -> None:
     """Ask for values, and keep them."""
     read = object()
     near.ask(values, read)
-    near.keep(list(values), list(values.values()), source, read)
+    near.keep(list(values), list(values.values()), [source] * len(values), read)
 
 
 def found(near: NearCache, *keys: str, moment: int = START) -> list[object]:
@@ -82,7 +82,7 @@ def test_kept_values_are_found(near: NearCache, source: Source) -> None:
     """Absent records are values, too."""
     read = object()
     near.ask(["a", "b"], read)
-    near.keep(["a", "b"], [1, None], source, read)
+    near.keep(["a", "b"], [1, None], [source, source], read)
 
     assert near.find(["b", "c", "a"], START) == ([None, MISSING, 1], [1])
     assert (near.hits, near.misses) == (2, 1)
@@ -103,7 +103,7 @@ def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: Nea
     read = object()
     near.ask(["a", "b"], read)
     near.invalidate(["a"])
-    near.keep(["a", "b"], [1, 2], source, read)
+    near.keep(["a", "b"], [1, 2], [source, source], read)
 
     assert near.find(["a", "b"], START) == ([MISSING, 2], [0])
 
@@ -114,11 +114,21 @@ def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: So
     near.ask(["a"], first)
     near.invalidate(["a"])
     near.ask(["a"], second)
-    near.keep(["a"], [1], source, first)
+    near.keep(["a"], [1], [source], first)
     assert near.find(["a"], START)[0] == [MISSING]
 
-    near.keep(["a"], [2], source, second)
+    near.keep(["a"], [2], [source], second)
     assert near.find(["a"], START)[0] == [2]
+
+
+def test_a_value_without_a_source_is_not_kept(near: NearCache, source: Source) -> None:
+    """One that came from a source is a reason to let it answer something."""
+    read = object()
+    near.ask(["a", "b"], read)
+    near.keep(["a", "b"], [1, 2], [None, source], read)
+
+    assert source.gave
+    assert found(near, "a", "b") == [MISSING, 2]
 
 
 def test_a_released_read_keeps_nothing(near: NearCache, source: Source) -> None:
@@ -126,7 +136,7 @@ def test_a_released_read_keeps_nothing(near: NearCache, source: Source) -> None:
     near.ask(["a"], read)
     near.release(["a"], object())
     near.release(["a"], read)
-    near.keep(["a"], [1], source, read)
+    near.keep(["a"], [1], [source], read)
 
     assert len(near) == 0
 

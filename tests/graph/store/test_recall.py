@@ -23,7 +23,7 @@ WRITES = 400
 CUT_AFTER = 100
 READERS = 6
 
-pytestmark = pytest.mark.single_server("a cluster has no near cache")
+pytestmark = pytest.mark.single_server("tests/faults/test_near_cache_on_cluster.py is about clusters")
 
 
 def key_of(number: int) -> str:

@@ -67,7 +67,6 @@ def test_a_development_server_on_this_machine_has_no_findings() -> None:
         ({"store_url": "valkey://:word@store.example"}, "The password of the store at store.example is sent without"),
         ({"store_url": "valkey://store.example?password=word"}, "The password of the store at store.example"),
         ({"store_url": "valkey+cluster://127.0.0.1:1,b.example:2"}, "The store at b.example is used without"),
-        ({"store_url": "valkeys+cluster://:word@a.example:1", "near_cache": 9}, "FANLINE_NEAR_CACHE has no effect"),
         ({"playground": True}, "FANLINE_PLAYGROUND makes the playground public"),
         ({"introspection": True}, "FANLINE_INTROSPECTION makes the whole schema public"),
         ({"allowed_origins": "https://a.example,http://b.example"}, "contains http://b.example, which has no TLS"),
