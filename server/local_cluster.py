@@ -26,6 +26,8 @@ SLOTS = 16384
 NODE_TIMEOUT = 1000  # ms without an answer, after which the other nodes replace a primary by its replica
 JOIN_SECONDS = 30.0  # that the nodes may take to find each other
 PORTS = range(10_240, 32_000)  # below the range that systems use for outgoing connections
+PORT_TAKEN = "Address already in use"
+"""In the log of a server that does not find its port free."""
 
 
 class ClusterNode(EmbeddedStore):
@@ -67,6 +69,14 @@ class ClusterNode(EmbeddedStore):
         """Return the ids of the nodes that this node knows, including its own."""
         lines = self.run("CLUSTER NODES").values()
         return {line["node_id"] for line in lines if "handshake" not in line["flags"]}
+
+    def _join_or_launch(self, alone: bool) -> bool:
+        try:
+            return super()._join_or_launch(alone)
+        except EmbeddedStoreError as error:
+            if PORT_TAKEN not in str(error):
+                raise
+            return super()._join_or_launch(alone)  # on other ports: another program was faster
 
     def _ports(self) -> tuple[int, int]:
         port, cluster_port = json.loads((self.folder / "ports").read_text(encoding="ascii"))

@@ -8,8 +8,8 @@ import pytest
 
 from graph.store.store import Store
 from server.embedded import Durability
-from server.local_cluster import LocalCluster
-from tests.server.cli.test_commands import ask, fanline, serving
+from server.local_cluster import ClusterNode, LocalCluster
+from tests.server.cli.test_commands import ask, fanline, free_port, serving
 from tests.support.cluster import kill
 
 pytestmark = pytest.mark.slow
@@ -45,6 +45,23 @@ def test_the_data_survives_a_restart_with_other_ports(tmp_path: Path) -> None:
         again = [node.port for node in cluster.nodes]
         assert (again[0] != ports[0], again[1:]) == (True, ports[1:])
     refuse_connections(*again)
+
+
+@pytest.mark.parametrize("place", ["port", "port of the cluster"])
+def test_a_node_whose_port_is_taken_at_the_last_moment_takes_another(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        ports = iter([free_port(), taken] if place == "port of the cluster" else [taken, free_port()])
+        monkeypatch.setattr("server.local_cluster._free_port", lambda: next(ports, None) or free_port())
+        node = ClusterNode(tmp_path)
+        node.start()
+        try:
+            assert taken not in (node.port, node.cluster_port)
+            assert node.run("PING")
+        finally:
+            node.stop()
 
 
 def test_nodes_that_a_killed_process_left_behind_are_used_and_stopped(tmp_path: Path) -> None:
