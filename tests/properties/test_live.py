@@ -44,6 +44,8 @@ from tests.support.stores import Fault, HookedStore, sends
 pytestmark = pytest.mark.slow
 
 CHECKPOINT_SECONDS = 0.03
+EXAMPLES, PARTS = 80, 2
+LONG_EXAMPLES, LONG_PARTS = 40_000, 8
 PEOPLE = 4
 TEXTS = ("rain in Berlin", "a #rain song", "北京下雨", "nothing")
 PLACES = (None, None, Location(52.5, 13.4), Location(39.9, 116.4))
@@ -234,8 +236,12 @@ async def run(url: str, steps_taken: list[Step]) -> None:
                 await each.disconnect()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Split the long profile, which waits most of the time, into parts that processes run side by side."""
+    metafunc.parametrize("part", range(LONG_PARTS if metafunc.config.getoption("--long") else PARTS))
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("part", range(2))
 def test_clients_receive_every_update_once_in_order(
     part: int, store_url: str, long_profile: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,10 +253,10 @@ def test_clients_receive_every_update_once_in_order(
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 3)
     monkeypatch.setattr("graph.feed.reader.RETRY_SECONDS", 0.005)
     monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.02)
-    monkeypatch.setattr("graph.feed.unprojected.KEEP_SECONDS", 0.005 * part)
+    monkeypatch.setattr("graph.feed.unprojected.KEEP_SECONDS", 0.005 * (part % 2))
 
     @settings(
-        max_examples=20_000 if long_profile else 40,
+        max_examples=LONG_EXAMPLES // LONG_PARTS if long_profile else EXAMPLES // PARTS,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

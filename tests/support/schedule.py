@@ -23,10 +23,14 @@ Rank: TypeAlias = int
 
 
 class Schedule(LoadFileScheduling):
-    """Gives each process that is almost done the next file, or the next folder of `TOGETHER`."""
+    """Gives each process that is almost done the next file, or the next folder of `TOGETHER`.
+
+    In the long profile, property tests take hours, so their parts go to several processes.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid)
+        is_part = self.config.getoption("--long") and nodeid.startswith("tests/properties/")
+        return nodeid if is_part else unit_of(nodeid)
 
 
 def unit_of(nodeid: str) -> str:
