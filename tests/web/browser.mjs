@@ -59,12 +59,23 @@ const actions = {
   menu: (page, { within = ".bar" }) => page.locator(`${within} .menu summary`).click(),
   fill: (page, { label, text }) => page.getByLabel(label, { exact: true }).fill(text),
   press: (page, { key }) => page.keyboard.press(key),
-  go: (page, { hash }) => page.evaluate((to) => (location.hash = to), hash),
+  /** Open a route, and wait until the app shows it: the screen before it has nothing to do with what follows. */
+  go: (page, { hash }) =>
+    page.evaluate((to) => {
+      if (location.hash === to) return undefined;
+      return new Promise((resolve) => {
+        addEventListener("hashchange", () => requestAnimationFrame(resolve), { once: true });
+        location.hash = to;
+      });
+    }, hash),
   count: (page, { role }) => page.getByRole(role).count(),
   see: (page, what) => find(page, what).waitFor(),
-  read: (page, { text }) => page.getByText(text).first().waitFor(),
-  /** Wait until a text is not on the screen. */
-  missing: (page, { text }) => page.waitForFunction((wanted) => !document.body.innerText.includes(wanted), text).then(() => undefined),
+  read: (page, { text }) => page.getByText(text).filter({ visible: true }).first().waitFor(),
+  /**
+   * Wait until no element that is displayed has a text. The `innerText` of the page would not do: it leaves out the items
+   * with `content-visibility` that are off the screen, also those that have been scrolled to since the last frame.
+   */
+  missing: (page, { text }) => page.getByText(text).filter({ visible: true }).first().waitFor({ state: "hidden" }),
   miss: (page, what) => find(page, what).waitFor({ state: "hidden" }),
   theme: (page, { dark }) => page.emulateMedia({ colorScheme: dark ? "dark" : "light" }),
   size: (page, { width, height }) => page.setViewportSize({ width, height }),
@@ -192,6 +203,17 @@ const actions = {
     return page.locator("main article.post .post-text").allTextContents();
   },
   shown: (page) => page.locator("main article.post:visible .post-text").allTextContents(),
+  /** Wait until the page shows the posts with these texts and no others, in this order. */
+  async shows(page, { texts }) {
+    const end = Date.now() + TIMEOUT;
+    let found;
+    do {
+      found = await actions.shown(page);
+      if (JSON.stringify(found) === JSON.stringify(texts)) return;
+      await page.waitForTimeout(50);
+    } while (Date.now() < end);
+    throw new Error(`the page shows ${JSON.stringify(found)}`);
+  },
   top: (page) => page.evaluate(() => scrollTo(0, 0)),
   bottom: (page) => page.evaluate(() => scrollTo(0, document.body.scrollHeight)),
   /** Return the controls that reach beyond the screen, and the page itself if it scrolls sideways. */

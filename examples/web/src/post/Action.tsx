@@ -19,7 +19,12 @@ export function Action({ name, count, isOn, isChanging, onPress, className = "",
   }
 
   return (
-    <button className={`action ${className}`} aria-pressed={isOn} onClick={press}>
+    <button
+      className={`action optimistic ${className}`}
+      aria-pressed={isOn}
+      aria-disabled={isChanging}
+      onClick={press}
+    >
       {children}
       <Count name={name} count={count} />
     </button>

@@ -42,7 +42,7 @@ export function BlockButton({ user, className }: { user: BlockButton_user$key; c
 
   return (
     <>
-      <button className={className} aria-label={`${verb} @${login}`} onClick={press}>
+      <button className={className} aria-label={`${verb} @${login}`} aria-disabled={isChanging} onClick={press}>
         {verb}
       </button>
       {createPortal(

@@ -38,7 +38,12 @@ export function FollowButton({ user, viewerId }: Props) {
 
   const text = following ? "Following" : followedBy ? "Follow back" : "Follow";
   return (
-    <button className={following ? "button button-quiet" : "button"} aria-label={`${text} ${name}`} onClick={press}>
+    <button
+      className={following ? "button button-quiet optimistic" : "button optimistic"}
+      aria-label={`${text} ${name}`}
+      aria-disabled={isChanging}
+      onClick={press}
+    >
       {text}
     </button>
   );

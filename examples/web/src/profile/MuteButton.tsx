@@ -29,7 +29,7 @@ export function MuteButton({ user, className }: { user: MuteButton_user$key; cla
   }
 
   return (
-    <button className={className} aria-label={`${verb} @${login}`} onClick={press}>
+    <button className={className} aria-label={`${verb} @${login}`} aria-disabled={isChanging} onClick={press}>
       {verb}
     </button>
   );
