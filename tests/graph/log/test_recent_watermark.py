@@ -13,6 +13,12 @@ from tests.support.stores import Fault, Stop, sends
 READ = sends("GET", keys.WATERMARK)
 
 
+@pytest.fixture(autouse=True)
+def slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a first answer as long as a busy machine needs."""
+    monkeypatch.setattr("graph.log.log.FIRST_ANSWER_SECONDS", 60)
+
+
 async def test_the_watermark_in_memory_takes_no_round_trip(graph: Graph) -> None:
     """Only the first use waits for the store."""
     await people(graph, "alice")
@@ -72,7 +78,6 @@ async def test_an_outage_leaves_the_last_watermark(
     await reading.log.recent_watermark()
     await silence.reached.wait()
 
-    monkeypatch.setattr("graph.log.log.FIRST_ANSWER_SECONDS", 60)
     started = time.monotonic()
     for _ in range(100):
         assert await reading.log.recent_watermark() == before
