@@ -1,4 +1,4 @@
-// The home timeline of a React app with Apollo Client. docs/clients.md shows the hook.
+// The home timeline of a React app with Apollo Client. docs/client-kit.md shows the hook.
 import { gql } from "@apollo/client";
 import { useApolloClient, useQuery } from "@apollo/client/react";
 import { live } from "@fanline/client";
@@ -13,6 +13,7 @@ export function useHome(onEnd) {
   const client = useApolloClient();
   const { data, error } = useQuery(page.query, { variables: page.variables });
   const timeline = data?.viewer?.homeTimeline;
+  const timelineId = useFirst(timeline?.id);
   const liveCursor = useFirst(timeline?.liveCursor);
 
   useEffect(() => {
@@ -33,22 +34,18 @@ export function useHome(onEnd) {
         });
         return () => subscription.unsubscribe();
       },
-      apply: (event) => applyEvent(client.cache, cached(client).id, event),
+      apply: (event) => applyEvent(client.cache, timelineId, event),
     });
-  }, [client, liveCursor, onEnd]);
+  }, [client, timelineId, liveCursor, onEnd]);
 
   // `fetchMore` would drop changes of the cache that it meets, so the next page is a query of its own.
-  function loadNext() {
-    const after = cached(client).posts.pageInfo.endCursor;
-    const variables = { ...page.variables, after };
-    return client.query({ query: gql(NEXT), variables, fetchPolicy: "network-only" });
+  async function loadNext() {
+    const cached = client.cache.readQuery(page); // can be newer than the screen; null while a field of a post is missing
+    if (!cached) return;
+    const variables = { ...page.variables, after: cached.viewer.homeTimeline.posts.pageInfo.endCursor };
+    await client.query({ query: gql(NEXT), variables, fetchPolicy: "network-only" });
   }
   return { timeline, error, loadNext };
-}
-
-/** Return the timeline in the cache, which can be newer than the one on the screen. */
-function cached(client) {
-  return client.cache.readQuery(page).viewer.homeTimeline;
 }
 
 /** Return the first value that is not undefined: the cursors of later pages do not count. */

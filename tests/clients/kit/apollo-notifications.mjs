@@ -13,13 +13,13 @@ export function useNotifications(onEnd) {
   const client = useApolloClient();
   const { data, error } = useQuery(page.query, { variables: page.variables });
   const feed = data?.notifications;
-  const [liveCursor, setLiveCursor] = useState();
-  if (liveCursor === undefined && feed) setLiveCursor(feed.liveCursor); // those of later pages do not count
+  const [first, setFirst] = useState();
+  if (first === undefined && feed) setFirst({ id: feed.id, liveCursor: feed.liveCursor }); // later cursors do not count
 
   useEffect(() => {
-    if (liveCursor === undefined) return undefined;
+    if (first === undefined) return undefined;
     return live({
-      liveCursor,
+      liveCursor: first.liveCursor,
       onEnd,
       async refetch() {
         const { data } = await client.query({ ...page, fetchPolicy: "network-only" });
@@ -34,19 +34,15 @@ export function useNotifications(onEnd) {
         });
         return () => subscription.unsubscribe();
       },
-      apply: (event) => applyEvent(client.cache, cached(client).id, event),
+      apply: (event) => applyEvent(client.cache, first.id, event),
     });
-  }, [client, liveCursor, onEnd]);
+  }, [client, first, onEnd]);
 
-  function loadNext() {
-    const after = cached(client).entries.pageInfo.endCursor;
-    const variables = { ...page.variables, after };
-    return client.query({ query: gql(NEXT_FEED), variables, fetchPolicy: "network-only" });
+  async function loadNext() {
+    const cached = client.cache.readQuery(page); // can be newer than the screen; null while a field is missing
+    if (!cached) return;
+    const variables = { ...page.variables, after: cached.notifications.entries.pageInfo.endCursor };
+    await client.query({ query: gql(NEXT_FEED), variables, fetchPolicy: "network-only" });
   }
   return { feed, error, loadNext };
-}
-
-/** Return the notifications in the cache, which can be newer than those on the screen. */
-function cached(client) {
-  return client.cache.readQuery(page).notifications;
 }

@@ -1,4 +1,4 @@
-// The home timeline of a React app with urql. docs/clients.md shows the hook.
+// The home timeline of a React app with urql. docs/client-kit.md shows the hook.
 import { live } from "@fanline/client";
 import { useEffect, useState } from "react";
 import { useClient, useQuery } from "urql";
