@@ -168,7 +168,7 @@ class Interleavings(DeletionRules):
         events = self.journal.events(but=self.journal.rolled_back)
         event = events[-1 - which % len(events)]
         work = self.graph_of(process).projections.project([event], mode)
-        self._launch(self.history.start(process, "repeat"), work, calls)
+        self._launch(self.history.start(process, "repeat", event.number), work, calls)
 
     @rule(viewer=users)
     def evict(self, viewer: int) -> None:
