@@ -57,13 +57,16 @@ async def merge_hot(
     `of` are lists of another kind to merge instead of the authors' timelines. Then the owners may be posts.
 
     A command merges up to 1,000 authors; on a cluster, all of one node. While slots of the cluster move, a command
-    merges one author, in one round trip for every 500 commands, and waits if it needs two keys that are on two nodes.
+    merges one author, in one round trip for every 500 commands. It then returns the floors of authors without archived
+    posts, too: a command that needs two keys would wait until the slot has moved if one of them does not exist.
+    `PUSHED` needs two.
     """
-    command = partial(merge_command, which, of)
     try:
+        command = partial(merge_command, which, of)
         groups = grouped(reads, lambda authors: store.on_one_node(authors, of.key, AUTHORS_PER_SCRIPT))
         merges = await send_merges(store.read_across_slots, reads, groups, command, sys.maxsize)
     except SlotMoving:
+        command = partial(merge_command, Which.ALL if which is Which.COUNTED else which, of, is_alone=True)
         groups = grouped(reads, lambda authors: ([author] for author in authors))
         merges = await send_merges(store.read, reads, groups, command, COMMANDS_AT_ONCE)
     posts: list[list[int]] = [[] for _ in reads]
@@ -123,10 +126,13 @@ def without_floors(owners: Sequence[int], replies: Sequence[list[str]]) -> dict[
     return {owner: list(map(int, posts)) for owner, posts in zip(owners, replies, strict=True) if FLOOR not in posts}
 
 
-def merge_command(which: Which, of: PostList, owners: Sequence[int], window: Window) -> Command:
+def merge_command(
+    which: Which, of: PostList, owners: Sequence[int], window: Window, *, is_alone: bool = False
+) -> Command:
     """Return the command that merges the lists of owners whose keys are on one node.
 
-    It names all keys of one owner, but only the first of several: the keys that a command names must be in one slot.
+    It names the first key only, because the keys that a command names must be in one slot; of an owner who `is_alone`,
+    it names all.
     """
     names = [of.key(owner) for owner in owners]
     if which is Which.PUSHED:
@@ -135,7 +141,7 @@ def merge_command(which: Which, of: PostList, owners: Sequence[int], window: Win
         names = [name for owner in owners for name in (of.key(owner), of.cold(owner))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
-    named = names if len(owners) == 1 else names[:1]
+    named = names if is_alone else names[:1]
     return script("merge").call(named, window.low, high, window.count, direction, which.value, *names)
 
 

@@ -1,6 +1,7 @@
 #!lua flags=no-writes,allow-cross-slot-keys
 -- Merge the hot timelines of authors: return their newest or oldest posts in a window.
--- KEYS: posts:{a} of one of the authors, which leads the command to its node; of a single author, all keys below
+-- KEYS: posts:{a} of one of the authors, which leads the command to its node; of an author who is read alone because a
+--       slot moves, all keys below
 -- ARGV: 1 low   2 high, both exclusive; 'inf' for no bound   3 number of posts   4 'newest' or 'oldest' first
 --       5 'push only' to skip authors whose delivery mode is pull or promoting; 'count archived' to ignore the floors of
 --       authors without archived posts; else ''
