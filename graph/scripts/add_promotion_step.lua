@@ -7,9 +7,11 @@
 local entry = ARGV[2]
 if entry ~= '' then
   if redis.call('XACK', KEYS[1], ARGV[1], entry) == 0 then return 0 end
-  redis.call('XDEL', KEYS[1], entry)
-  redis.call('ZREM', KEYS[2], entry)
 end
 local added = redis.call('XADD', KEYS[1], '*', 'post', ARGV[3], 'author', ARGV[4], 'attempt', ARGV[5], 'high', ARGV[6])
 redis.call('ZADD', KEYS[2], ARGV[3], added)
+if entry ~= '' then
+  redis.call('XDEL', KEYS[1], entry)
+  redis.call('ZREM', KEYS[2], entry)
+end
 return 1

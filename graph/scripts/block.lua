@@ -16,9 +16,9 @@ local place = function(set, gone, held, user, standing, last)
   if not number then return end
   local target = set
   if tonumber(number) <= last then target = gone elseif standing > 0 then target = held end
-  redis.call('ZREM', set, user)
-  redis.call('ZREM', held, user)
   redis.call('ZADD', target, number, user)
+  if target ~= set then redis.call('ZREM', set, user) end
+  if target ~= held then redis.call('ZREM', held, user) end
 end
 for i = 2, #ARGV, 3 do
   local user, number = ARGV[i], ARGV[i + 1]
@@ -26,13 +26,15 @@ for i = 2, #ARGV, 3 do
   if tonumber(number) > tonumber(version) then
     local from, to = KEYS[1], KEYS[2]
     if ARGV[i + 2] == 'block' then from, to = KEYS[2], KEYS[1] end
-    redis.call('ZREM', from, user)
-    redis.call('ZADD', to, number, user)
-    applied = applied + 1
-    local standing = math.max(score(KEYS[1], user), score(KEYS[3], user))
-    local last = math.max(standing, score(KEYS[2], user), score(KEYS[4], user))
+    local standing = score(KEYS[3], user)
+    if to == KEYS[1] then standing = math.max(standing, tonumber(number)) end
+    local last = math.max(standing, tonumber(number), score(KEYS[4], user))
     place(KEYS[5], KEYS[6], KEYS[7], user, standing, last)
     place(KEYS[8], KEYS[9], KEYS[10], user, standing, last)
+    -- The version comes last, so that a repetition after a failure places the follows, too.
+    redis.call('ZADD', to, number, user)
+    redis.call('ZREM', from, user)
+    applied = applied + 1
   end
 end
 if KEYS[11] then redis.call('UNLINK', KEYS[11]) end

@@ -4,7 +4,7 @@
 -- ARGV: 1 token   2 floor: the cache is complete above it   3 seconds to live   4 size limit of a cache
 --       5 number of posts   then the posts, then the authors to mark
 -- Returns 1, or 0 if the token no longer exists: the rebuild was invalidated, and the next read begins another.
-if redis.call('ZREM', KEYS[1], 'r' .. ARGV[1]) == 0 then return 0 end
+if not redis.call('ZSCORE', KEYS[1], 'r' .. ARGV[1]) then return 0 end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, ARGV[2])
 local posts = tonumber(ARGV[5])
 for i = 6, 5 + posts do
@@ -18,5 +18,6 @@ if surplus > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, floor)
 end
 redis.call('ZADD', KEYS[1], floor, 'f')
+redis.call('ZREM', KEYS[1], 'r' .. ARGV[1])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return 1

@@ -9,6 +9,7 @@ local removed, changed = {}, false
 for i = 2, #ARGV, 2 do
   local version = redis.call('ZSCORE', KEYS[1], ARGV[i]) or redis.call('ZSCORE', KEYS[2], ARGV[i]) or floor
   if tonumber(ARGV[i + 1]) > tonumber(version) then
+    if KEYS[3] and not changed then redis.call('UNLINK', KEYS[3]) end
     redis.call('ZREM', KEYS[1], ARGV[i])
     redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i])
     removed[#removed + 1], changed = 1, true
@@ -16,7 +17,6 @@ for i = 2, #ARGV, 2 do
     removed[#removed + 1] = 0
   end
 end
-if changed and KEYS[3] then redis.call('UNLINK', KEYS[3]) end
 local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
   'LIMIT', 0, 1, 'WITHSCORES')
 if #oldest > 0 then

@@ -7,10 +7,10 @@
 local member, tombstone = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
 local held = tonumber(member) or (tombstone and -tonumber(tombstone)) or nil
 if held ~= tonumber(ARGV[2]) or tonumber(redis.call('ZSCORE', KEYS[1], 'f')) ~= tonumber(ARGV[4]) then return 0 end
-local new = tonumber(ARGV[3])
-redis.call('ZREM', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-if new and new > 0 then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
-if new and new < 0 then redis.call('ZADD', KEYS[2], string.sub(ARGV[3], 2), ARGV[1]) end
+local new = tonumber(ARGV[3]) or 0
+if new > 0 then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
+if new < 0 then redis.call('ZADD', KEYS[2], string.sub(ARGV[3], 2), ARGV[1]) end
+if new <= 0 then redis.call('ZREM', KEYS[1], ARGV[1]) end
+if new >= 0 then redis.call('ZREM', KEYS[2], ARGV[1]) end
 if KEYS[3] then redis.call('UNLINK', KEYS[3]) end
 return 1

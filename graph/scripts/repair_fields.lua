@@ -7,12 +7,14 @@ for i = 1, #ARGV, 3 do
   local held = redis.call('HGET', KEYS[1], ARGV[i])
   if (held and '=' .. held or '') ~= ARGV[i + 1] then return 0 end
 end
+local removed = {}
 for i = 1, #ARGV, 3 do
   if ARGV[i + 2] == '' then
-    redis.call('HDEL', KEYS[1], ARGV[i])
+    removed[#removed + 1] = ARGV[i]
   else
     redis.call('HSET', KEYS[1], ARGV[i], string.sub(ARGV[i + 2], 2))
   end
 end
 redis.call('PERSIST', KEYS[1])
+if #removed > 0 then redis.call('HDEL', KEYS[1], unpack(removed)) end
 return 1

@@ -15,7 +15,10 @@ if found ~= tonumber(ARGV[2]) or at ~= tonumber(ARGV[3]) then return 0 end
 for i = 4, 7 do
   if tonumber(redis.call('ZSCORE', KEYS[i], ARGV[1]) or 0) > tonumber(ARGV[6]) then return 0 end
 end
-for i = 1, 3 do redis.call('ZREM', KEYS[i], ARGV[1]) end
-if tonumber(ARGV[4]) > 0 then redis.call('ZADD', KEYS[tonumber(ARGV[4])], ARGV[5], ARGV[1]) end
+local target = tonumber(ARGV[4])
+if target > 0 then redis.call('ZADD', KEYS[target], ARGV[5], ARGV[1]) end
+for i = 1, 3 do
+  if i ~= target then redis.call('ZREM', KEYS[i], ARGV[1]) end
+end
 if KEYS[8] then redis.call('UNLINK', KEYS[8]) end
 return 1
