@@ -97,8 +97,9 @@ class Topology:
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
         """Note the new owner of a slot, and read the map again in the background."""
-        self._forget({self._owners[error.slot_id], source.name})
-        self._owners[error.slot_id] = address_of(error.host, error.port, source.name)
+        owner = address_of(error.host, error.port, source.name)
+        self._forget({self._owners[error.slot_id], source.name} - {owner})
+        self._owners[error.slot_id] = owner
         self.begin_refresh()
 
     def _forget(self, names: Collection[str | None]) -> None:

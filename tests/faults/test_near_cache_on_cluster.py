@@ -236,7 +236,9 @@ async def test_slots_that_others_own_are_forgotten(store: Store, writer: Store, 
         await client.topology._use(SlotMap(healthy=True, epoch=1, ranges=tuple(found), names=client.topology._names))
     else:
         error = MovedError(f"{key_slot(SAME.encode())} {gainer}")
-        client.topology.moved(error, client.topology.node(owner_name(store, key_of(0))))
+        source = client.topology.node(owner_name(store, key_of(0)))
+        for _ in range(2):  # as a page with two commands in the slot
+            client.topology.moved(error, source)
 
     assert store.near is not None
     assert [store.near.holds([key_of(n)]) for n in ALL] == [name != loser for name in owners]
