@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from graph.store.store import Store
+from server import local_cluster
 from server.embedded import Durability
 from server.local_cluster import ClusterNode, LocalCluster
-from tests.server.cli.test_commands import ask, fanline, free_port, serving
+from tests.server.cli.test_commands import ask, fanline, serving
 from tests.support.cluster import kill
 
 pytestmark = pytest.mark.slow
@@ -53,8 +54,9 @@ def test_a_node_whose_port_is_taken_at_the_last_moment_takes_another(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
-        ports = iter([free_port(), taken] if place == "port of the cluster" else [taken, free_port()])
-        monkeypatch.setattr("server.local_cluster._free_port", lambda: next(ports, None) or free_port())
+        others = local_cluster._free_port
+        ports = iter([others(), taken] if place == "port of the cluster" else [taken, others()])
+        monkeypatch.setattr("server.local_cluster._free_port", lambda: next(ports, None) or others())
         node = ClusterNode(tmp_path)
         node.start()
         try:
