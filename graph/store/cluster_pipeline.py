@@ -37,7 +37,10 @@ class SplitRead:
         self._missing = read.size
 
     def add(self, index: int, reply: Any, node: Node, source: Source | None) -> None:
-        """Add the reply or error of one command; resolve the read with the last one. The value came from a source."""
+        """Add the reply or error of one command; resolve the read with the last one.
+
+        `source` is where a value came from, None if the near cache must not keep it.
+        """
         if self.read.must_be_repeated(reply):
             self.redirect(Redirected(self, index, node, reply))
             return
@@ -157,11 +160,11 @@ class ClusterPipeline:
             node.reads.send(reads)
 
     def _touch(self, near: NearCache, others: Container[Node]) -> None:
-        """Let nodes answer something that have given near values, but were sent nothing since requests began.
+        """Send an `EXISTS` to each node that has given near values, but was sent nothing since requests began.
 
-        So these requests may use the values after one round trip, instead of reading them again.
-        Not the `others`, which are about to get reads. A node that has lost its slots refuses the key, and has not
-        answered then. Sent first: these replies should not be the last to arrive.
+        Once it has answered, these requests may use its values instead of reading them again. The `others` are about to
+        get reads. A node that has lost its slots refuses the key, which makes no value usable. These commands are sent
+        first, so that their replies are rarely the last to arrive.
         """
         for node in self._topology.nodes.values():
             source = node.reads.source

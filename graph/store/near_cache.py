@@ -72,7 +72,7 @@ class NearCache:
         self._floor = self.sent
 
     def expect(self, moment: Moment) -> None:
-        """Let all nodes that have given values answer something next, for a request that began at a moment."""
+        """Request an answer of each node that has given values, for a request that began at a moment."""
         self.expected = max(self.expected, moment)
 
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:

@@ -198,7 +198,7 @@ class ScatteredRead(NearRead):
 
 
 def is_present(row: Any) -> bool:
-    """Return True if a key exists for sure to whose read this is the reply."""
+    """Return True if the reply to a read proves that its key exists."""
     return any(each is not None for each in row) if type(row) is list else bool(row)
 
 
