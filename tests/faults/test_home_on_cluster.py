@@ -141,13 +141,14 @@ async def test_pages_of_users_do_not_wait_until_a_slot_has_moved(graph: Graph, c
     posts = await many_posts(graph, author, 3)
     slot = slot_of(author)
     source, target = nodes_for(cluster, slot)
-    await asyncio.to_thread(move, slot, source, target, upto="none")
 
-    [backward] = await graph.timelines.user(SYSTEM, [author], oldest(30))
-    [merged] = await merge_hot(graph.store, [([author], newest(2))], Which.COUNTED)
+    for moved in ("none", keys.posts(author)):
+        await asyncio.to_thread(move, slot, source, target, upto=moved)
+        [backward] = await graph.timelines.user(SYSTEM, [author], oldest(30))
+        [merged] = await merge_hot(graph.store, [([author], newest(2))], Which.COUNTED)
+        assert sorted(ids(backward.items)) == posts
+        assert merged.posts == posts[:0:-1]
 
-    assert sorted(ids(backward.items)) == posts
-    assert merged.posts == posts[:0:-1]
     for giver, taker in ((source, target), (target, source)):
         await asyncio.to_thread(move, slot, giver, taker, upto="")
         await asyncio.to_thread(finish, cluster, slot, taker)
