@@ -75,7 +75,7 @@ def warm_up(victim: Victim) -> None:
 
 
 def open_archive_connections(victim: Victim) -> None:
-    """Open all connections of the archive's pool, each with three descriptors, by simultaneous look-ups of posts."""
+    """Open all connections of the archive's pool, which take memory, by simultaneous look-ups of posts."""
     unknown = ids.encode(ids.Kind.POST, 1)
 
     def look_up(_: int) -> None:

@@ -30,7 +30,7 @@ def test_x04_pipelined_requests(victim: Victim, behind: str) -> None:
     print(f"{sent / MEGABYTE:.1f} MB were taken; {(after.rss - before.rss) / MEGABYTE:.1f} MB more; {before} {after}")
     assert after.streams == before.streams
     assert after.tasks <= before.tasks
-    assert after.descriptors <= before.descriptors + 1
+    assert after.unpooled <= before.unpooled + 1
     assert after.objects <= before.objects + 2_000
     assert after.rss - before.rss <= 8 * MEGABYTE
 

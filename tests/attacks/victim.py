@@ -34,6 +34,12 @@ def cpu_of(process: int) -> float:
     return time.clock_gettime((~process << 3) | 2)  # clock_getcpuclockid(3)
 
 
+def unix_sockets() -> list[str]:
+    """Return the names, like `socket:[1234]`, of all open UNIX sockets: the store listens on one."""
+    lines = Path("/proc/net/unix").read_text("ascii", errors="replace").splitlines()[1:]
+    return [f"socket:[{line.split()[6]}]" for line in lines]
+
+
 @dataclass
 class Spent:
     """The cost of an attack: CPU seconds, and growth of memory and log in bytes."""
@@ -48,12 +54,17 @@ class Spent:
 
 @dataclass(frozen=True)
 class Resources:
-    """The server's resources: unfinished tasks, live streams, objects, descriptors, bytes of memory."""
+    """The server's resources: unfinished tasks, live streams, objects, descriptors, bytes of memory.
+
+    The pools of connections to store and archive grow, up to a limit, with the requests that happen to run at the same
+    time. Their descriptors are not among the `unpooled` ones.
+    """
 
     tasks: int
     streams: int
     objects: int
     descriptors: int
+    unpooled: int
     rss: int
 
 
@@ -185,8 +196,18 @@ class Victim:
         assert self._process.stdin
         self._process.stdin.write("collect\n" if collect else "look\n")
         self._process.stdin.flush()
-        descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))
-        return Resources(**json.loads(self._line()), descriptors=descriptors, rss=self.rss())
+        descriptors = self._descriptors()
+        pooled = (self._environment["FANLINE_ARCHIVE_URL"].removeprefix("sqlite:///"), *unix_sockets())
+        unpooled = sum(not target.startswith(pooled) for target in descriptors)
+        return Resources(**json.loads(self._line()), descriptors=len(descriptors), unpooled=unpooled, rss=self.rss())
+
+    def _descriptors(self) -> list[str]:
+        """Return what each open descriptor is: the path of a file, or a name like `socket:[1234]`."""
+        found = []
+        for entry in Path(f"/proc/{self.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found.append(os.readlink(entry))
+        return found
 
     def wait_for_resources(self, enough: Callable[[Resources], bool]) -> Resources:
         """Collect garbage until the resources are few `enough`, at most TIMEOUT_SECONDS. Return the resources."""

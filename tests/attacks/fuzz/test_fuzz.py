@@ -58,9 +58,7 @@ def unharmed(victim: Victim, long_profile: bool) -> Iterator[Victim]:
         time.sleep(REST)
     after = victim.wait_for_resources(
         lambda found: (
-            found.tasks <= before.tasks
-            and found.streams <= before.streams
-            and found.descriptors <= before.descriptors + 2
+            found.tasks <= before.tasks and found.streams <= before.streams and found.unpooled <= before.unpooled + 2
         )
     )
     print(f"before {before}, after {after}, {victim.log_size() - logged} bytes of log")
@@ -69,7 +67,7 @@ def unharmed(victim: Victim, long_profile: bool) -> Iterator[Victim]:
     assert after.rss - before.rss <= 50 * MEGABYTE
     assert after.streams == before.streams
     assert after.tasks <= before.tasks
-    assert after.descriptors <= before.descriptors + 2
+    assert after.unpooled <= before.unpooled + 2
 
 
 def fuzz(victim: Victim, count: int, make: Callable[[Tape], C], run: Callable[[Victim, C], int]) -> Counter[int]:
