@@ -4,7 +4,6 @@ The statements are those of the archive. They run on SQLite's own driver, withou
 each of them runs. Each transaction has its own connection: it sees its snapshot, and one at a time can write.
 """
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
@@ -77,8 +76,8 @@ class Database:
     """
 
     def __init__(self, file: Path) -> None:
-        template, self.archive_id = bound_archive()
-        shutil.copy(template, file)
+        empty_archive, self.archive_id = bound_archive()
+        file.write_bytes(empty_archive)
         self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 0, "isolation_level": None})
         self._engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._idle: list[Connection] = []

@@ -132,7 +132,7 @@ class ArchiveWorld:
 
     async def begin(self) -> "ArchiveWorld":
         """Create the world, and save it for `restore`."""
-        shutil.copy(bound_archive()[0], self.file)
+        self.file.write_bytes(bound_archive()[0])
         self.graph = self.process()
         self.alice, self.bob, self.carol = await people(self.graph, "alice", "bob", "carol")
         await befriend(self.graph, self.alice, self.bob, self.carol)
