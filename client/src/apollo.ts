@@ -1,4 +1,11 @@
-import type { ApolloCache, FieldPolicy, FieldReadFunction, Reference, StoreObject } from "@apollo/client";
+import type {
+  ApolloCache,
+  FieldMergeFunction,
+  FieldPolicy,
+  FieldReadFunction,
+  Reference,
+  StoreObject,
+} from "@apollo/client";
 import { indexFor, withItemAt } from "./order.js";
 
 /** An edge as a subscription returns it, with `__typename` and `id` of its node. */
@@ -43,8 +50,8 @@ export const possibleTypes = {
  */
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
   return {
-    Timeline: { fields: { posts: continuing(pagination) } },
-    NotificationFeed: { fields: { entries: continuing(pagination) } },
+    Timeline: { fields: { posts: continuing(pagination), liveCursor: { merge: reportPage } } },
+    NotificationFeed: { fields: { entries: continuing(pagination), liveCursor: { merge: reportPage } } },
     Notification: { fields: { post: nullIfRemoved } },
     Post: { fields: { replyTo: nullIfRemoved, repostOf: nullIfRemoved, thread: nullIfRemoved } },
     Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
@@ -53,6 +60,36 @@ export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
 
 const nullIfRemoved: FieldReadFunction<Reference | null> = (post, { canRead }) =>
   post === undefined || canRead(post) ? post : null;
+
+type Arrived = (liveCursor: string) => void;
+
+/** What is stored beside the field `liveCursor` of an object. */
+interface Watched {
+  watchers?: Set<Arrived>;
+}
+
+/** Call the watchers of an object's pages, when the page is in the cache completely. */
+const reportPage: FieldMergeFunction<string> = (_existing, incoming, { storage }) => {
+  const { watchers } = storage as Watched;
+  if (watchers?.size) queueMicrotask(() => watchers.forEach((arrived) => arrived(incoming)));
+  return incoming;
+};
+
+/**
+ * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications, that is written
+ * into the cache. One such page must be there. Return a function that ends this. Needs the options of `typePolicies`.
+ */
+export function watchPages(cache: ApolloCache, owner: { __typename: string; id: string }, arrived: Arrived): () => void {
+  let watchers: Set<Arrived> | undefined;
+  const watch = (liveCursor: unknown, { storage }: { storage: Watched }): unknown => {
+    watchers = storage.watchers ??= new Set();
+    watchers.add(arrived);
+    return liveCursor;
+  };
+  const id = cache.identify(owner);
+  if (id !== undefined) cache.modify<Record<string, unknown>>({ id, fields: { liveCursor: watch } });
+  return () => void watchers?.delete(arrived);
+}
 
 function continuing<Policy extends FieldPolicy>(pagination: Policy): Policy {
   const merge = pagination.merge;

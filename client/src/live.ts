@@ -22,6 +22,11 @@ export interface LiveOptions<Event extends LiveEvent> {
   subscribe(after: string, sink: LiveSink<Event>): () => void;
   /** Apply a `PostAdded`, `PostRemoved`, `AuthorRemoved`, `AuthorHidden` or `NotificationAdded` to the cache. */
   apply?(event: Event): void;
+  /**
+   * Report the `liveCursor` of each first page that reaches the cache, whoever fetched it. Return a function that ends
+   * this.
+   */
+  watchPages?(arrived: (liveCursor: string) => void): () => void;
   /** Called when the subscription cannot continue, such as after a log-out. */
   onEnd?(problem: unknown): void;
 }
@@ -36,7 +41,7 @@ const LONGEST_REPETITION = 30_000;
  *
  * Events are applied as they arrive. At `AuthorAdded`, `NotificationsChanged` and `Gap` the first page is fetched; when it
  * is in the cache, the subscription ends and another starts from the page's `liveCursor`, which sends again what the page
- * has overwritten.
+ * has overwritten. With `watchPages`, the same happens when a page arrives that the application or its cache has fetched.
  * Types of events that this version does not know are ignored.
  */
 export function live<Event extends LiveEvent>(options: LiveOptions<Event>): () => void {
@@ -51,12 +56,15 @@ class LiveTimeline<Event extends LiveEvent> {
   readonly #causes = new Map<string, number>();
   #isStopped = false;
   #isFetching = false;
+  /** The cursor of the last page that has arrived during the fetch. */
+  #arrived: string | undefined;
   #fetchTimer: ReturnType<typeof setTimeout> | undefined;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
   #fetchFailures = 0;
   #subscription = 0;
   #end: (() => void) | undefined;
+  #unwatch: (() => void) | undefined;
   #cursor = "";
 
   constructor(options: LiveOptions<Event>) {
@@ -64,12 +72,14 @@ class LiveTimeline<Event extends LiveEvent> {
   }
 
   start(): void {
+    this.#unwatch = this.#options.watchPages?.((liveCursor) => this.#pageArrived(liveCursor));
     if (this.#options.liveCursor === undefined) void this.#refetch();
     else this.#listen(this.#options.liveCursor);
   }
 
   stop(): void {
     this.#isStopped = true;
+    this.#unwatch?.();
     this.#subscription++;
     clearTimeout(this.#fetchTimer);
     clearTimeout(this.#retryTimer);
@@ -122,6 +132,18 @@ class LiveTimeline<Event extends LiveEvent> {
     else this.#refetchLater(Math.min(LONGEST_REPETITION, FIRST_REPETITION * 2 ** (times - 1)));
   }
 
+  #pageArrived(liveCursor: string): void {
+    if (this.#isStopped) return;
+    if (this.#isFetching) this.#arrived = liveCursor; // it may be the page that is being fetched
+    else this.#listen(liveCursor);
+  }
+
+  #takeArrived(): string | undefined {
+    const arrived = this.#arrived;
+    this.#arrived = undefined;
+    return arrived;
+  }
+
   #refetchLater(delay: number): void {
     this.#fetchTimer = setTimeout(() => void this.#refetch(), delay);
   }
@@ -134,10 +156,13 @@ class LiveTimeline<Event extends LiveEvent> {
       const liveCursor = await this.#options.refetch();
       this.#isFetching = false;
       this.#fetchFailures = 0;
-      if (!this.#isStopped) this.#listen(liveCursor);
+      const arrived = this.#takeArrived();
+      if (!this.#isStopped) this.#listen(arrived ?? liveCursor);
     } catch (problem) {
       this.#isFetching = false;
+      const arrived = this.#takeArrived();
       if (this.#isStopped) return;
+      if (arrived !== undefined) this.#listen(arrived);
       const delay = delayAfter(problem, this.#fetchFailures++);
       if (delay === undefined) this.#giveUp(problem);
       else this.#refetchLater(delay);

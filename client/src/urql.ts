@@ -44,9 +44,33 @@ export const updates: UpdatesConfig = {
       if (id !== undefined) applyEvent(cache, id, result["notifications"] as unknown as Event);
     },
   },
-  Timeline: { posts: keepPages("posts", "PostEdge") },
-  NotificationFeed: { entries: keepPages("entries", "NotificationEdge") },
+  Timeline: { posts: keepPages("posts", "PostEdge"), liveCursor: reportPage },
+  NotificationFeed: { entries: keepPages("entries", "NotificationEdge"), liveCursor: reportPage },
 };
+
+type Arrived = (liveCursor: string) => void;
+
+/** The watchers of pages by the key of their object, for all caches. */
+const watchers = new Map<string, Set<Arrived>>();
+
+/** Call the watchers of an object's pages, when the page is in the cache completely. */
+function reportPage(...[result, , , info]: Parameters<UpdateResolver>): void {
+  const liveCursor = result["liveCursor"] as string;
+  queueMicrotask(() => watchers.get(info.parentKey)?.forEach((arrived) => arrived(liveCursor)));
+}
+
+/**
+ * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications, that is written
+ * into a cache. Return a function that ends this. Needs the option `updates`.
+ */
+export function watchPages({ __typename, id }: { __typename: string; id: string }, arrived: Arrived): () => void {
+  const key = `${__typename}:${id}`;
+  const ofObject = watchers.get(key) ?? new Set();
+  watchers.set(key, ofObject.add(arrived));
+  return () => {
+    if (ofObject.delete(arrived) && ofObject.size === 0) watchers.delete(key);
+  };
+}
 
 /** A list of an object, and the type of its edges. */
 interface List {

@@ -4,7 +4,7 @@ import { live } from "../dist/index.js";
 
 mock.timers.enable({ apis: ["setTimeout"] });
 
-let log, pages, sinks, stop;
+let log, pages, sinks, stop, arrived;
 
 /** Let settled promises continue. */
 const settle = async () => {
@@ -38,6 +38,10 @@ function start(liveCursor) {
       return () => log.push(`end ${after}`);
     },
     apply: (event) => log.push(`${event.__typename} ${event.cursor}`),
+    watchPages: (listener) => {
+      arrived = listener;
+      return () => log.push("unwatch");
+    },
     onEnd: () => log.push("over"),
   });
 }
@@ -118,7 +122,7 @@ test("it ends when the session is over", async () => {
     log.length = 0;
     newest().error(problem);
     await pass(100_000);
-    assert.deepEqual(log, ["end p1", "over"]);
+    assert.deepEqual(log, ["end p1", "unwatch", "over"]);
   }
 });
 
@@ -148,11 +152,41 @@ test("it fetches again when a fetch fails, and the subscription goes on", async 
   assert.deepEqual(log, ["subscribe p1", "fetch", "PostAdded c2", "fetch", "end p1", "subscribe p2"]);
 });
 
+test("it begins again at a page that it did not fetch", () => {
+  start("p1");
+  const old = newest();
+  old.next(post("c5"));
+  arrived("p3");
+  old.next(post("late"));
+  newest().next(post("c4"));
+  assert.deepEqual(log, ["subscribe p1", "PostAdded c5", "end p1", "subscribe p3", "PostAdded c4"]);
+});
+
+test("while it fetches a page, it follows the one that arrives last", async () => {
+  start("p1");
+  added("c1");
+  arrived("p2");
+  arrived("p3");
+  pages[0].resolve("p2");
+  await settle();
+  assert.deepEqual(log, ["subscribe p1", "fetch", "end p1", "subscribe p3"]);
+});
+
+test("it follows a page that arrives during a fetch that fails", async () => {
+  start("p1");
+  added("c1");
+  arrived("p2");
+  pages[0].reject(new Error("offline"));
+  await settle();
+  assert.deepEqual(log, ["subscribe p1", "fetch", "end p1", "subscribe p2"]);
+});
+
 test("it does nothing after a stop", async () => {
   start("p1");
   added("c1");
   stop();
   log.length = 0;
+  arrived("p2");
   pages[0].resolve("p2");
   await pass(60_000);
   assert.deepEqual(log, []);

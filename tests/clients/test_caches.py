@@ -319,6 +319,33 @@ async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> 
         assert [timeline.quotes for timeline in stage.timelines] == [0] * len(CACHES)
 
 
+async def test_no_post_is_lost_while_the_app_fetches_the_page_on_its_own(stage: Stage) -> None:
+    """Its page, older than a post that has arrived, overwrites it: the subscription begins again at the page."""
+    async with stage.open(caches=["apollo", "urql"]):
+        await stage.each(lambda timeline: timeline.send("delay", milliseconds=int(DELAY * 1000)))
+        await stage.each(lambda timeline: timeline.send("refresh"))
+        await asyncio.sleep(DELAY / 5)
+        await posts(stage.graph, stage.author, "meanwhile")
+        await stage.each(lambda timeline: timeline.sees("meanwhile"))
+        await asyncio.sleep(DELAY)
+        await stage.check()
+        assert {timeline.refetches for timeline in stage.timelines} == {2}
+
+
+async def test_an_event_arrives_while_the_cache_lacks_a_field(stage: Stage) -> None:
+    """The page cannot be read from Apollo's cache until it was fetched again, which takes a while."""
+    async with stage.open(caches=["apollo"]):
+        [timeline] = stage.timelines
+        await posts(stage.graph, stage.author, "live")
+        await timeline.sees("live")
+        await timeline.send("delay", milliseconds=int(DELAY * 1000))
+        await timeline.send("forget")
+        await posts(stage.graph, stage.author, "meanwhile")
+        await asyncio.sleep(DELAY)
+        await stage.check()
+        assert timeline.refetches == 2
+
+
 async def test_a_mute_removes_posts_and_reposts_of_them(stage: Stage) -> None:
     """Those of the muted user, and those that a followed user reposted; not a quote."""
     graph, viewer, author, muted = stage.graph, stage.viewer, stage.author, stage.stranger

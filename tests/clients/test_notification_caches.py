@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.clients.test_caches import Stage, Timeline, artifacts, stage
+from tests.clients.test_caches import DELAY, Stage, Timeline, artifacts, stage
 from tests.clients.test_clients import node
 from tests.server.conftest import settings
 from tests.support.graph_worlds import PATIENCE, posts
@@ -50,3 +50,19 @@ async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
         await stage.each(lambda each: unread(each, 26))
         await graph.notifications.mark_read(alice, await graph.log.last())
         await stage.each(lambda each: unread(each, 0))
+
+
+async def test_no_notification_is_lost_while_the_app_fetches_the_page_on_its_own(stage: Stage) -> None:
+    """Its page, older than a notification that has arrived, overwrites it: the subscription begins again at the page."""
+    [liked] = await posts(stage.graph, stage.viewer, "liked")
+    await stage.graph.likes.like(stage.author, liked)
+    async with stage.open(caches=CACHES, shows="notifications"):
+        await stage.each(lambda each: each.sees("LIKE of bob: liked"))
+        await stage.each(lambda each: each.send("delay", milliseconds=int(DELAY * 1000)))
+        await stage.each(lambda each: each.send("refresh"))
+        await asyncio.sleep(DELAY / 5)
+        await posts(stage.graph, stage.stranger, "@alice meanwhile")
+        await stage.each(lambda each: each.sees("MENTION of carol: @alice meanwhile"))
+        await asyncio.sleep(DELAY)
+        await stage.each(lambda each: each.shows(["MENTION of carol: @alice meanwhile", "LIKE of bob: liked"]))
+        await stage.each(lambda each: unread(each, 2))

@@ -59,7 +59,7 @@ async def test_a_session_in_a_cookie(api: Api, chromium_exists: None, node: str,
 
 TYPES = """import {{ live, type LiveEvent, type LiveOptions }} from "@fanline/client";
 declare const options: LiveOptions<LiveEvent>;
-const {{ liveCursor, refetch, subscribe, apply, onEnd }} = options;
+const {{ liveCursor, refetch, subscribe, apply, watchPages, onEnd }} = options;
 {0}
 stop();
 """

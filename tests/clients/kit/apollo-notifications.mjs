@@ -2,7 +2,7 @@
 import { gql } from "@apollo/client";
 import { useApolloClient, useQuery } from "@apollo/client/react";
 import { live } from "@fanline/client";
-import { applyEvent } from "@fanline/client/apollo";
+import { applyEvent, watchPages } from "@fanline/client/apollo";
 import { useEffect, useState } from "react";
 import { FEED, LIVE_FEED, NEXT_FEED } from "./documents.mjs";
 
@@ -35,6 +35,7 @@ export function useNotifications(onEnd) {
         return () => subscription.unsubscribe();
       },
       apply: (event) => applyEvent(client.cache, first.id, event),
+      watchPages: (arrived) => watchPages(client.cache, { __typename: "NotificationFeed", id: first.id }, arrived),
     });
   }, [client, first, onEnd]);
 

@@ -20,4 +20,15 @@ const client = new ApolloClient({
   ),
 });
 
-await drive(await showing(showsFeed ? useNotifications : useHome, ApolloProvider, { client }));
+const screen = await showing(showsFeed ? useNotifications : useHome, ApolloProvider, { client });
+
+const refresh = () => client.refetchQueries({ include: "active" });
+
+/** Remove a field of the first item. */
+function forget() {
+  const { posts, entries } = screen.timeline();
+  const [{ node }] = (posts ?? entries).edges;
+  cache.evict({ id: cache.identify(node), fieldName: posts ? "text" : "kind" });
+}
+
+await drive({ ...screen, refresh, forget });

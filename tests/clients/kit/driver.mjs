@@ -49,8 +49,11 @@ export const showsFeed = process.env.SHOWS === "notifications";
 const textOf = ({ text, kind, actors, post }) =>
   text ?? `${kind} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
 
-/** Answer commands. `timeline` returns the timeline or the feed in the cache, and `next` loads its next page. */
-export async function drive({ timeline, next }) {
+/**
+ * Answer commands. `timeline` returns the timeline or the feed in the cache, and `next` loads its next page. As other
+ * parts of an app can do, `refresh` begins to fetch the first page, and `forget` removes a field from the cache.
+ */
+export async function drive({ timeline, next, refresh, forget }) {
   function answer() {
     const { posts, entries, unreadCount } = timeline();
     const { edges, pageInfo } = posts ?? entries;
@@ -64,6 +67,8 @@ export async function drive({ timeline, next }) {
     if (command === "delay") delay = milliseconds;
     if (command === "delay next") nextDelay = milliseconds;
     if (command === "next") await next();
+    if (command === "refresh") refresh();
+    if (command === "forget") forget();
     answer();
   }
 }

@@ -1,5 +1,6 @@
 // The home timeline of a React app with urql. docs/client-kit.md shows the hook.
 import { live } from "@fanline/client";
+import { watchPages } from "@fanline/client/urql";
 import { useEffect, useState } from "react";
 import { useClient, useQuery } from "urql";
 import { LIVE, NEXT, PAGE } from "./documents.mjs";
@@ -11,6 +12,7 @@ export function useHome(onEnd) {
   const client = useClient();
   const [{ data, error }] = useQuery({ query: PAGE, variables });
   const timeline = data?.viewer?.homeTimeline;
+  const timelineId = useFirst(timeline?.id);
   const liveCursor = useFirst(timeline?.liveCursor);
 
   useEffect(() => {
@@ -31,8 +33,9 @@ export function useHome(onEnd) {
         });
         return () => subscription.unsubscribe();
       },
+      watchPages: (arrived) => watchPages({ __typename: "Timeline", id: timelineId }, arrived),
     });
-  }, [client, liveCursor, onEnd]);
+  }, [client, timelineId, liveCursor, onEnd]);
 
   function loadNext() {
     const after = timeline.posts.pageInfo.endCursor;

@@ -1,5 +1,6 @@
 // The notifications of a React app with urql. docs/client-kit.md shows the hook.
 import { live } from "@fanline/client";
+import { watchPages } from "@fanline/client/urql";
 import { useEffect, useState } from "react";
 import { useClient, useQuery } from "urql";
 import { FEED, LIVE_FEED, NEXT_FEED } from "./documents.mjs";
@@ -11,13 +12,13 @@ export function useNotifications(onEnd) {
   const client = useClient();
   const [{ data, error }] = useQuery({ query: FEED, variables });
   const feed = data?.notifications;
-  const [liveCursor, setLiveCursor] = useState();
-  if (liveCursor === undefined && feed) setLiveCursor(feed.liveCursor); // those of later pages do not count
+  const [first, setFirst] = useState();
+  if (first === undefined && feed) setFirst({ id: feed.id, liveCursor: feed.liveCursor }); // later cursors do not count
 
   useEffect(() => {
-    if (liveCursor === undefined) return undefined;
+    if (first === undefined) return undefined;
     return live({
-      liveCursor,
+      liveCursor: first.liveCursor,
       onEnd,
       async refetch() {
         const { data, error } = await client.query(FEED, variables, { requestPolicy: "network-only" });
@@ -32,8 +33,9 @@ export function useNotifications(onEnd) {
         });
         return () => subscription.unsubscribe();
       },
+      watchPages: (arrived) => watchPages({ __typename: "NotificationFeed", id: first.id }, arrived),
     });
-  }, [client, liveCursor, onEnd]);
+  }, [client, first, onEnd]);
 
   function loadNext() {
     const after = feed.entries.pageInfo.endCursor;

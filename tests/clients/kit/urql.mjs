@@ -4,7 +4,8 @@ import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { keys, updates } from "@fanline/client/urql";
 import { getIntrospectionQuery } from "graphql";
 import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
-import { delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
+import { FEED, PAGE } from "./documents.mjs";
+import { COUNT, delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 import { useHome } from "./urql-home.mjs";
 import { useNotifications } from "./urql-notifications.mjs";
@@ -36,4 +37,10 @@ const client = new Client({
   ],
 });
 
-await drive(await showing(showsFeed ? useNotifications : useHome, Provider, { value: client }));
+const screen = await showing(showsFeed ? useNotifications : useHome, Provider, { value: client });
+
+function refresh() {
+  client.query(showsFeed ? FEED : PAGE, { first: COUNT }, { requestPolicy: "network-only" }).toPromise();
+}
+
+await drive({ ...screen, refresh });
