@@ -14,6 +14,7 @@ from redis.crc import key_slot
 from server.embedded import Durability, EmbeddedStore
 from server.local_cluster import PRIMARIES, SLOTS, ClusterNode, LocalCluster
 from tests.support.graph_worlds import PATIENCE
+from tests.support.graphs import remove_archive
 
 __all__ = ["PRIMARIES", "SLOTS", "Cluster", "Node", "answers", "cluster_in", "hanging", "kill", "nodes_of", "until"]
 
@@ -75,6 +76,9 @@ def until(condition: Any) -> None:
 
 @contextmanager
 def cluster_in(folder: Path) -> Iterator[Cluster]:
-    """Run a cluster."""
+    """Run a cluster, and remove the archive that belongs to it: a later cluster can get the same ports."""
     with Cluster(folder, Durability.RELAXED) as cluster:
-        yield cluster
+        try:
+            yield cluster
+        finally:
+            remove_archive(cluster.url)
