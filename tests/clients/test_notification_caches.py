@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.clients.test_caches import DELAY, Stage, Timeline, artifacts, stage
+from tests.clients.cached_lists import DELAY, Stage, Timeline, artifacts, stage
 from tests.clients.test_clients import node
 from tests.server.conftest import settings
 from tests.support.graph_worlds import PATIENCE, posts
@@ -53,7 +53,7 @@ async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
 
 
 async def test_no_notification_is_lost_while_the_app_fetches_the_page_on_its_own(stage: Stage) -> None:
-    """Its page, older than a notification that has arrived, overwrites it: the subscription begins again at the page."""
+    """Its page, older than a notification that has arrived, overwrites it: the subscription begins again there."""
     [liked] = await posts(stage.graph, stage.viewer, "liked")
     await stage.graph.likes.like(stage.author, liked)
     async with stage.open(caches=CACHES, shows="notifications"):
