@@ -9,18 +9,19 @@ const { createRoot } = await import("react-dom/client");
 /** Render a hook that returns a timeline or a feed. Return what `drive` needs, once the first page is shown. */
 export async function showing(useList, Provider, properties) {
   let list;
+  let shown;
   let draw;
   const isDrawn = new Promise((resolve) => (draw = resolve));
-  const shown = () => list.timeline ?? list.feed;
   function Screen() {
     list = useList(fail);
-    if (shown()) draw();
+    shown = list.timeline ?? list.feed ?? shown; // there is none while the cache lacks a field
+    if (shown) draw();
     if (list.error) fail(list.error);
     return null;
   }
   createRoot(document.createElement("main")).render(createElement(Provider, properties, createElement(Screen)));
   await isDrawn;
-  return { timeline: shown, next: () => list.loadNext() };
+  return { timeline: () => shown, next: () => list.loadNext() };
 }
 
 function fail(problem) {
