@@ -41,8 +41,8 @@ def stream_update(event: Event) -> StreamChange | None:
 class FilterSource(Source[StreamChange]):
     """The events that match a filter.
 
-    `view` leaves out posts, deletions and follows of users who are hidden from the viewer now, and plain reposts of
-    their posts.
+    `view` leaves out posts and follows of users who are hidden from the viewer now, plain reposts of their posts, and
+    deletions across a block.
 
     Replayed deletions match every keyword and every box. Otherwise a client could guess the words or the location of a
     deleted post and confirm the guess by subscribing.

@@ -53,32 +53,43 @@ class LiveView:
                 case _:
                     pass
 
-    async def hidden(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who are hidden. No round trip, or one if there are too many blocks for memory."""
-        found = {user for user in users if self.marks.hides(user)} | self._visibility.suspended_now(users)
+    async def blocked(self, users: Set[int]) -> Set[int]:
+        """Return those of the users who block the viewer or whom the viewer blocks.
+
+        No round trip, or one if there are too many blocks for memory.
+        """
+        found = {user for user in users if self.marks.hides(user)}
         if self.marks.complete or not users:
             return found
-        return found | await self._visibility.of(self.viewer).hidden(users)
+        marks = await self._visibility.of(self.viewer).marks(users)
+        return found | {user for user in users if marks.hides(user)}
 
     async def silenced(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who are hidden or muted. Costs what `hidden` costs."""
+        """Return those of the users who are hidden or muted. Costs what `blocked` costs."""
         found = {user for user in users if self.marks.silences(user)} | self._visibility.suspended_now(users)
         if self.marks.complete or not users:
             return found
         return found | await self._visibility.of(self.viewer).silenced(users)
 
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that are about no hidden user. Costs what `hidden` costs."""
+        """Return the updates that are about no hidden user. Costs what `blocked` costs.
+
+        Deletions of posts of suspended and deleted users are among them: they show nothing, and clients that have the
+        posts must drop them.
+        """
         if self._sees_all(updates):
             return updates
         users = {user for update in updates for user in users_of(update)}
-        hidden = await self.hidden(users)
-        return [each for each in updates if hidden.isdisjoint(users_of(each))] if hidden else updates
+        blocked = await self.blocked(users)
+        hidden = blocked | self._visibility.suspended_now(users)
+        return [
+            each for each in updates if (blocked if isinstance(each, PostDeleted) else hidden).isdisjoint(users_of(each))
+        ]
 
     async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that are about no hidden user, and without plain reposts of silenced users.
 
-        Costs what `hidden` costs, twice if there are plain reposts.
+        Costs what `blocked` costs, twice if there are plain reposts.
         """
         if self._sees_all(updates):
             return updates

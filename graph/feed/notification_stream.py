@@ -90,6 +90,8 @@ class NotificationStream:
                     yield update
         finally:
             await end([upcoming])
+            if not upcoming.cancelled():
+                upcoming.exception()  # retrieved: nobody reads on, so the end of the session is no news
             await source.aclose()
 
     async def _read(self, waiting: Waiting, upcoming: "asyncio.Task[Any]") -> list[NotificationChange]:

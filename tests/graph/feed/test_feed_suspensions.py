@@ -7,9 +7,10 @@ from graph import Graph, keys
 from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostPublished
+from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostDeleted, PostPublished
 from graph.log.events import PostPublished as PostPublishedEvent
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from tests.graph.erasure.erasing import delete, erase, settle
 from tests.graph.feed.watching import feed_of, following, watching
 from tests.support.graph_worlds import Open, append_events, befriend, home, people, posts, reached
 
@@ -54,6 +55,38 @@ async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: 
                 updates = await home.until(last)
                 assert [each.post.id for each in updates if isinstance(each, PostAdded)] == [by_carol]
                 assert updates[-1] == AuthorHidden(last, bob)
+
+
+async def test_streams_tell_of_deletions_of_posts_of_hidden_users(graph: Graph, feed: Feed) -> None:
+    """Of suspended users, and of users who have deleted the account: clients that have the posts must drop them."""
+    gone, bob = await people(graph, "gone", "bob")
+    before = await graph.log.last()
+    [one], [two] = await posts(graph, gone, "a word"), await posts(graph, bob, "another")
+    await settle(graph)
+    chosen = EventFilter.of(users=[gone, bob])
+    async with following(feed, chosen) as watcher, following(feed, EventFilter.of(keywords=["word"])) as by_word:
+        await graph.moderation.suspend(bob)
+        await graph.moderation.remove(two)
+        await delete(graph, gone, "gone")
+        await erase(graph)
+
+        assert [(type(each), each.post) for each in await watcher.take(2)] == [(PostDeleted, two), (PostDeleted, one)]
+        assert [(type(each), each.post) for each in await by_word.take(1)] == [(PostDeleted, one)]
+    async with following(feed, chosen, before) as replay:
+        assert [(type(each), each.post) for each in await replay.take(2)] == [(PostDeleted, two), (PostDeleted, one)]
+
+
+async def test_streams_leave_out_deletions_across_a_block(graph: Graph, feed: Feed) -> None:
+    """Even if the blocker is suspended."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    [first, second], [by_carol] = await posts(graph, bob, "first", "second"), await posts(graph, carol, "a post")
+    async with following(feed, EventFilter.of(users=[bob, carol]), viewer=alice) as watcher:
+        await graph.blocks.block(bob, alice)
+        await graph.posts.delete(bob, first)
+        await graph.moderation.suspend(bob)
+        await graph.moderation.remove(second)
+        await graph.posts.delete(carol, by_carol)
+        assert [each.post for each in await watcher.take(1)] == [by_carol]
 
 
 async def test_streams_know_suspensions_that_were_not_projected_when_the_process_began(

@@ -1,6 +1,7 @@
 """Streams of notifications: what they send, how seldom, and how they resume."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -237,6 +238,22 @@ async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
         await graph.sessions.end(alice, session.id)
         with pytest.raises(SessionOver):
             await watcher.take(1)
+
+
+async def test_the_end_of_a_session_is_no_error_of_a_stream_that_its_client_has_left(graph: Graph, feed: Feed) -> None:
+    """Nothing is logged: each log-out would write a traceback."""
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    problems: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, problem: problems.append(problem))
+    stream = feed.notifications(alice, None, session.id)
+    assert isinstance(await anext(stream), Checkpoint)
+    assert isinstance(await anext(stream), Checkpoint)
+    await graph.sessions.end(alice, session.id)
+    await asyncio.sleep(0.2)  # the stream learns of it
+    await stream.aclose()
+    gc.collect()
+    assert problems == []
 
 
 async def test_a_stream_of_an_ended_session_sends_nothing(graph: Graph, feed: Feed) -> None:
