@@ -82,9 +82,11 @@ class LiveView:
         users = {user for update in updates for user in users_of(update)}
         blocked = await self.blocked(users)
         hidden = blocked | self._visibility.suspended_now(users)
-        return [
-            each for each in updates if (blocked if isinstance(each, PostDeleted) else hidden).isdisjoint(users_of(each))
-        ]
+
+        def is_visible(update: C) -> bool:
+            return (blocked if isinstance(update, PostDeleted) else hidden).isdisjoint(users_of(update))
+
+        return list(filter(is_visible, updates))
 
     async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that are about no hidden user, and without plain reposts of silenced users.
