@@ -13,7 +13,7 @@ from graph.attachments import Attachment
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
-from graph.log.events import Event, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
+from graph.log.events import Event, EventBody, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
 from graph.mentions import Mentions
 from graph.model import Counts, Location, Post
@@ -288,6 +288,16 @@ class Posts:
         event = await self._log.get(post)
         body = publication_of(event.body) if event else None
         return None if body is None else published_post(post, body)
+
+    async def end_of(self, post: int) -> EventBody | None:
+        """Return the event that deleted a post or took a plain repost back, None if the log holds none.
+
+        One round trip, or two if the post has a tombstone.
+        """
+        [row] = await self._store.read([read_post(post)])
+        deletion = row[POST_COLUMNS.index("deleted")]
+        event = None if deletion is None else await self._log.get(int(deletion))
+        return None if event is None else event.body
 
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
         """Return the author of a deleted post, None if no such post is known.

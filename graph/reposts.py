@@ -77,8 +77,9 @@ class Reposts:
     async def unrepost(self, view: View, viewer: int, post: int) -> tuple[int, int | None]:
         """Take the viewer's plain repost of a post back. `post` may also be a plain repost of the post.
 
-        Return the id of the original, and of the repost, None if there was none. Taking it back again appends nothing.
-        Raises Rejected (NOT_FOUND). Four round trips; one more for a plain repost, and one if there was no repost.
+        Return the id of the original, and of the repost, None if there was none. Taking it back again returns the same
+        while the log holds the event, and appends nothing. Raises Rejected (NOT_FOUND). Four round trips; one more for
+        a plain repost, and two if there was no repost.
         """
         view.begin()
         original, held, watermark, _ = await self._look_up(viewer, post)
@@ -89,9 +90,15 @@ class Reposts:
             body = Unreposted(viewer, number, held.repost, None if original is None else original.author)
             await self._commit([body], ending_key(held.repost))
             return number, held.repost
-        if original is None or await view.hidden([original.author]):
+        if original is None:
+            ended = await self._posts.end_of(post)
+            if not isinstance(ended, Unreposted) or ended.user != viewer:
+                raise not_found()
+            return ended.post, ended.repost
+        if await view.hidden([original.author]):
             raise not_found()
-        return number, None
+        event = await self._log.get(held.version) if held.version else None
+        return number, event.body.repost if event and isinstance(event.body, Unreposted) else None
 
     async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, Held, int, int]:
         """Return a post, or the original of a plain repost, with the viewer's register of it.

@@ -103,7 +103,7 @@ async def test_deleting_a_repost_takes_it_back(graph: Graph) -> None:
 
     [event] = await events_after(graph, last)
     assert event.body == Unreposted(alice, post, entry, bob)
-    assert await unrepost(graph, alice, post) == (post, None)
+    assert await unrepost(graph, alice, post) == (post, entry)
     assert await get(graph, post) is not None
     with pytest.raises(Rejected) as refused:
         await graph.posts.delete(bob, await repost(graph, alice, post))
@@ -111,9 +111,10 @@ async def test_deleting_a_repost_takes_it_back(graph: Graph) -> None:
 
 
 async def test_repeated_requests_append_nothing(graph: Graph) -> None:
-    """A repeated repost returns the same."""
+    """They return the same. A post that was no repost of the viewer is not found."""
     alice, bob = await people(graph, "alice", "bob")
-    [post] = await posts(graph, bob, "hi")
+    [post], [deleted] = await posts(graph, bob, "hi"), await posts(graph, alice, "deleted")
+    await graph.posts.delete(alice, deleted)
     entry = await repost(graph, alice, post)
     await graph.worker().drain()
     last = await graph.log.last()
@@ -121,6 +122,19 @@ async def test_repeated_requests_append_nothing(graph: Graph) -> None:
     assert await graph.log.last() == last
 
     await unrepost(graph, alice, post)
+    last = await graph.log.last()
+    for named in (post, entry):
+        assert await unrepost(graph, alice, named) == (post, entry)
+    assert await graph.log.last() == last
+    for viewer, named in ((bob, entry), (alice, deleted)):
+        with pytest.raises(Rejected) as refused:
+            await unrepost(graph, viewer, named)
+        assert codes(refused.value) == [ProblemCode.NOT_FOUND]
+
+
+async def test_what_was_never_reposted_is_not_taken_back(graph: Graph) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
     last = await graph.log.last()
     assert await unrepost(graph, alice, post) == (post, None)
     assert await graph.log.last() == last
@@ -170,13 +184,12 @@ async def test_unknown_and_deleted_posts_are_not_found(graph: Graph) -> None:
     await unrepost(graph, alice, post)
     await graph.posts.delete(bob, post)
     last = await graph.log.last()
-    for unknown in (post, entry, alice, 1):
-        for change in (repost, unrepost):
-            with pytest.raises(Rejected) as refused:
-                await change(graph, alice, unknown)
-            assert [(each.code, each.field) for each in refused.value.problems] == [
-                (ProblemCode.NOT_FOUND, ("postId",))
-            ]
+    assert await unrepost(graph, alice, entry) == (post, entry)
+    cases = [(change, unknown) for unknown in (post, alice, 1) for change in (repost, unrepost)]
+    for change, unknown in [*cases, (repost, entry)]:
+        with pytest.raises(Rejected) as refused:
+            await change(graph, alice, unknown)
+        assert [(each.code, each.field) for each in refused.value.problems] == [(ProblemCode.NOT_FOUND, ("postId",))]
     assert await graph.log.last() == last
 
 

@@ -78,8 +78,8 @@ async def test_repeated_mutations_have_the_same_answer_and_write_nothing(world: 
     shown = {"id": post_id(post), "repostsCount": 0, "viewerHasReposted": False}
     assert answer == {"deletedPostId": first["repost"]["id"], "post": shown, "userErrors": []}
     last = await world.graph.log.last()
-    answer = (await world.ask(UNREPOST, alice, postId=post_id(post))).data["unrepost"]
-    assert answer == {"deletedPostId": None, "post": shown, "userErrors": []}
+    for named in (post_id(post), first["repost"]["id"]):
+        assert (await world.ask(UNREPOST, alice, postId=named)).data["unrepost"] == answer
     assert await world.graph.log.last() == last
 
 
