@@ -87,5 +87,8 @@ class UnlikePostPayload:
 
     record: ClassVar[type] = likes.LikePayload
 
-    post: Post | None = batched(likes.payload_posts, description="The post after the change. Null on failure.")
+    post: Post | None = batched(
+        likes.payload_posts,
+        description="The post after the change. Null on failure, and if the post was deleted or is hidden.",
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
