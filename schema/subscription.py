@@ -78,8 +78,8 @@ class PostRemoved(TimelineEvent):
 
 @strawberry.type(
     description="The earlier posts of a user are in the home timeline now: the viewer followed, unmuted or unblocked "
-    "the user, or is no longer blocked. Also sent when the suspension of any user is lifted. Fetch the first page, then "
-    "subscribe again from its `liveCursor`."
+    "the user, or is no longer blocked. Also sent when the suspension of any user is lifted. Fetch the first page, "
+    "then subscribe again from its `liveCursor`."
 )
 class AuthorAdded(TimelineEvent):
     """The values are `graph.feed.updates.AuthorAdded`."""
