@@ -16,7 +16,7 @@ from graph.visibility import SYSTEM
 from resolvers import ids
 from resolvers.errors import BadInput
 from server.cli.messages import say
-from server.cli.stores import existing_store_of, run, user_with_login
+from server.cli.stores import describe, existing_store_of, run, user_with_login
 from server.settings import Settings, SettingsError
 
 BATCH = 100
@@ -56,7 +56,7 @@ def remove(post_id: str) -> None:
         except Rejected as rejected:
             if any(problem.code is not ProblemCode.NOT_FOUND for problem in rejected.problems):
                 raise
-            raise SettingsError(f"There is no post {post_id}.") from None
+            raise SettingsError(f"There is no post {post_id} in {describe(settings)}.") from None
 
     with existing_store_of(settings):
         removed = run(settings, delete)
@@ -138,9 +138,11 @@ def lines(batch: Iterable[Report], logins: dict[int, str], texts: dict[int, str]
 
 async def close(graph: Graph, numbers: Sequence[int]) -> bool:
     """Close reports. Print those that do not exist, and return True if there are none."""
-    missing = await graph.moderation.close(list(dict.fromkeys(numbers)))
+    named = list(dict.fromkeys(numbers))
+    missing = await graph.moderation.close(named)
     for number in missing:
         say(f"There is no report {number}. List them with `fanline reports`.")
-    if len(missing) < len(set(numbers)):
-        say("The reports of these users and posts are closed.")
+    for number in named:
+        if number not in missing:
+            say(f"Report {number} is closed, with all others of the same user or post.")
     return not missing
