@@ -7,6 +7,7 @@ import type {
   StoreObject,
 } from "@apollo/client";
 import { indexFor, withItemAt } from "./order.js";
+import type { Arrived } from "./pages.js";
 
 /** An edge as a subscription returns it, with `__typename` and `id` of its node. */
 export interface Edge {
@@ -60,8 +61,6 @@ export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
 
 const nullIfRemoved: FieldReadFunction<Reference | null> = (post, { canRead }) =>
   post === undefined || canRead(post) ? post : null;
-
-type Arrived = (liveCursor: string) => void;
 
 /** What is stored beside the field `liveCursor` of an object. */
 interface Watched {

@@ -1,5 +1,29 @@
-import type { RecordProxy, RecordSourceProxy } from "relay-runtime";
+import type { HandleFieldPayload, RecordProxy, RecordSourceProxy } from "relay-runtime";
 import { indexFor, withItemAt } from "./order.js";
+import { report, watch } from "./pages.js";
+import type { Arrived } from "./pages.js";
+
+/**
+ * A handler for the environment's `handlerProvider`, which `watchPages` needs. It handles the field of first pages
+ * `liveCursor @__clientField(handle: "page")`.
+ */
+export const pageHandler = {
+  update(store: RecordSourceProxy, { dataID, fieldKey, handleKey }: HandleFieldPayload): void {
+    const owner = store.get<{ liveCursor: string }>(dataID);
+    const liveCursor = owner?.getValue(fieldKey) as string | undefined;
+    if (!owner || liveCursor === undefined) return;
+    owner.setValue(liveCursor, handleKey);
+    report(dataID, liveCursor);
+  },
+};
+
+/**
+ * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications with this id,
+ * that is written into a store. Return a function that ends this. Needs `pageHandler`.
+ */
+export function watchPages(id: string, arrived: Arrived): () => void {
+  return watch(id, arrived);
+}
 
 /**
  * Insert an edge into a connection where its cursor belongs, unless the connection has its post or will have it with a

@@ -1,5 +1,7 @@
 import type { Cache, KeyingConfig, Link, UpdateResolver, UpdatesConfig } from "@urql/exchange-graphcache";
 import { indexFor, withItemAt } from "./order.js";
+import { report, watch } from "./pages.js";
+import type { Arrived } from "./pages.js";
 
 /**
  * The keys of the types without ids. An edge has its cursor, so that the edge of an event is kept when the next event
@@ -48,15 +50,8 @@ export const updates: UpdatesConfig = {
   NotificationFeed: { entries: keepPages("entries", "NotificationEdge"), liveCursor: reportPage },
 };
 
-type Arrived = (liveCursor: string) => void;
-
-/** The watchers of pages by the key of their object, for all caches. */
-const watchers = new Map<string, Set<Arrived>>();
-
-/** Call the watchers of an object's pages, when the page is in the cache completely. */
 function reportPage(...[result, , , info]: Parameters<UpdateResolver>): void {
-  const liveCursor = result["liveCursor"] as string;
-  queueMicrotask(() => watchers.get(info.parentKey)?.forEach((arrived) => arrived(liveCursor)));
+  report(info.parentKey, result["liveCursor"] as string);
 }
 
 /**
@@ -64,12 +59,7 @@ function reportPage(...[result, , , info]: Parameters<UpdateResolver>): void {
  * into a cache. Return a function that ends this. Needs the option `updates`.
  */
 export function watchPages({ __typename, id }: { __typename: string; id: string }, arrived: Arrived): () => void {
-  const key = `${__typename}:${id}`;
-  const ofObject = watchers.get(key) ?? new Set();
-  watchers.set(key, ofObject.add(arrived));
-  return () => {
-    if (ofObject.delete(arrived) && ofObject.size === 0) watchers.delete(key);
-  };
+  return watch(`${__typename}:${id}`, arrived);
 }
 
 /** A list of an object, and the type of its edges. */

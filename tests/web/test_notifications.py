@@ -84,6 +84,22 @@ async def test_kinds_of_notifications(stage: Stage, tour: Tour) -> None:
     assert tour.found == []
 
 
+async def test_a_notification_that_arrives_while_the_list_is_on_its_way_is_shown(stage: Stage) -> None:
+    """The list is older, but has the same cursor as the number in the navigation."""
+    graph, do = stage.graph, stage.browser.do
+    _, bob = await people(graph, "alice", "bob")
+    await stage.log_in("p", "alice")
+    await stage.hears(1)
+    await do("delay", "p", operation="useLiveNotificationsQuery", milliseconds=2000)
+    await do("click", "p", role="link", name="Notifications")
+    await asyncio.sleep(0.7)  # the server has answered
+    await posts(graph, bob, "Hello @alice")
+    await do("see", "p", role="link", name="Notifications, 1 unread")
+    await do("see", "p", role="article", name="New: bob mentioned you")
+    await do("see", "p", role="link", name="Notifications")
+    assert await do("errors") == []
+
+
 async def test_a_long_list_stays_long(stage: Stage) -> None:
     """A notification vanishes from a list of three pages: all others stay, without a scroll."""
     graph, do = stage.graph, stage.browser.do

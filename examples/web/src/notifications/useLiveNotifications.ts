@@ -1,7 +1,7 @@
 import { failure, live } from "@fanline/client";
 import type { LiveEvent } from "@fanline/client";
-import { addEdge, removePost } from "@fanline/client/relay";
-import { useEffect } from "react";
+import { addEdge, removePost, watchPages } from "@fanline/client/relay";
+import { useEffect, useState } from "react";
 import { ConnectionHandler, graphql, requestSubscription, useRelayEnvironment } from "react-relay";
 import type { Environment } from "relay-runtime";
 import { fetchPage } from "../live/fetchPage";
@@ -14,13 +14,13 @@ export const PAGE = 30;
 const LARGEST_PAGE = 50;
 const MOST = 200;
 
-/** The first page. Pages further down do not select `liveCursor`. */
+/** The first page. Pages further down do not select `liveCursor`. Its handler tells `watchPages`. */
 export const firstPage = graphql`
   query useLiveNotificationsQuery($count: Int!) @raw_response_type {
     notifications {
       id
       unreadCount
-      liveCursor
+      liveCursor @__clientField(handle: "page")
       ...NotificationList_feed @arguments(count: $count)
     }
   }
@@ -66,17 +66,18 @@ const subscription = graphql`
 /**
  * Keep the number of unread notifications and the list of them in the store up to date.
  *
- * `liveCursor` is that of the newest page in the store: the events after it come again whenever a new page has
- * overwritten the list.
+ * The subscription begins at `liveCursor`, whose later values are ignored, and again at each page that arrives: the screen
+ * fetches the page, too, and overwrites what has arrived since the server read it.
  */
 export function useLiveNotifications(feedId: string | undefined, liveCursor: string | undefined): void {
   const environment = useRelayEnvironment();
+  const [frozen] = useState(liveCursor);
 
   useEffect(() => {
     if (feedId === undefined) return undefined;
     const list = ConnectionHandler.getConnectionID(feedId, "NotificationList_entries");
     return live<LiveEvent>({
-      liveCursor,
+      liveCursor: frozen,
       refetch: () => fetchPages(environment, list),
       subscribe(after, sink) {
         const { dispose } = requestSubscription<useLiveNotificationsSubscription>(environment, {
@@ -96,11 +97,12 @@ export function useLiveNotifications(feedId: string | undefined, liveCursor: str
         });
         return dispose;
       },
+      watchPages: (arrived) => watchPages(feedId, arrived),
       onEnd(problem) {
         if (failure(problem).code === "UNAUTHENTICATED") sessionChanged();
       },
     });
-  }, [environment, feedId, liveCursor]);
+  }, [environment, feedId, frozen]);
 }
 
 /** Fetch as many notifications as the list has, write them into the store at once, and return the cursor. */

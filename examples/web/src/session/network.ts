@@ -1,7 +1,8 @@
 import { failure, pause, resuming } from "@fanline/client";
+import { pageHandler } from "@fanline/client/relay";
 import type { Client } from "graphql-ws";
 import { fetchQuery, graphql } from "react-relay";
-import { Environment, Network, Observable, RecordSource, Store } from "relay-runtime";
+import { DefaultHandlerProvider, Environment, Network, Observable, RecordSource, Store } from "relay-runtime";
 import type { FetchFunction, GraphQLResponse, SubscribeFunction } from "relay-runtime";
 import { sessionChanged } from "./changes";
 import { Refusal } from "./refusal";
@@ -39,6 +40,8 @@ export function connect(): Connection {
   });
   const environment = new Environment({
     network: Network.create(fetchWith(sessionOver), subscribeWith(resuming(socket))),
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- a class in the types of Relay only
+    handlerProvider: (handle) => (handle === "page" ? pageHandler : DefaultHandlerProvider(handle)),
     store: new Store(new RecordSource(), { gcReleaseBufferSize: 20 }),
   });
   const close = (): void => {
