@@ -16,7 +16,7 @@ from tests.clients.cached_lists import CACHES, DELAY, Stage, Timeline, artifacts
 from tests.clients.outages import restart_store
 from tests.clients.test_clients import FOLDER, node
 from tests.server.conftest import KEY, settings
-from tests.support.graph_worlds import append_events, befriend, home, posts
+from tests.support.graph_worlds import append_events, befriend, home, posts, reconnected
 from tests.support.graphs import archive_url_of, open_graph
 
 pytestmark = pytest.mark.slow
@@ -192,6 +192,7 @@ async def test_no_post_is_lost_when_the_server_and_its_store_restart(
                 await stage.restart()
                 await posts(graph, stage.author, "between")
                 await restart_store(store)
+                await reconnected(graph)
                 await posts(graph, stage.author, "after")
                 await stage.check()
         finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.archiver.archiver import Archiver
 from graph.archiver.lease import Lease
-from graph.errors import ProblemCode, Rejected
+from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, EventBody, PostPublished, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Post
@@ -207,6 +207,14 @@ async def reached(read: Callable[[], Awaitable[int]], number: int, seconds: floa
     async with asyncio.timeout(seconds):
         while await read() < number:  # noqa: ASYNC110 - the store sends no notification
             await asyncio.sleep(0.01)
+
+
+async def reconnected(graph: Graph) -> None:
+    """Wait until a graph uses its store, which has just started. It does not try again for a moment after a refusal."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with suppress(StoreUnavailable):
+                return await graph.store.ping()
 
 
 def codes(error: Rejected) -> list[ProblemCode]:

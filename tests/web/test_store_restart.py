@@ -8,7 +8,7 @@ from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.clients.outages import restart_store
 from tests.server.conftest import KEY
-from tests.support.graph_worlds import befriend, many_posts, people, posts
+from tests.support.graph_worlds import befriend, many_posts, people, posts, reconnected
 from tests.support.graphs import archive_url_of, open_graph
 from tests.web.stage import staged
 
@@ -30,6 +30,7 @@ async def test_the_store_restarts(built: None, tmp_path: Path) -> None:
                 await posts(graph, bob, "before the restart")
                 await stage.browser.do("see", "a", role="button", name="1 new post")
                 await restart_store(store)
+                await reconnected(graph)
                 await posts(graph, bob, "after the restart")
                 await stage.check("a", alice)
                 await stage.browser.do("reload", "a")

@@ -20,7 +20,17 @@ from graph.store.store import Store
 from graph.store.urls import check_url
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import PATIENCE, background, counted, home, outcomes_of, people, posts, reached
+from tests.support.graph_worlds import (
+    PATIENCE,
+    background,
+    counted,
+    home,
+    outcomes_of,
+    people,
+    posts,
+    reached,
+    reconnected,
+)
 from tests.support.graphs import open_graph
 from tests.support.tcp_proxy import proxy_to
 
@@ -250,6 +260,7 @@ async def test_after_a_restart_of_the_store_the_same_graph_works(own_server: Emb
     assert [type(outcome) for outcome in outcomes] == 4 * [StoreUnavailable]
 
     own_server.ensure()
+    await reconnected(doomed)
     written += await posts(doomed, alice, "after")
     await doomed.worker().drain()
     assert await home(doomed, alice) == written[::-1]
@@ -265,6 +276,7 @@ async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: Embedd
         with pytest.raises(StoreUnavailable):
             await doomed.store.ping()
         own_server.ensure()
+        await reconnected(doomed)
         [post] = await posts(doomed, alice, "after")
 
         async with asyncio.timeout(PATIENCE):

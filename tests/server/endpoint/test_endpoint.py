@@ -1,5 +1,6 @@
 """GraphQL over HTTP: statuses, error codes, authentication and limits."""
 
+import asyncio
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from server.endpoint.responses import render
 from server.errors import Refused
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
+from tests.support.graph_worlds import PATIENCE, reconnected
 from tests.support.graphs import archive_url_of
 
 GRAPHQL_JSON = "application/graphql-response+json"
@@ -366,6 +368,7 @@ async def test_the_server_survives_an_outage_of_the_store(settings: Settings, tm
         assert (await api.client.get("/health/live")).status_code == 200
 
         store.start()
+        await reconnected(api.graph)
         assert (await api.client.get("/health/ready")).status_code == 200
         assert (await api.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
     store.stop()
@@ -377,8 +380,7 @@ async def test_a_crashed_embedded_store_is_restarted(tmp_path: Path, graph: Grap
         api.graph = api.app.state.graph
         token = await api.token("alice")
         os.kill(EmbeddedStore(tmp_path).pid, signal.SIGKILL)
-        for _ in range(100):
-            response = await api.ask("{ viewer { login } }", token)
-            if response.status_code == 200:
-                break
+        async with asyncio.timeout(PATIENCE):
+            while (response := await api.ask("{ viewer { login } }", token)).status_code != 200:
+                await asyncio.sleep(0.01)
         assert json.loads(response.text) == {"data": {"viewer": {"login": "alice"}}}
