@@ -1,11 +1,4 @@
-import type {
-  ApolloCache,
-  FieldMergeFunction,
-  FieldPolicy,
-  FieldReadFunction,
-  Reference,
-  StoreObject,
-} from "@apollo/client";
+import type { ApolloCache, FieldPolicy, FieldReadFunction, Reference, StoreObject } from "@apollo/client";
 import { indexFor, withItemAt } from "./order.js";
 import type { Arrived } from "./pages.js";
 
@@ -51,8 +44,8 @@ export const possibleTypes = {
  */
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
   return {
-    Timeline: { fields: { posts: continuing(pagination), liveCursor: { merge: reportPage } } },
-    NotificationFeed: { fields: { entries: continuing(pagination), liveCursor: { merge: reportPage } } },
+    Timeline: { fields: { posts: continuing(pagination) } },
+    NotificationFeed: { fields: { entries: continuing(pagination) } },
     Notification: { fields: { post: nullIfRemoved } },
     Post: { fields: { replyTo: nullIfRemoved, repostOf: nullIfRemoved, thread: nullIfRemoved } },
     Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
@@ -62,32 +55,46 @@ export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
 const nullIfRemoved: FieldReadFunction<Reference | null> = (post, { canRead }) =>
   post === undefined || canRead(post) ? post : null;
 
-/** What is stored beside the field `liveCursor` of an object. */
-interface Watched {
-  watchers?: Set<Arrived>;
+interface Watcher {
+  id: string;
+  arrived: Arrived;
 }
 
-/** Call the watchers of an object's pages, when the page is in the cache completely. */
-const reportPage: FieldMergeFunction<string> = (_existing, incoming, { storage }) => {
-  const { watchers } = storage as Watched;
-  if (watchers?.size) queueMicrotask(() => watchers.forEach((arrived) => arrived(incoming)));
-  return incoming;
-};
+const watchersOf = new WeakMap<ApolloCache, Set<Watcher>>();
+
+/** Call the watchers of the object whose list has this storage, when the page is in the cache completely. */
+function reportPage(cache: ApolloCache, list: unknown): void {
+  queueMicrotask(() => {
+    for (const { id, arrived } of watchersOf.get(cache) ?? []) {
+      const liveCursor = cursorOfList(cache, id, list);
+      if (liveCursor !== undefined) arrived(liveCursor);
+    }
+  });
+}
+
+/** Return the `liveCursor` of an object if one of its fields has this storage, by which lists differ. */
+function cursorOfList(cache: ApolloCache, id: string, list: unknown): string | undefined {
+  const found: { isOwn?: boolean; liveCursor?: string } = {};
+  cache.modify({
+    id,
+    fields(value: unknown, { fieldName, storage }) {
+      if (storage === list) found.isOwn = true;
+      if (fieldName === "liveCursor") found.liveCursor = value as string;
+      return value;
+    },
+  });
+  return found.isOwn ? found.liveCursor : undefined;
+}
 
 /**
  * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications, that is written
- * into the cache. One such page must be there. Return a function that ends this. Needs the options of `typePolicies`.
+ * into the cache. Return a function that ends this. Needs the options of `typePolicies`.
  */
 export function watchPages(cache: ApolloCache, owner: { __typename: string; id: string }, arrived: Arrived): () => void {
-  let watchers: Set<Arrived> | undefined;
-  const watch = (liveCursor: unknown, { storage }: { storage: Watched }): unknown => {
-    watchers = storage.watchers ??= new Set();
-    watchers.add(arrived);
-    return liveCursor;
-  };
-  const id = cache.identify(owner);
-  if (id !== undefined) cache.modify<Record<string, unknown>>({ id, fields: { liveCursor: watch } });
-  return () => void watchers?.delete(arrived);
+  const watcher = { id: cache.identify(owner) ?? "", arrived };
+  const watchers = watchersOf.get(cache) ?? new Set();
+  watchersOf.set(cache, watchers.add(watcher));
+  return () => void watchers.delete(watcher);
 }
 
 function continuing<Policy extends FieldPolicy>(pagination: Policy): Policy {
@@ -95,6 +102,7 @@ function continuing<Policy extends FieldPolicy>(pagination: Policy): Policy {
   if (typeof merge !== "function") return pagination;
   const mergeContinuing: typeof merge = (existing, incoming, options) => {
     const after: unknown = options.args?.["after"];
+    if (!after && !options.args?.["before"]) reportPage(options.cache, options.storage);
     const list = existing as StoredConnection | undefined;
     if (typeof after === "string" && list && !continues(list, after)) return list;
     return merge(existing, incoming, options) as unknown;

@@ -46,17 +46,13 @@ export const updates: UpdatesConfig = {
       if (id !== undefined) applyEvent(cache, id, result["notifications"] as unknown as Event);
     },
   },
-  Timeline: { posts: keepPages("posts", "PostEdge"), liveCursor: reportPage },
-  NotificationFeed: { entries: keepPages("entries", "NotificationEdge"), liveCursor: reportPage },
+  Timeline: { posts: keepPages("posts", "PostEdge") },
+  NotificationFeed: { entries: keepPages("entries", "NotificationEdge") },
 };
-
-function reportPage(...[result, , , info]: Parameters<UpdateResolver>): void {
-  report(info.parentKey, result["liveCursor"] as string);
-}
 
 /**
  * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications, that is written
- * into a cache. Return a function that ends this. Needs the option `updates`.
+ * into a cache of the page. Return a function that ends this. Needs the option `updates`.
  */
 export function watchPages({ __typename, id }: { __typename: string; id: string }, arrived: Arrived): () => void {
   return watch(`${__typename}:${id}`, arrived);
@@ -70,11 +66,16 @@ interface List {
 }
 
 function keepPages(field: List["field"], edge: List["edge"]): UpdateResolver {
-  return (_result, args, cache, info) => {
+  return (result, args, cache, info) => {
     const list: List = { owner: info.parentKey, field, edge };
     if (args["before"]) return;
-    if (args["after"]) dropUnlessContinuing(cache, list, args["after"] as string);
-    else dropNextPages(cache, list);
+    if (args["after"]) {
+      dropUnlessContinuing(cache, list, args["after"] as string);
+    } else {
+      dropNextPages(cache, list);
+      const liveCursor = result["liveCursor"] ?? cache.resolve(list.owner, "liveCursor");
+      if (typeof liveCursor === "string") report(list.owner, liveCursor);
+    }
   };
 }
 

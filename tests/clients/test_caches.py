@@ -150,6 +150,34 @@ async def test_no_post_is_lost_while_the_app_fetches_the_page_on_its_own(stage: 
         assert {timeline.refetches for timeline in stage.timelines} == {2}
 
 
+async def test_no_post_is_lost_after_the_app_has_emptied_the_cache(stage: Stage) -> None:
+    """Apollo Client then fetches the page. Those of later fetches are watched, too."""
+    async with stage.open(caches=["apollo"]):
+        [timeline] = stage.timelines
+        await timeline.send("delay", milliseconds=int(DELAY * 1000))
+        for number, command in enumerate(("reset", "refresh")):
+            await timeline.send(command)
+            await asyncio.sleep(DELAY / 5)
+            await posts(stage.graph, stage.author, f"meanwhile {number}")
+            await asyncio.sleep(DELAY)
+            await timeline.sees(f"meanwhile {number}")
+        await stage.check()
+
+
+async def test_no_post_is_lost_when_the_app_fetches_a_newer_cursor(stage: Stage) -> None:
+    """Without the list, while the sockets are down: the subscription continues from its own cursor."""
+    async with stage.open(caches=["apollo", "urql"]):
+        await posts(stage.graph, stage.author, "live")
+        await stage.each(lambda timeline: timeline.sees("live"))
+        stage.proxy.refuse_websockets()
+        await posts(stage.graph, stage.author, "meanwhile")
+        await stage.graph.worker().drain()
+        await asyncio.sleep(1.2)  # the cursor of a page is up to a second old
+        await stage.each(lambda timeline: timeline.send("badge"))
+        stage.proxy.accept_websockets()
+        await stage.check()
+
+
 async def test_an_event_arrives_while_the_cache_lacks_a_field(stage: Stage) -> None:
     """The page cannot be read from Apollo's cache until it was fetched again, which takes a while."""
     async with stage.open(caches=["apollo"]):

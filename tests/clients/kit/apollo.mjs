@@ -1,11 +1,12 @@
 // The home timeline or the notifications in Apollo Client's cache.
-import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
+import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, gql } from "@apollo/client";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { ApolloProvider } from "@apollo/client/react";
 import { relayStylePagination } from "@apollo/client/utilities";
 import { possibleTypes, typePolicies } from "@fanline/client/apollo";
 import { useHome } from "./apollo-home.mjs";
 import { useNotifications } from "./apollo-notifications.mjs";
+import { BADGE } from "./documents.mjs";
 import { delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 
@@ -22,6 +23,8 @@ const client = new ApolloClient({
 
 const screen = await showing(showsFeed ? useNotifications : useHome, ApolloProvider, { client });
 
+const reset = () => client.resetStore();
+const badge = () => client.query({ query: gql(BADGE), fetchPolicy: "network-only" });
 const refresh = () => client.refetchQueries({ include: "active" });
 
 /** Remove a field of the first item. */
@@ -31,4 +34,4 @@ function forget() {
   cache.evict({ id: cache.identify(node), fieldName: posts ? "text" : "kind" });
 }
 
-await drive({ ...screen, refresh, forget });
+await drive({ ...screen, refresh, reset, forget, badge });

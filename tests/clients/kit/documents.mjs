@@ -61,3 +61,6 @@ export const LIVE_FEED = `subscription LiveFeed($after: String) {
     ... on NotificationsChanged { feed { id unreadCount } }
   }
 }`;
+
+/** What an app can show beside the list: it must not move the subscription. */
+export const BADGE = `query Badge { viewer { id homeTimeline { id liveCursor } } notifications { id unreadCount liveCursor } }`;

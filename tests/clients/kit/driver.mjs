@@ -51,9 +51,10 @@ const textOf = ({ text, kind, actors, post }) =>
 
 /**
  * Answer commands. `timeline` returns the timeline or the feed in the cache, and `next` loads its next page. As other
- * parts of an app can do, `refresh` begins to fetch the first page, and `forget` removes a field from the cache.
+ * parts of an app can do, `refresh` begins to fetch the first page, `reset` does after it has emptied the cache, `forget`
+ * removes a field from the cache, and `badge` fetches the cursor without the list.
  */
-export async function drive({ timeline, next, refresh, forget }) {
+export async function drive({ timeline, next, refresh, reset, forget, badge }) {
   function answer() {
     const { posts, entries, unreadCount } = timeline();
     const { edges, pageInfo } = posts ?? entries;
@@ -68,7 +69,9 @@ export async function drive({ timeline, next, refresh, forget }) {
     if (command === "delay next") nextDelay = milliseconds;
     if (command === "next") await next();
     if (command === "refresh") refresh();
+    if (command === "reset") reset();
     if (command === "forget") forget();
+    if (command === "badge") await badge();
     answer();
   }
 }

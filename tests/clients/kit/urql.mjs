@@ -4,7 +4,7 @@ import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { keys, updates } from "@fanline/client/urql";
 import { getIntrospectionQuery } from "graphql";
 import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
-import { FEED, PAGE } from "./documents.mjs";
+import { BADGE, FEED, PAGE } from "./documents.mjs";
 import { COUNT, delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 import { useHome } from "./urql-home.mjs";
@@ -43,4 +43,6 @@ function refresh() {
   client.query(showsFeed ? FEED : PAGE, { first: COUNT }, { requestPolicy: "network-only" }).toPromise();
 }
 
-await drive({ ...screen, refresh });
+const badge = () => client.query(BADGE, {}, { requestPolicy: "network-only" }).toPromise();
+
+await drive({ ...screen, refresh, badge });
