@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from graph.archive.usage import used_by
 from graph.binding import Binding
 from graph.capacity import Capacity
 from graph.errors import StoreReplaced, StoreUnavailable
@@ -76,10 +77,11 @@ class Commit:
         refusal = self._capacity.refusal_of_changes()
         append = partial(self._log.append_once, bodies, idempotency_key, refusal=refusal, erasing=erasing)
         events, is_new = await self._append(append)
-        if any(isinstance(body, IMMEDIATE) for body in bodies):
-            await self._projections.project(events, Mode.REQUEST)
-        else:
-            await self._project(events)
+        with used_by(None):  # others wait for projections, too
+            if any(isinstance(body, IMMEDIATE) for body in bodies):
+                await self._projections.project(events, Mode.REQUEST)
+            else:
+                await self._project(events)
         return events, is_new
 
     def check_capacity(self) -> None:

@@ -146,25 +146,44 @@ class Rates:
             reply: asyncio.Future[list[Decision]] = self._store.running_loop().create_future()
             reply.set_result(refusal)
             return PendingCharge(self, holder, charges, reply, refusal)
-        words: list[str | int] = []
         used = [self._use_advance(holder, rate, cost) for rate, cost in charges]
-        for (rate, cost), spent in zip(charges, used, strict=True):
-            unit = rate.unit_seconds * MICROSECONDS
-            needed = min(cost, rate.burst) - spent
-            words += [rate.name, round(needed * unit), round(rate.burst * unit), round(rate.advance * unit)]
-        command = script("charge_rates").call([keys.rate(holder)], *words)
-        return PendingCharge(
-            self, holder, charges, self._store.ask([command], partial(self._decide, holder, charges, used))
-        )
+        needed = [min(cost, rate.burst) - spent for (rate, cost), spent in zip(charges, used, strict=True)]
+        words = [
+            word for (rate, _), units in zip(charges, needed, strict=True) for word in _words(rate, units, rate.advance)
+        ]
+        return PendingCharge(self, holder, charges, self._ask(holder, charges, used, words))
+
+    def owe(self, holder: str, rate: Rate, units: int) -> None:
+        """Charge what an operation has turned out to cost, in the background.
+
+        It is never refused: the bucket goes into debt, by its burst at most, and later charges wait until it has
+        refilled. One round trip, shared with other reads; none if the units taken in advance suffice.
+        """
+        used = self._use_advance(holder, rate, units)
+        if used < units:
+            charges, words = [(rate, units)], _words(rate, units - used, 0, debt=rate.burst)
+            charged = self._ask(holder, charges, [used], words)
+            charged.add_done_callback(partial(self._owe_locally, holder, rate, units - used))
+
+    def _owe_locally(self, holder: str, rate: Rate, units: float, reply: "asyncio.Future[list[Decision]]") -> None:
+        """Note a debt in this process, if the store does not answer."""
+        if not reply.cancelled() and isinstance(reply.exception(), StoreUnavailable):
+            bucket, now = self._bucket(holder, rate), self._now()
+            owed = max(bucket.full_at - now, 0.0) + units * rate.unit_seconds
+            bucket.full_at = now + min(owed, 2 * rate.full_seconds)
 
     def give_back(self, holder: str, rate: Rate, units: int) -> "asyncio.Future[list[Decision]]":
         """Return charged units that were not used. One round trip, which the caller may await."""
-        unit = rate.unit_seconds * MICROSECONDS
-        words = (rate.name, -round(units * unit), round(rate.burst * unit), 0)
-        command = script("charge_rates").call([keys.rate(holder)], *words)
-        giving = self._store.ask([command], partial(self._decide, holder, [(rate, 0)], [0.0]))
+        giving = self._ask(holder, [(rate, 0)], [0.0], _words(rate, -units, 0))
         giving.add_done_callback(_retrieve)
         return giving
+
+    def _ask(
+        self, holder: str, charges: Sequence[Charge], used: Sequence[float], words: Sequence[str | int]
+    ) -> "asyncio.Future[list[Decision]]":
+        """Send a charge in the round trip of other reads."""
+        command = script("charge_rates").call([keys.rate(holder)], *words)
+        return self._store.ask([command], partial(self._decide, holder, charges, used))
 
     def refusal(self, holder: str, charges: Sequence[Charge]) -> list[Decision] | None:
         """Return the decisions if this process knows that one of the charges is refused, else None. No round trip."""
@@ -227,6 +246,12 @@ class Rates:
 
     def _now(self) -> float:
         return self._store.running_loop().time()
+
+
+def _words(rate: Rate, units: float, advance: float, debt: float = 0) -> list[str | int]:
+    """Return the arguments of the script for one rate."""
+    unit = rate.unit_seconds * MICROSECONDS
+    return [rate.name, *(round(each * unit) for each in (units, rate.burst, advance, debt))]
 
 
 def _decision(charge: Charge, wait: float, advance: float, *, charged: bool) -> Decision:

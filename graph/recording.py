@@ -69,7 +69,10 @@ class TimelinePage:
 
 
 class Recording:
-    """What one operation has cost so far. It takes up nothing after its end."""
+    """What one operation has cost so far. It takes up nothing after its end.
+
+    `owed` is the number of points that are charged after the operation, for what it has read from the archive.
+    """
 
     def __init__(self) -> None:
         self.started_ns = time.time_ns()
@@ -78,6 +81,7 @@ class Recording:
         self.exchanges: list[Exchange] = []
         self.transactions: list[Transaction] = []
         self.pages: list[TimelinePage] = []
+        self.owed = 0
         self._shared: tuple[object, Exchange] | None = None
 
     @property

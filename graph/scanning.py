@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from graph.archive.usage import USAGE, ScanLimit
 from graph.model import MAX_NUMBER, Page
 from graph.paging import Window
 
@@ -25,18 +26,24 @@ async def scanned_page(
 ) -> Page[T]:
     """Return a page of the shown candidates of a window with numbers up to `upto`, looking at `most` at most.
 
-    The page may then be short, even empty, with more to come and a number at which the next page continues. `read`
-    returns the next candidates of a window, up to its count, and the rest of the window, None if it is finished; its
-    second argument counts the reads, of which there are 16 at most. `show` returns what is shown of candidates.
+    All pages of an operation share its budget for the archive (`graph.archive.usage`), too. The page may then be short,
+    even empty, with more to come and a number at which the next page continues. Raises ScanLimit if the budget was used
+    up before. `read` returns the next candidates of a window, up to its count, and the rest of the window, None if it
+    is finished; its second argument counts the reads, of which there are 16 at most. `show` returns what is shown of
+    candidates.
     """
+    usage = USAGE.get()
+    if usage is not None and usage.is_exhausted:
+        raise ScanLimit
     high = min(window.high, upto + 1)
     rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
     found: list[T] = []
     room, wanted = most, window.count + 1
     for turn in range(MOST_READS):
-        if rest is None or not room or len(found) > window.count:
+        allowed = room if usage is None else min(room, usage.rows_left())
+        if rest is None or not allowed or len(found) > window.count:
             break
-        count = min(room, max(wanted, window.count + 1 - len(found)))
+        count = min(allowed, max(wanted, window.count + 1 - len(found)))
         candidates, rest = await read(replace(rest, count=count), turn)
         room, wanted = room - len(candidates), min(MOST_AT_ONCE, 2 * wanted)
         found += await show(candidates)

@@ -3,6 +3,7 @@
 Expected failures of mutations are `graph.errors.Rejected` and become `userErrors` instead.
 """
 
+from graph.archive.usage import ScanLimit
 from graph.errors import (
     AccountDeleted,
     ArchiveUnavailable,
@@ -48,6 +49,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
     (StoreReplaced, "STORE_UNAVAILABLE"),
     (ArchiveUnavailable, "ARCHIVE_UNAVAILABLE"),
     (Overloaded, "OVERLOADED"),
+    (ScanLimit, "COST_LIMIT"),
 )
 
 

@@ -266,7 +266,7 @@ async def list_pages(
 async def public_pages(
     graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
-    """Return pages of the public timeline and prime their posts."""
+    """Return pages of the public timeline and prime their posts. Raises ScanLimit only if it concerns all pages."""
     return prime_posts(posts, [await graph.public_timeline.page(view, *key) for key in keys])
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import strawberry
 
+from graph.archive.usage import ScanLimit
 from graph.errors import ArchiveUnavailable
 from graph.feed.filters import Box
 from graph.paging import CursorKind, Window, encode_cursor
@@ -80,7 +81,7 @@ async def _pages(searches: Sequence[Search], context: Context, window: Window) -
 async def _page(search: Search, context: Context, window: Window) -> PostPage | Exception:
     try:
         page = await context.graph.searches.posts(context.loaders.view, search, window)
-    except ArchiveUnavailable as outage:
-        return outage
+    except (ArchiveUnavailable, ScanLimit) as failure:
+        return failure
     prime_posts(context.loaders.posts, [page])
     return PostPage(page)

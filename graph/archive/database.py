@@ -1,7 +1,8 @@
 """The SQL database of the archive: its URL, transactions with a timeout, and the upgrade of its schema.
 
 Supports SQLite, PostgreSQL, MySQL and MariaDB. Every transaction runs in its own task: a cancelled caller cannot leave
-a connection in the middle of a statement, and a database that hangs cannot hang its callers.
+a connection in the middle of a statement, and a database that hangs cannot hang its callers. A gate decides whose
+transaction runs next, so the pool always has a connection for it.
 """
 
 import asyncio
@@ -15,7 +16,9 @@ from sqlalchemy import URL, Connection, NullPool, event, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from graph.archive import migrations
+from graph.archive.gate import Gate
 from graph.archive.migrations import SchemaOutdated, SchemaState
+from graph.archive.usage import USAGE, count_statement
 from graph.errors import ArchiveUnavailable
 from graph.recording import RECORDING
 from graph.tasks import end
@@ -132,7 +135,8 @@ def _switch_to_wal(connection: Connection) -> None:
 class Database:
     """One database and its connection pool. Connects on first use.
 
-    `timeout`, in seconds, limits connecting, each statement and each transaction. Raises ValueError like `read_url`.
+    `timeout`, in seconds, limits the wait for a connection, and then connecting, each statement and each transaction.
+    Raises ValueError like `read_url`.
     """
 
     def __init__(self, url: str, timeout: float = TIMEOUT_SECONDS, *, migrates: bool = True) -> None:
@@ -149,6 +153,8 @@ class Database:
             pool_timeout=timeout,
             pool_pre_ping=self.kind != "sqlite",
         )
+        event.listen(self.engine.sync_engine, "before_cursor_execute", count_statement)
+        self.gate = Gate(POOL_SIZE)
         self._migrated = False
         self._migration: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[Any]] = set()
@@ -156,13 +162,22 @@ class Database:
     async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction, commit it, and return its result. Upgrade the schema first if needed.
 
-        Raises ArchiveUnavailable if the database does not answer in time; the work may nevertheless have been
-        committed. If the caller is cancelled, the transaction continues.
+        Wait at the gate first. Raises ArchiveUnavailable if the database does not answer in time, or if there is no
+        connection for this caller; the work may nevertheless have been committed. If the caller is cancelled, the
+        transaction continues, and so it holds its connection.
         """
-        return await self._with_timeout(self._transact(work))
+        leave = await self.gate.enter(self.timeout)
+        usage = USAGE.get()
+        if usage is not None:
+            usage.begin_transaction()
+        task = self._start(self._transact(work))
+        task.add_done_callback(lambda _: leave())
+        if usage is not None:
+            task.add_done_callback(lambda _: usage.end_transaction())
+        return await self._in_time(task)
 
-    async def _with_timeout(self, work: Coroutine[Any, Any, T]) -> T:
-        task = self._start(work)
+    async def _in_time(self, task: "asyncio.Task[T]") -> T:
+        """Return the result of a task. Raises ArchiveUnavailable if it takes longer than the timeout."""
         watchdog = asyncio.get_running_loop().call_later(self.timeout, task.cancel)
         task.add_done_callback(lambda _: watchdog.cancel())
         done, _ = await asyncio.wait({task}, timeout=self.timeout)
@@ -224,9 +239,8 @@ class Database:
         """Return the state of the schema without creating it. Raises ArchiveUnavailable and SchemaTooNew."""
         if self.kind == "sqlite" and not await asyncio.to_thread(Path(str(self.url.database)).is_file):
             return SchemaState.ABSENT
-        return await self._with_timeout(
-            self._in_transaction(self.engine, lambda connection: connection.run_sync(migrations.state))
-        )
+        read = self._in_transaction(self.engine, lambda connection: connection.run_sync(migrations.state))
+        return await self._in_time(self._start(read))
 
     async def _migrate(self) -> None:
         if await self.schema_state() is not SchemaState.CURRENT:

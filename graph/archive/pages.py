@@ -11,6 +11,7 @@ from graph.archive import postgresql, statements
 from graph.archive.rows import LIKE, POSTS, REPOST, EventRow, LikeRow
 from graph.archive.statements import Scan
 from graph.archive.tables import EVENTS
+from graph.archive.usage import count_rows
 from graph.paging import Window
 from graph.post_lists import TIMELINE, PostList
 
@@ -23,7 +24,9 @@ async def event_rows(
     connection: AsyncConnection, query: Select[Any] | TextClause, parameters: dict[str, Any] | None = None
 ) -> list[EventRow]:
     """Return the rows of a statement that selects the columns of `EventRow`."""
-    return [EventRow(*row) for row in await connection.execute(query, parameters)]
+    found = [EventRow(*row) for row in await connection.execute(query, parameters)]
+    count_rows(len(found))
+    return found
 
 
 async def first_rows(
@@ -185,6 +188,7 @@ async def _scanned(
             terms = statements.terms_for(len(part))
             rows = await connection.execute(union(terms), statements.scan_parameters(part, terms))
         found += [(start + index, *row) for index, *row in rows]
+    count_rows(len(found))
     return found
 
 

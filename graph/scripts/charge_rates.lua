@@ -1,21 +1,23 @@
 #!lua
 -- Charge all rates of a holder, or none if one would be exceeded (GCRA, the generic cell rate algorithm).
--- A negative cost returns units.
+-- A negative cost returns units. A cost with a debt is charged as far as the debt permits, and never refused.
 -- KEYS: 1 rate:{holder}
--- ARGV: for each rate its name, then in microseconds of refilling: the cost, the burst, and the advance to take, of
---       which no more is taken than the bucket holds
+-- ARGV: for each rate its name, then in microseconds of refilling: the cost, the burst, the advance to take, of which
+--       no more is taken than the bucket holds, and the debt that the bucket may have after this charge
 -- Returns 1 if the rates were charged, else 0; then for each rate the microseconds until its bucket is full, and the
 -- microseconds taken in advance.
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 local charged, rates, longest = 1, {}, 0
-for i = 1, #ARGV, 4 do
-  local cost, burst = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+for i = 1, #ARGV, 5 do
+  local cost, burst, debt = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 4])
   local full = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or now)
-  -- After the clock was set back, the bucket counts as empty at most.
-  full = math.min(math.max(full, now), now + burst)
-  local left = burst - (full - now) - cost
-  if left < 0 then charged = 0 end
+  -- A debt is at most one burst. After the clock was set back, the bucket has no larger debt either.
+  full = math.min(math.max(full, now), now + 2 * burst)
+  local left = burst - (full - now)
+  if debt > 0 then cost = math.max(0, math.min(cost, left + debt)) end
+  left = left - cost
+  if left < 0 and debt == 0 then charged = 0 end
   rates[#rates + 1] = {ARGV[i], full, cost, math.max(0, math.min(tonumber(ARGV[i + 3]), left))}
 end
 local answer = {charged}

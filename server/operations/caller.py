@@ -9,13 +9,14 @@ from types import EllipsisType
 from starlette.types import Receive
 
 from graph import Graph
+from graph.archive.usage import Usage
 from graph.feed.handover import Courier
 from graph.model import Session
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.operations.quotas import Quotas
 from server.operations.rates import Meter, RateLimits
-from server.transport.networks import network_of
+from server.transport.networks import network_of, site_of
 
 EVENTS_AT_ONCE = 4
 SESSION_ENDED = "The session has ended. Log in again."
@@ -70,6 +71,17 @@ class Caller:
     def network(self) -> str:
         """The network of the caller's address."""
         return network_of(self.address)
+
+    def usage(self, meter: Meter | None, prepaid: int) -> Usage:
+        """Return the usage of the archive of a new operation, which pays afterwards for what is not `prepaid`."""
+
+        def charge(points: int) -> None:
+            if meter is not None and points > prepaid:
+                meter.owe(points - prepaid)
+
+        if self.viewer is None:
+            return Usage(site_of(self.address), anonymous=True, charge=charge)
+        return Usage(self.holder, anonymous=False, charge=charge)
 
     def start_meter(self) -> Meter | None:
         """Return the meter of a new operation; None if rates are not limited."""

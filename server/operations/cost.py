@@ -27,12 +27,23 @@ from graphql.language import ValueNode
 
 from graph.paging import MAX_PAGE
 from server.errors import COST_LIMIT
-from server.operations.weights import HASHES, HOME_PAGE, IDS, LIST_PAGE, LOG_INS, Merged, Weights
+from server.operations.weights import (
+    ARCHIVE,
+    ARCHIVE_ROOTS,
+    HASHES,
+    HOME_PAGE,
+    IDS,
+    LIST_PAGE,
+    LOG_INS,
+    Merged,
+    Weights,
+)
 
 COUNTED_TO = 10**9  # larger costs are all the same
 SIZES = ("first", "last", "ids")
 MANY_IDS = frozenset({"userIds", "addUserIds", "removeUserIds"})
 TIMELINE = "Timeline"
+MAX_ARCHIVE_ROOTS = 5  # root fields of an operation that read the archive
 MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of writes is at least as large
 
 
@@ -40,12 +51,15 @@ MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of write
 class OperationCost:
     """The maximum cost of an operation: points of processing, and `size`, the bytes of its data.
 
-    For a mutation also the number of log entries that it may write, and the number of its fields that hash a password,
-    create a user, or log in.
+    `prepaid` of the points are for reading the archive: what an operation reads beyond them is charged afterwards.
+    `archive_roots` is the number of root fields that read the archive. For a mutation also the number of log entries
+    that it may write, and the number of its fields that hash a password, create a user, or log in.
     """
 
     points: int
     size: int
+    prepaid: int = 0
+    archive_roots: int = 0
     writes: int = 0
     hashes: int = 0
     sign_ups: int = 0
@@ -67,6 +81,7 @@ class CostAnalysis:
         }
         self._defaults: Mapping[str, ValueNode | None] = {}
         self._home_pages = 0
+        self._prepaid = 0.0
         self.sized_by: set[str] = set()
 
     def of(self, operation_name: str | None) -> OperationCost:
@@ -82,14 +97,17 @@ class CostAnalysis:
     def _operation(self, node: OperationDefinitionNode) -> OperationCost:
         self._defaults = {each.variable.name.value: each.default_value for each in node.variable_definitions or ()}
         root = self._weights.roots[node.operation.value]
-        self._home_pages = 0
+        self._home_pages, self._prepaid = 0, 0.0
         points, size = self._selections(node.selection_set, root, 1, Merged.NONE)
         points += HOME_PAGE * self._home_pages
-        fields = list(self._fields_of(node.selection_set)) if node.operation.value == "mutation" else []
+        of_root = list(self._fields_of(node.selection_set))
+        fields = of_root if node.operation.value == "mutation" else []
         names = [field.name.value for field in fields]
         return OperationCost(
             points=min(math.ceil(points), COUNTED_TO),
             size=min(size, COUNTED_TO),
+            prepaid=math.floor(self._prepaid),
+            archive_roots=sum(f"{root}.{field.name.value}" in ARCHIVE_ROOTS for field in of_root),
             writes=sum(map(self._writes, fields)),
             hashes=sum(f"{root}.{name}" in HASHES for name in names),
             sign_ups=names.count("signUp"),
@@ -126,6 +144,7 @@ class CostAnalysis:
                 1,
             )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
+        self._prepaid += ARCHIVE.get(f"{type_}.{node.name.value}", 0.0)
         if type_ == TIMELINE and own_page > 0:
             self._home_pages += merged is Merged.HOME  # all parents share one home timeline
             points += LIST_PAGE if merged is Merged.LISTS else 0
@@ -187,6 +206,11 @@ def cost_error(cost: OperationCost, max_points: int, max_size: int) -> GraphQLEr
         message = (
             f"The response could have up to {cost.size:,} bytes; the limit is {max_size:,}. "
             "Request smaller pages or fewer texts."
+        )
+    elif cost.archive_roots > MAX_ARCHIVE_ROOTS:
+        message = (
+            f"The operation has {cost.archive_roots} root fields that search posts or users or read the public "
+            f"timeline; the limit is {MAX_ARCHIVE_ROOTS}. Split it into smaller operations."
         )
     elif cost.writes > MAX_WRITES:
         message = (

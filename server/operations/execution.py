@@ -19,6 +19,7 @@ from strawberry.types.graphql import OperationType
 
 from executor import Executor, Operation
 from executor.plan import Fallback
+from graph.archive.usage import used_by
 from graph.recording import recorded
 from resolvers.context import Context
 from resolvers.recording import current_recording
@@ -157,19 +158,21 @@ class Execution:
         if meter and not self._turns.try_acquire(meter.holder):
             await self._wait_for_turn(caller, meter, prepared.preparation)
         checking = None
+        usage = caller.usage(meter, prepared.cost.prepaid)
         try:
             if meter:
                 meter.charge(prepared.cost, prepared.preparation)
             checking = caller.start_session_check()
-            if prepared.kind is core.OperationType.MUTATION:
-                await _await_checks(checking, meter)
-                context = caller.context(meter)
-                result = await self._run(prepared.document, context, variables, operation_name)
-                if meter:
-                    await meter.give_back_sign_ups(prepared.cost.sign_ups - context.users_created)
-            else:
-                result = await self._run(prepared.document, caller.context(meter), variables, operation_name)
-                await _await_checks(checking, meter)
+            with used_by(usage):
+                if prepared.kind is core.OperationType.MUTATION:
+                    await _await_checks(checking, meter)
+                    context = caller.context(meter)
+                    result = await self._run(prepared.document, context, variables, operation_name)
+                    if meter:
+                        await meter.give_back_sign_ups(prepared.cost.sign_ups - context.users_created)
+                else:
+                    result = await self._run(prepared.document, caller.context(meter), variables, operation_name)
+                    await _await_checks(checking, meter)
         except BaseException:
             if checking:
                 checking.cancel()
@@ -177,6 +180,10 @@ class Execution:
                 meter.detach()
             raise
         finally:
+            usage.end()
+            recording = current_recording()
+            if recording is not None:
+                recording.owed = max(0, usage.points - prepared.cost.prepaid)
             if meter:
                 self._turns.release(meter.holder)
         return result_of(caller, result.data, result.errors)

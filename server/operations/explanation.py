@@ -23,7 +23,7 @@ def explain(recording: OperationRecording, prepared: PreparedOperation) -> dict[
         "operation": prepared.name,
         "kind": prepared.kind.value if prepared.kind else None,
         "milliseconds": _milliseconds(recording.started, recording.ended),
-        "cost": {"points": prepared.cost.points, "bytes": prepared.cost.size},
+        "cost": {"points": prepared.cost.points, "late": recording.owed, "bytes": prepared.cost.size},
         "executor": _executor(recording),
         "loaders": [
             {"name": each.name, "batches": list(_first(each.batches)), "hits": each.hits}

@@ -135,6 +135,10 @@ class Meter:
         """Charge a holder in the background, ignoring the result."""
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
+    def owe(self, points: int) -> None:
+        """Charge points that an operation has turned out to cost. The next operations wait for them, not this one."""
+        self._rates.owe(self.holder, self._limits.points, points)
+
     async def give_back_sign_ups(self, count: int) -> None:
         """Give back sign-ups that created no user. One round trip, so that the client's next request has them."""
         if count:

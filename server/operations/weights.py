@@ -102,6 +102,17 @@ PER_ITEM: dict[str, float] = {
 }
 """Points per item of a page, regardless of its selections."""
 
+ARCHIVE: dict[str, float] = {
+    "Query.searchPosts": 60,
+    "Query.publicTimeline": 180,
+    "Query.searchUsers": 240,
+    "PostSearch.posts": 240,
+}
+"""The points of these fields that pay for reading the archive. What is read beyond them is charged afterwards."""
+
+ARCHIVE_ROOTS = frozenset({"Query.publicTimeline", "Query.searchPosts", "Query.searchUsers"})
+"""The root fields of which an operation may have few, because each reads the archive in transactions of its own."""
+
 HOME_PAGE = 150
 """Points of a page of the home timeline, which may be merged from thousands of timelines."""
 

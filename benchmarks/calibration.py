@@ -1,0 +1,225 @@
+"""Calibration of the prices of fields: `python -m benchmarks.calibration [--quick] [--json FILE]`. On Linux.
+
+For each query, compares n with 2n times as much of one thing: the slope of the CPU time of the server, the store and
+the database together, and the slope of the points, those charged afterwards included. So what every request costs does
+not count. The last column is the ratio of the two to that of a page of a home timeline: 1 is fair, more is cheaper for
+the server than its price.
+"""
+
+import asyncio
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.calibrated_queries import Calibrated, queries
+from benchmarks.calibration_world import World, seed
+from benchmarks.command import Benchmark
+from benchmarks.databases import SQLITE, databases
+from benchmarks.report import Cell, Table
+from benchmarks.stores import private_store, raw
+from graph import Graph, Tuning
+from graph.archive.archive import Archive
+from tests.attacks.victim import Victim, cpu_of
+from tests.attacks.world import World as Attacked
+
+HOME = "home page of 30"
+COLUMNS = (
+    "query",
+    "one more",
+    "points",
+    "of them late",
+    "CPU ms",
+    "store commands",
+    "SQL statements",
+    "points/ms",
+    "to home",
+)
+NOTE = "One more is the unit by which two requests differ. Points per ms of CPU of server, store and database together."
+LEAST_MS = 0.0002
+JSON = {"content-type": "application/json"}
+SETTINGS = {
+    "FANLINE_EXPLAIN": "true",
+    "FANLINE_WORKER": "false",
+    "FANLINE_DEADLINE": "60s",
+    "FANLINE_MAX_COST": "1000000",
+    "FANLINE_MAX_RESPONSE": "100000000",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The databases, the rounds per query, and the scale of the world."""
+
+    databases: Sequence[str]
+    rounds: int
+    scale: float
+
+
+SIZES = {
+    "full": Sizes((SQLITE, "PostgreSQL", "MariaDB"), 15, 1.0),
+    "quick": Sizes((SQLITE,), 7, 1.0),
+    "tiny": Sizes((SQLITE,), 1, 0.02),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The CPU seconds of one request, its points and those charged afterwards, its commands and statements."""
+
+    cpu: float
+    points: float = 0
+    late: float = 0
+    commands: float = 0
+    statements: float = 0
+
+
+class Stage:
+    """A server, its store and its database, whose CPU time is measured."""
+
+    def __init__(self, victim: Victim, world: World, store: int) -> None:
+        self._victim = victim
+        self._store = store
+        self._clients = {True: victim.client(), False: victim.client(world.token)}
+
+    def cpu(self) -> float:
+        """Return the CPU seconds that all of them have used."""
+        measured = {self._victim.pid, self._store, *descendants(os.getpid())}
+        return sum(map(cpu_of, measured))
+
+    def time(self, query: Calibrated, n: int) -> float:
+        """Return the CPU seconds of one request."""
+        before = self.cpu()
+        self._send(query, n)
+        return self.cpu() - before
+
+    def explain(self, query: Calibrated, n: int) -> Spent:
+        """Return what a request costs in points, commands and statements."""
+        explained = self._send(query, n, explain=True)["extensions"]["explain"]
+        return Spent(
+            0.0,
+            explained["cost"]["points"] + explained["cost"].get("late", 0),
+            explained["cost"].get("late", 0),
+            explained["store"]["commands"],
+            explained["archive"]["queries"],
+        )
+
+    def _send(self, query: Calibrated, n: int, *, explain: bool = False) -> dict[str, Any]:
+        body: dict[str, object] = {"query": query.write(n)}
+        if explain:
+            body["extensions"] = {"explain": True}
+        response = self._clients[query.anonymous].post("/graphql", content=json.dumps(body), headers=JSON)
+        answer: dict[str, Any] = response.json()
+        if "errors" in answer:
+            raise RuntimeError(f"{query.write(n)[:200]}: {json.dumps(answer['errors'])[:300]}")
+        return answer
+
+    def measure(self, query: Calibrated, rounds: int) -> Spent:
+        """Return what one more of the unit costs: the difference of 2n and n, divided by n."""
+        for n in (query.n, 2 * query.n):
+            self.time(query, n)
+        cpu = statistics.median(self.time(query, 2 * query.n) - self.time(query, query.n) for _ in range(rounds))
+        small, large = self.explain(query, query.n), self.explain(query, 2 * query.n)
+        if query.unit == "request":
+            cpu, small, n = statistics.median(self.time(query, 1) for _ in range(rounds)), Spent(0.0), 1
+        else:
+            n = query.n
+        return Spent(
+            cpu / n,
+            (large.points - small.points) / n,
+            (large.late - small.late) / n,
+            (large.commands - small.commands) / n,
+            (large.statements - small.statements) / n,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        for client in self._clients.values():
+            client.close()
+
+
+async def measure(sizes: Sizes) -> AsyncIterator[Table]:
+    """Yield a table for each database."""
+    for database in sizes.databases:
+        table = await asyncio.to_thread(table_of, database, sizes)
+        if table is not None:
+            yield table
+
+
+def table_of(name: str, sizes: Sizes) -> Table | None:
+    """Return the table of one database; None if the database is not installed."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fanline-calibration-")))
+        store = stack.enter_context(private_store())
+        made = stack.enter_context(databases([name]))
+        if name not in made:
+            return None
+        archive = made[name]()
+        world = asyncio.run(fill(store, archive, sizes.scale))
+        settings = SETTINGS | {"FANLINE_ARCHIVE_URL": archive}
+        victim = stack.enter_context(Victim(folder / "server", store, attacked(world), settings=settings))
+        with raw(store) as client:
+            store_pid = int(client.info("server")["process_id"])
+        stage = Stage(victim, world, store_pid)
+        written = queries(world)
+        found = {label: stage.measure(query, sizes.rounds) for label, query in written.items()}
+        stage.close()
+    home = rate_of(found[HOME])
+    rows = [row(label, written[label], spent, home) for label, spent in found.items()]
+    return Table(f"calibration-{name.lower()}", f"Points and CPU time, {name}", COLUMNS, rows, NOTE)
+
+
+def attacked(world: World) -> Attacked:
+    """Return the world as the server process expects it."""
+    return Attacked(tuple(world.crowd), world.viewer, "", (), {"viewer": world.token}, ("viewer",))
+
+
+async def fill(store: str, archive: str, scale: float) -> World:
+    """Fill a store and its archive with the world."""
+    graph = await Graph.open(store, Archive(archive), Tuning(argon2_time_cost=1, argon2_memory_kib=8))
+    try:
+        return await seed(graph, scale=scale)
+    finally:
+        await graph.close()
+
+
+def descendants(process: int) -> list[int]:
+    """Return the processes that a process has started, and those that they have started."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split()
+    except FileNotFoundError:  # the process has ended
+        return []
+    found = list(map(int, children))
+    return found + [each for child in found for each in descendants(child)]
+
+
+def row(label: str, query: Calibrated, spent: Spent, home: float) -> list[Cell]:
+    """Return the row of a query."""
+    rate = rate_of(spent)
+    return [
+        label,
+        query.unit,
+        round(spent.points, 1),
+        round(spent.late, 1),
+        1000 * spent.cpu,
+        round(spent.commands, 1),
+        round(spent.statements, 1),
+        round(rate),
+        rate / home,
+    ]
+
+
+def rate_of(spent: Spent) -> float:
+    """Return the points per millisecond."""
+    return spent.points / max(LEAST_MS, 1000 * spent.cpu)
+
+
+BENCHMARK = Benchmark("Calibrate the prices of fields.", SIZES, measure)
+
+if __name__ == "__main__":
+    BENCHMARK.main()

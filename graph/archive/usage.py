@@ -1,0 +1,106 @@
+"""What one operation reads from the archive: its caller, its statements and rows so far, and its budget.
+
+`USAGE` holds the usage of the operation that runs, or None for the work of the system itself. Tasks inherit it, so that
+a transaction counts for the operation that started it, also after the operation was cancelled.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from graph.errors import GraphError
+
+STATEMENT_POINTS = 60
+"""The points of a statement and its part of a transaction."""
+ROW_POINTS = 8
+"""The points of a row that is read, decoded and compared with a filter."""
+BUDGET = 20_000
+"""The points after which an operation scans no further."""
+
+USAGE: ContextVar["Usage | None"] = ContextVar("usage", default=None)
+
+
+class ScanLimit(GraphError):
+    """The operation has used up its budget for reading the archive before this page."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The operation searches too much of the archive, so this page was not read. Request it in an operation of "
+            "its own."
+        )
+
+
+class Usage:
+    """What one operation of `caller` reads from the archive.
+
+    All anonymous callers together have a share of the archive's connections. `charge` is called with the points used,
+    once the operation has ended and its last transaction, too: a cancelled operation leaves a transaction running.
+    """
+
+    __slots__ = ("_charge", "_ended", "_open", "anonymous", "caller", "rows", "statements")
+
+    def __init__(self, caller: str, *, anonymous: bool, charge: Callable[[int], None] | None = None) -> None:
+        self.caller = caller
+        self.anonymous = anonymous
+        self.statements = 0
+        self.rows = 0
+        self._charge = charge
+        self._open = 0
+        self._ended = False
+
+    @property
+    def points(self) -> int:
+        """The points used so far."""
+        return self.statements * STATEMENT_POINTS + self.rows * ROW_POINTS
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the budget is used up."""
+        return self.points >= BUDGET
+
+    def rows_left(self) -> int:
+        """Return how many rows the budget allows."""
+        return max(0, BUDGET - self.points) // ROW_POINTS
+
+    def begin_transaction(self) -> None:
+        """Note that a transaction runs."""
+        self._open += 1
+
+    def end_transaction(self) -> None:
+        """Note that a transaction has ended."""
+        self._open -= 1
+        self._charge_if_ended()
+
+    def end(self) -> None:
+        """Note that the operation has ended."""
+        self._ended = True
+        self._charge_if_ended()
+
+    def _charge_if_ended(self) -> None:
+        if self._ended and not self._open and self._charge is not None and self.points:
+            charge, self._charge = self._charge, None
+            charge(self.points)
+
+
+def count_rows(rows: int) -> None:
+    """Count rows that the operation which runs has read."""
+    usage = USAGE.get()
+    if usage is not None:
+        usage.rows += rows
+
+
+def count_statement(*_: object) -> None:
+    """Count a statement of the operation that runs. The arguments are those of `before_cursor_execute`."""
+    usage = USAGE.get()
+    if usage is not None:
+        usage.statements += 1
+
+
+@contextmanager
+def used_by(usage: Usage | None) -> Iterator[None]:
+    """Count what is read in this block, and by the tasks that it starts, for an operation; None for the system."""
+    token = USAGE.set(usage)
+    try:
+        yield
+    finally:
+        USAGE.reset(token)
