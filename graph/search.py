@@ -74,13 +74,15 @@ class Searches:
         """Return a page of the posts that match, newest first.
 
         A page looks at 2,000 candidates at most. It may then be short, even empty, with more posts to come and a number
-        at which the next page continues. Up to 16 transactions, and a round trip for each with matches. Raises
-        ArchiveUnavailable.
+        at which the next page continues. Up to 16 transactions, a round trip for the suspensions, and one for each
+        transaction with matches. Raises ArchiveUnavailable, and ScanLimit if the operation has searched enough.
         """
         archive, clauses = await self._binding.archive(), clauses_of(search.filter)
+        view.begin()
+        suspended = await view.all_suspended()
 
         def read(rest: Window, turn: int) -> Awaitable[tuple[list[EventRow], Window | None]]:
-            return archive.candidates(clauses, rest, SEGMENTS[min(turn, len(SEGMENTS) - 1)])
+            return archive.candidates(clauses, rest, SEGMENTS[min(turn, len(SEGMENTS) - 1)], suspended)
 
         async def show(rows: Sequence[EventRow]) -> list[Post]:
             return await self._visible(view, [row for row in rows if matches(search.filter, row)])

@@ -101,6 +101,10 @@ class View:
         """Return those of the users who are suspended. No round trip of its own if the view has begun."""
         return NOBODY
 
+    async def all_suspended(self) -> Set[int]:
+        """Return all suspended users. No round trip of its own if the view has begun."""
+        return NOBODY
+
     async def marks(self, users: Collection[int]) -> Marks:
         """Return the viewer's marks, complete or with these users checked.
 
@@ -155,12 +159,17 @@ class ClientView(View):
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are suspended."""
+        suspended = await self.all_suspended()
+        return suspended & {*users} if suspended else NOBODY
+
+    async def all_suspended(self) -> Set[int]:
+        """Return all suspended users."""
         if self._suspended is None and self._asked is None:
             self._suspended = self._suspensions.near(self.moment)
         if self._suspended is None:
             found = await self._suspensions.users(self._ask_suspended())
             self._suspended = found if self._suspended is None else self._suspended
-        return self._suspended.intersection(users) if self._suspended else NOBODY
+        return self._suspended
 
 
 class ViewerView(ClientView):

@@ -11,19 +11,19 @@ The posts are candidates: a code stands for several terms, and not all terms of 
 """
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import and_
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, TextClause, select, text
+from sqlalchemy import CompoundSelect, Select, TextClause, bindparam, literal_column, select, text, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
 from graph.archive.codes import Clause
-from graph.archive.index import end_of, numbers_in, places_in
-from graph.archive.pages import chunks, post_numbers, posts_by_id
+from graph.archive.index import Gap, numbers_in, places_in
+from graph.archive.pages import actors_of, chunks, post_numbers, posts_by_id
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
 from graph.paging import Window
@@ -68,56 +68,87 @@ class Zone:
 
 
 async def candidates(
-    connection: AsyncConnection, clauses: Sequence[Clause], window: Window, segments: int
+    connection: AsyncConnection,
+    clauses: Sequence[Clause],
+    window: Window,
+    segments: int,
+    hidden: Set[int] = frozenset(),
 ) -> Candidates:
     """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
 
-    Looks at up to `segments` segments of each code, so there may be fewer posts, even none, and a rest of the window.
-    Five to nine statements, and two more for every eight segments.
+    Of posts by `hidden` authors, only the numbers are read. Looks at up to `segments` segments of each code, so there
+    may be fewer posts, even none, and a rest of the window. Four to six statements if the first segment has enough
+    posts, and one more for each of the steps to 2, 4 and 8 segments.
     """
     if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
         await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-    end = await end_of(connection)
     rest: Window | None = window
     numbers: list[int] = []
     for _ in range(ZONES):
         if rest is None or numbers:
             break
-        zone = await _zone(connection, rest, end)
+        zone = await _zone(connection, rest)
         if zone.is_gap:
             numbers, bound = await _scan(connection, zone.window)
         else:
             numbers, bound = await _look_up(connection, clauses, zone.window, segments)
             if bound is not None:
-                return Candidates(await _rows(connection, numbers, window), window.beyond(bound))
+                return Candidates(await _rows(connection, numbers, window, hidden), window.beyond(bound))
         rest = window.beyond(_end(zone.window) if bound is None else bound)
-    return Candidates(await _rows(connection, numbers, window), rest)
+    return Candidates(await _rows(connection, numbers, window, hidden), rest)
 
 
-async def _rows(connection: AsyncConnection, numbers: Sequence[int], window: Window) -> list[EventRow]:
+async def _rows(
+    connection: AsyncConnection, numbers: Sequence[int], window: Window, hidden: Set[int]
+) -> list[EventRow]:
+    """Return the rows of posts, without those of hidden authors, whose texts are not read."""
+    if hidden and numbers:
+        authors = await actors_of(connection, numbers)
+        numbers = [number for number in numbers if authors.get(number) not in hidden]
     rows = await posts_by_id(connection, numbers)
     return sorted(rows, key=lambda row: row.number, reverse=window.forward)
 
 
-async def _zone(connection: AsyncConnection, window: Window, end: int) -> Zone:
-    """Return the zone at the beginning of the window. `end` is that of the index."""
+async def _zone(connection: AsyncConnection, window: Window) -> Zone:
+    """Return the zone at the beginning of the window. One statement."""
+    bound = {"bound": window.high if window.forward else window.low}
+    end, gap = 0, None
+    for is_next, first, last in await connection.execute(_landmarks(window.forward), bound):
+        if is_next:
+            gap = Gap(first, last)
+        else:
+            end = max(end, last)
     if window.forward:
         if window.high > end + 1:
             return Zone(replace(window, low=max(window.low, end)), is_gap=True)
-        before = GAPS.c.first < window.high
-        gap = (await connection.execute(select(GAPS).where(before).order_by(GAPS.c.first.desc()).limit(1))).first()
         if gap is None:
             return Zone(window, is_gap=False)
         inside = gap.last >= window.high - 1
         return Zone(replace(window, low=max(window.low, gap.first - 1 if inside else gap.last)), is_gap=inside)
     if window.low >= end:
         return Zone(window, is_gap=True)
-    after = GAPS.c.last > window.low
-    gap = (await connection.execute(select(GAPS).where(after).order_by(GAPS.c.first).limit(1))).first()
     if gap is None:
         return Zone(replace(window, high=min(window.high, end + 1)), is_gap=False)
     inside = gap.first <= window.low + 1
     return Zone(replace(window, high=min(window.high, gap.last + 1 if inside else gap.first)), is_gap=inside)
+
+
+@cache
+def _landmarks(forward: bool) -> CompoundSelect[Any]:
+    """Return the statement for the newest segment and gap, and for the next gap from the parameter `bound` on.
+
+    The first column is 1 for the next gap, otherwise 0.
+    """
+    newest = [
+        select(literal_column("0").label("next"), table.c.first, table.c.last).order_by(table.c.first.desc())
+        for table in (SEGMENTS, GAPS)
+    ]
+    gap = select(literal_column("1").label("next"), GAPS.c.first, GAPS.c.last)
+    if forward:
+        gap = gap.where(GAPS.c.first < bindparam("bound")).order_by(GAPS.c.first.desc())
+    else:
+        gap = gap.where(GAPS.c.last > bindparam("bound")).order_by(GAPS.c.first)
+    return union_all(*(select(part.limit(1).subquery()) for part in (*newest, gap)))
 
 
 def _end(window: Window) -> int:
@@ -136,19 +167,28 @@ async def _look_up(
 ) -> tuple[list[int], int | None]:
     """Return the numbers of the next posts that satisfy the clauses, and the bound of what follows."""
     codes = sorted({code for clause in clauses for entry in clause for code in entry})
-    low = await _first_segment(connection, zone.low + 1)
+    low = await _first_segment(connection, zone.low + 1) if zone.low else 1
     reaches = await _reaches(connection, codes, replace(zone, low=low - 1, count=count))
     reach = furthest([nearest([furthest([reaches[code] for code in entry]) for entry in clause]) for clause in clauses])
     numbers: list[int] = []
-    for some in chunks(reach.segments, SEGMENTS_AT_ONCE):
+    for some in growing_chunks(reach.segments, SEGMENTS_AT_ONCE):
         found, last = await _matches(connection, clauses, codes, some)
-        numbers += sorted((n for n in found if zone.low < n < zone.high), reverse=zone.forward)
+        found.sort(reverse=zone.forward)
+        numbers += [number for number in found if zone.low < number < zone.high]
         if len(numbers) >= zone.count:
             if len(numbers) > zone.count or some[-1] != reach.segments[-1]:
                 bound = numbers[zone.count - 1] if len(numbers) > zone.count else some[-1] if zone.forward else last
                 return numbers[: zone.count], bound
             break
     return numbers, reach.bound
+
+
+def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+    """Yield the items in lists of 1, 2, 4 and so on, up to `most`: frequent words fill a page from the first."""
+    start, size = 0, 1
+    while start < len(items):
+        yield items[start : start + size]
+        start, size = start + size, min(most, 2 * size)
 
 
 async def _first_segment(connection: AsyncConnection, number: int) -> int:
@@ -211,16 +251,41 @@ async def _matches(
 ) -> tuple[list[int], int]:
     """Return the numbers of the posts of segments that satisfy the clauses, and the highest number covered."""
     places: dict[int, dict[int, frozenset[int]]] = {segment: {} for segment in segments}
+    covers: list[tuple[int, int, bytes]] = []
     for some in chunks(codes, statements.MAX_LIST_LENGTH):
-        query = select(TERMS).where(TERMS.c.code.in_(some), TERMS.c.segment.in_(segments))
-        for code, segment, row in await connection.execute(query):
-            places[segment][code] = frozenset(places_in(row))
-    matching = {segment: satisfying(clauses, held) for segment, held in places.items()}
-    found: set[int] = set()
-    end = 0
-    for row in await connection.execute(select(SEGMENTS).where(SEGMENTS.c.first.in_(segments))):
-        end = max(end, row.last)
-        if matching[row.first]:
-            numbers = numbers_in(row.posts)
-            found.update(numbers[place] for place in matching[row.first] if place < len(numbers))
-    return list(found), end
+        query = _segments_and_terms() if not covers else _terms()
+        for code, segment, last, held in await connection.execute(query, {"codes": some, "segments": list(segments)}):
+            if last:
+                covers.append((segment, last, held))
+            else:
+                places[segment][code] = frozenset(places_in(held))
+    found: list[int] = []
+    for segment, _, posts in covers:
+        matching = satisfying(clauses, places[segment])
+        if matching:
+            numbers = numbers_in(posts)
+            found += map(numbers.__getitem__, matching if max(matching) < len(numbers) else _placed(matching, numbers))
+    return found, max((last for _, last, _ in covers), default=0)
+
+
+def _placed(places: Set[int], numbers: Sequence[int]) -> list[int]:
+    """Return the places of posts of a segment. A damaged row may hold others."""
+    return [place for place in places if place < len(numbers)]
+
+
+@cache
+def _terms() -> Select[Any]:
+    """Return the statement for the rows of `codes` in `segments`."""
+    of_codes = TERMS.c.code.in_(bindparam("codes", expanding=True))
+    in_segments = TERMS.c.segment.in_(bindparam("segments", expanding=True))
+    return select(TERMS.c.code, TERMS.c.segment, literal_column("0").label("last"), TERMS.c.places).where(
+        of_codes, in_segments
+    )
+
+
+@cache
+def _segments_and_terms() -> CompoundSelect[Any]:
+    """Return the statement for the same rows, and for those of the segments, which have a `last`."""
+    chosen = SEGMENTS.c.first.in_(bindparam("segments", expanding=True))
+    segments = select(literal_column("0").label("code"), SEGMENTS.c.first, SEGMENTS.c.last, SEGMENTS.c.posts)
+    return union_all(_terms(), segments.where(chosen))

@@ -1,7 +1,7 @@
 """Reads and fills the search indexes of an archive: of posts by their terms, and of users by their names."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -24,13 +24,15 @@ class SearchIndexes(ABC):
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction and commit it."""
 
-    async def candidates(self, clauses: Sequence[Clause], window: Window, segments: int) -> Candidates:
+    async def candidates(
+        self, clauses: Sequence[Clause], window: Window, segments: int, hidden: Set[int] = frozenset()
+    ) -> Candidates:
         """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
 
-        Looks at up to `segments` segments of the search index for each code. About ten statements, and two more for
-        every eight segments.
+        Posts of `hidden` authors are left out before their texts are read. Looks at up to `segments` segments of the
+        search index for each code. Costs what `graph.archive.search.candidates` costs.
         """
-        return await self._transaction(lambda connection: candidates(connection, clauses, window, segments))
+        return await self._transaction(lambda connection: candidates(connection, clauses, window, segments, hidden))
 
     async def published(self, window: Window) -> Candidates:
         """Return the next `window.count` live posts of all authors, replies included, and the rest of the window.
