@@ -12,12 +12,16 @@ POST = "id text createdAt author { id login name }"
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A query, from the number n. `n` is the smaller of the two numbers that are compared, `unit` what n counts."""
+    """A query, from the number n, which counts `unit`.
+
+    The requests with n and 2n are compared; if `is_whole`, the request with n and an empty one.
+    """
 
     write: Callable[[int], str]
     n: int
     unit: str
     anonymous: bool = False
+    is_whole: bool = False
 
 
 def queries(world: World) -> Mapping[str, Calibrated]:
@@ -64,7 +68,7 @@ def timelines(world: World) -> dict[str, Calibrated]:
         ),
         "followers, first: 50": Calibrated(
             lambda n: nodes(
-                world.crowd[:n],
+                world.crowd[::60][:n],
                 "... on User { followers(first: 50) { nodes { id login name relationship { state } } } }",
             ),
             5,
@@ -86,7 +90,8 @@ def timelines(world: World) -> dict[str, Calibrated]:
 def searches(world: World) -> dict[str, Calibrated]:
     """Return the queries of the archive."""
     people = json.dumps(list(world.crowd[:100]))
-    common = '["morning", "coffee", "garden", "river", "city"]'
+    words = ["morning", "coffee", "garden", "river", "city"]
+    common = [json.dumps([*words, f"word{at}"]) for at in range(5)]
     return {
         "publicTimeline, first: 1": Calibrated(
             lambda n: repeated(n, f"publicTimeline {{ posts(first: 1) {{ {FRUGAL} }} }}"), 2, "alias", True
@@ -107,9 +112,12 @@ def searches(world: World) -> dict[str, Calibrated]:
             True,
         ),
         "searchPosts, 100 users and common words": Calibrated(
-            lambda n: repeated(
+            lambda n: repeated_with(
                 n,
-                f"searchPosts(filter: {{users: {people}, keywords: {common}}}) {{ posts(first: 1) {{ {FRUGAL} }} }}",
+                [
+                    f"searchPosts(filter: {{users: {people}, keywords: {words}}}) {{ posts(first: 1) {{ {FRUGAL} }} }}"
+                    for words in common
+                ],
             ),
             2,
             "search",
@@ -131,6 +139,7 @@ def searches(world: World) -> dict[str, Calibrated]:
             1,
             "search",
             True,
+            is_whole=True,
         ),
         "searchUsers": Calibrated(
             lambda n: repeated_with(
@@ -171,7 +180,9 @@ def notifications(world: World) -> dict[str, Calibrated]:
     """Return the queries of notifications, of which more than 100 are unread."""
     shown = "nodes { id actorsCount actors { login } post { text } }"
     return {
-        "notifications, unreadCount": Calibrated(lambda n: "{ notifications { unreadCount } }" + " " * n, 1, "request"),
+        "notifications, unreadCount": Calibrated(
+            lambda n: "{ notifications { unreadCount } }", 1, "request", is_whole=True
+        ),
         "notifications, entries(first: 50)": Calibrated(
             lambda n: f"{{ notifications {{ entries(first: {50 * n}) {{ {shown} }} }} }}", 1, "50 entries"
         ),

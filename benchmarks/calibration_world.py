@@ -18,9 +18,9 @@ from resolvers import ids
 from server.auth import Tokens
 from tests.attacks.world import KEY
 
-CROWD = 300
+CROWD = 600
 """Users who follow, like, repost and reply, each with posts of their own."""
-POSTS_EACH = 40
+POSTS_EACH = 20
 LISTS = 8
 MEMBERS = 249
 REPLIES = 400
@@ -75,7 +75,12 @@ async def seed(graph: Graph, *, scale: float = 1.0) -> World:
         PostPublished(user, "an answer", reply_to=post, root=post, reply_to_author=viewer, root_author=viewer)
         for post, user in zip(own[:60], crowd, strict=False)
     ]
-    liked = [Liked(user, post, crowd[0]) for post in full[:100] for user in crowd[:100]]
+    liked = [
+        Liked(crowd[(at + 50 * place) % len(crowd)], post, crowd[place])
+        for place, post in enumerate(full[:100])
+        for at in range(100)
+    ]
+    liked += [Liked(viewer, post, crowd[at]) for at, post in enumerate(full)]
     await _commit(graph, [*notices, *liked])
     lists = await _lists(graph, viewer, crowd)
     worker = graph.worker()
@@ -132,7 +137,7 @@ async def _threads(graph: Graph, viewer: int, crowd: Sequence[int], replies: int
 
 
 async def _lists(graph: Graph, viewer: int, crowd: Sequence[int]) -> list[int]:
-    members = [tuple([*crowd[at:], *crowd[:at]][:MEMBERS]) for at in range(LISTS)]
+    members = [tuple([*crowd[70 * at :], *crowd][:MEMBERS]) for at in range(LISTS)]
     return await _commit(graph, [ListCreated(viewer, f"list {at}", some) for at, some in enumerate(members)])
 
 

@@ -1,14 +1,17 @@
 """The followers of a user whom the viewer follows.
 
-No set holds them: the viewer's list of followed users, which has a limit, is looked up in the user's followers.
+No set holds them: the viewer's list of followed users, which has a limit, is looked up in the user's followers; or the
+whole list of followers is read, if that is shorter.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from graph import keys
+from graph.archive.usage import pay_for
 from graph.model import Follow, Page, new_follow
 from graph.paging import Window
+from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility import View
 
@@ -19,20 +22,38 @@ class KnownFollowers(NamedTuple):
     page: Page[Follow]
     total: int
 
+    def cut(self, window: Window) -> "KnownFollowers":
+        """Return the part of the page in a narrower window with the same bounds and direction."""
+        return KnownFollowers(window.cut(self.page), self.total)
+
 
 async def known_followers(
     store: Store, viewer: int, users: Sequence[int], window: Window, view: View
 ) -> list[KnownFollowers]:
     """Return for each user a page of the followers whom the viewer follows, by the number of their follow.
 
-    Two round trips; one if the viewer follows nobody. O(f log f) for each user, if the viewer follows f users.
-    `view` is the viewer's view: users hidden from it have none.
+    Two round trips; one if the viewer follows nobody. O(f log f) for each user, if the viewer follows f users or the
+    user has f followers, whichever is less. `view` is the viewer's view: users hidden from it have none. The operation
+    pays for the members that are compared. Raises ScanLimit if its budget is used up.
     """
     view.begin(users)
-    [followed] = await store.read([("ZRANGE", keys.following(viewer), 0, -1)])
+    followed, *sizes = await store.read(
+        [("ZRANGE", keys.following(viewer), 0, -1), *(("ZCARD", keys.followers(user)) for user in users)]
+    )
     if not followed:
         return [KnownFollowers(window.page([]), 0) for _ in users]
-    numbers = await store.read([("ZMSCORE", keys.followers(user), *followed) for user in users])
+    pay_for(sum(min(size, len(followed)) for size in sizes))
+    commands: list[Command] = [
+        ("ZMSCORE", keys.followers(user), *followed)
+        if size > len(followed)
+        else ("ZRANGE", keys.followers(user), 0, -1, "WITHSCORES")
+        for user, size in zip(users, sizes, strict=True)
+    ]
+    replies = await store.read(commands)
+    numbers = [
+        reply if size > len(followed) else list(map(dict(reply).get, followed))
+        for reply, size in zip(replies, sizes, strict=True)
+    ]
     hidden = await view.hidden(users)
     if suspended := await view.suspended([*map(int, followed)]):
         shown = [int(user) not in suspended for user in followed]

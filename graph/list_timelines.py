@@ -7,6 +7,7 @@ and mutes, and the timelines of those who are left are merged like those of foll
 from collections.abc import Sequence
 from dataclasses import replace
 
+from graph.archive.usage import pay_for
 from graph.binding import Binding
 from graph.home.merge import Which, merge_hot
 from graph.lists import Lists
@@ -36,7 +37,8 @@ class ListTimelines:
 
         Leave out hidden and muted members, and plain reposts of hidden and muted users' posts. Three round trips; one
         more if there are plain reposts; and more if posts were deleted or are left out. One query of the archive if the
-        page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
+        page reaches archived posts. The operation pays for the members. Raises ArchiveUnavailable if the archive does
+        not answer, and ScanLimit if the operation's budget is used up.
         """
         view.begin()
         recording = RECORDING.get()
@@ -73,6 +75,7 @@ class ListTimelines:
 
     async def _ids(self, authors: Sequence[int], window: Window) -> Found:
         """Return the next posts of the merged timelines."""
+        pay_for(2 * len(authors))
         [merged] = await merge_hot(self._store, [(authors, window)], Which.COUNTED)
         cold = archive_window(window, merged.posts, merged.floors)
         rows: list[Post] | None = None

@@ -127,3 +127,12 @@ class Window:
         if self.forward:
             return Page(items, more, self.bounded_above, reached, related)
         return Page(items[::-1], self.bounded_below, more, reached, related)
+
+    def cut(self, page: Page[T]) -> Page[T]:
+        """Return the page of this window from that of a wider one with the same bounds and direction."""
+        surplus = len(page.items) - self.count
+        if surplus <= 0:
+            return page
+        if self.forward:
+            return Page(page.items[: self.count], True, page.has_previous, None, page.related)
+        return Page(page.items[surplus:], page.has_next, True, None, page.related)

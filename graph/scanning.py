@@ -12,7 +12,8 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 MOST_SCANNED = 2000
-MOST_AT_ONCE = 200
+MOST_AT_ONCE = 500
+GROWTH = 4  # of the number of candidates from one read to the next
 MOST_READS = 16
 
 
@@ -45,7 +46,7 @@ async def scanned_page(
             break
         count = min(allowed, max(wanted, window.count + 1 - len(found)))
         candidates, rest = await read(replace(rest, count=count), turn)
-        room, wanted = room - len(candidates), min(MOST_AT_ONCE, 2 * wanted)
+        room, wanted = room - len(candidates), min(MOST_AT_ONCE, GROWTH * wanted)
         found += await show(candidates)
     if rest is None:
         return window.page(found)

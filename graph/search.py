@@ -74,12 +74,11 @@ class Searches:
         """Return a page of the posts that match, newest first.
 
         A page looks at 2,000 candidates at most. It may then be short, even empty, with more posts to come and a number
-        at which the next page continues. Up to 16 transactions, a round trip for the suspensions, and one for each
-        transaction with matches. Raises ArchiveUnavailable, and ScanLimit if the operation has searched enough.
+        at which the next page continues. Up to 16 transactions, one round trip for each with matches, and one if users
+        are suspended. Raises ArchiveUnavailable, and ScanLimit if the operation has searched enough.
         """
         archive, clauses = await self._binding.archive(), clauses_of(search.filter)
-        view.begin()
-        suspended = await view.all_suspended()
+        suspended = await view.suspended_anywhere()
 
         def read(rest: Window, turn: int) -> Awaitable[tuple[list[EventRow], Window | None]]:
             return archive.candidates(clauses, rest, SEGMENTS[min(turn, len(SEGMENTS) - 1)], suspended)

@@ -101,8 +101,11 @@ class View:
         """Return those of the users who are suspended. No round trip of its own if the view has begun."""
         return NOBODY
 
-    async def all_suspended(self) -> Set[int]:
-        """Return all suspended users. No round trip of its own if the view has begun."""
+    async def suspended_anywhere(self) -> Set[int]:
+        """Return the suspended users, whose posts a search need not read, or none if this process knows of none.
+
+        One round trip at most, none if the view has begun.
+        """
         return NOBODY
 
     async def marks(self, users: Collection[int]) -> Marks:
@@ -159,11 +162,14 @@ class ClientView(View):
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are suspended."""
-        suspended = await self.all_suspended()
+        suspended = await self._all_suspended()
         return suspended & {*users} if suspended else NOBODY
 
-    async def all_suspended(self) -> Set[int]:
-        """Return all suspended users."""
+    async def suspended_anywhere(self) -> Set[int]:
+        """Return the suspended users, or none if this process knows of none."""
+        return await self._all_suspended() if self._suspensions.known else NOBODY
+
+    async def _all_suspended(self) -> Set[int]:
         if self._suspended is None and self._asked is None:
             self._suspended = self._suspensions.near(self.moment)
         if self._suspended is None:

@@ -75,7 +75,9 @@ async def muted_users(
 ) -> UserPage | None:
     """Return a page of the users whom the viewer mutes; None for anonymous requests. One round trip."""
     window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
-    return None if context.viewer is None else UserPage(await context.graph.blocks.muted(context.viewer.user, window))
+    if context.viewer is None:
+        return None
+    return UserPage(await context.loaders.muted_users.load((context.viewer.user, window)))
 
 
 async def blocked_users(
@@ -83,7 +85,9 @@ async def blocked_users(
 ) -> UserPage | None:
     """Return a page of the users whom the viewer blocks; None for anonymous requests. One round trip."""
     window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
-    return None if context.viewer is None else UserPage(await context.graph.blocks.blocked(context.viewer.user, window))
+    if context.viewer is None:
+        return None
+    return UserPage(await context.loaders.blocked_users.load((context.viewer.user, window)))
 
 
 @mutation(UserPayload)

@@ -72,6 +72,11 @@ class PostPage(NamedTuple):
         return page_ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
 
 
+def as_post_pages(pages: Sequence[Page[Post] | Exception]) -> list[PostPage | Exception]:
+    """Return the records of pages; the exception of a page that cannot be read takes its place."""
+    return [page if isinstance(page, Exception) else PostPage(page) for page in pages]
+
+
 class FollowPage(NamedTuple):
     """A page of the owner's followers if `incoming`, otherwise of the users whom the owner follows.
 

@@ -165,9 +165,7 @@ async def liked_posts(
     window = Window.of(CursorKind.LIKE, first=first, after=after, last=last, before=before)
     if context.viewer is None:
         return None
-    page = await context.graph.likes.pages.of_user(context.loaders.view, context.viewer.user, window)
-    context.loaders.posts.prime_many({liked.post.id: liked.post for liked in page.items})
-    return LikedPostPage(page)
+    return LikedPostPage(await context.loaders.liked_posts.load((context.viewer.user, window)))
 
 
 def like_cursors(likes: Sequence[Like | LikedPost], context: Context) -> list[str]:

@@ -5,22 +5,27 @@ calls of a few event-loop iterations in one round trip.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from executor.loader import DataLoader
 from graph import Graph
+from graph.archive.usage import ScanLimit
 from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
-from graph.model import Follow, Like, Page, Post, Relationship, SessionInfo, User, UserList
+from graph.model import Follow, Like, LikedPost, Page, Post, Relationship, SessionInfo, User, UserList
 from graph.notifications.groups import Group, Notification
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
+from graph.search import Search
 from graph.visibility import View
 from resolvers.recording import make_loader
+from resolvers.windows import LoadPages, SharedWindows
 
 K = TypeVar("K")
+O = TypeVar("O", bound=Hashable)  # noqa: E741 - the owner of a list
+T = TypeVar("T")
 V = TypeVar("V")
 
 PageKey: TypeAlias = tuple[int, Window]
@@ -55,6 +60,10 @@ class Loaders:
 
     def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
         return make_loader(name, get_many, self._graph.store.running_loop())
+
+    def _page_loader(self, name: str, load: LoadPages[O, Page[T]]) -> DataLoader[tuple[O, Window], Page[T]]:
+        """Return a loader of pages by owner and window. If the archive is down, only the pages that need it fail."""
+        return self._loader(name, SharedWindows(IsolatedFailures(load), Window.cut))
 
     @lazy
     def users(self) -> DataLoader[int, User | None]:
@@ -107,12 +116,16 @@ class Loaders:
     @lazy
     def followers(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of followers by user id and window."""
-        return self._loader("followers", partial(pages_by_window, partial(self._graph.follows.followers, self.view)))
+        return self._page_loader(
+            "followers", partial(pages_by_window, partial(self._graph.follows.followers, self.view))
+        )
 
     @lazy
     def following(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of followed users by user id and window."""
-        return self._loader("following", partial(pages_by_window, partial(self._graph.follows.following, self.view)))
+        return self._page_loader(
+            "following", partial(pages_by_window, partial(self._graph.follows.following, self.view))
+        )
 
     @lazy
     def known_followers(self) -> DataLoader[PageKey, KnownFollowers]:
@@ -120,13 +133,14 @@ class Loaders:
         if self._viewer is None:
             raise ValueError("Known followers need a viewer, but the request is anonymous. Check for a viewer first.")
         load = partial(known_followers, self._graph.store, self._viewer, view=self.view)
-        return self._loader("known_followers", partial(pages_by_window, load))
+        shared = SharedWindows(partial(pages_by_window, load), lambda window, known: known.cut(window))
+        return self._loader("known_followers", shared)
 
     @lazy
     def likes(self) -> DataLoader[PageKey, Page[Like]]:
         """Pages of likes by post id and window."""
         load = partial(self._graph.likes.pages.of_posts, self.view)
-        return self._loader("likes", IsolatedFailures(partial(pages_by_window, load)))
+        return self._page_loader("likes", partial(pages_by_window, load))
 
     @lazy
     def viewer_likes(self) -> DataLoader[int, bool]:
@@ -152,9 +166,7 @@ class Loaders:
     @lazy
     def notification_pages(self) -> DataLoader[PageKey, Page[Notification]]:
         """Pages of the viewer's notifications, by the viewer's id and window. Adds the posts to `posts`."""
-        return self._loader(
-            "notification_pages", IsolatedFailures(partial(notification_pages, self._graph, self.view, self.posts))
-        )
+        return self._page_loader("notification_pages", partial(notification_pages, self._graph, self.view, self.posts))
 
     @lazy
     def unread_counts(self) -> DataLoader[int, int]:
@@ -165,7 +177,7 @@ class Loaders:
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
         read = partial(self._graph.timelines.home, view=self.view)
-        return self._loader("home_timelines", IsolatedFailures(partial(timeline_pages, read, self.posts)))
+        return self._page_loader("home_timelines", partial(timeline_pages, read, self.posts))
 
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
@@ -191,13 +203,13 @@ class Loaders:
     def list_members(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of members of the viewer's lists by id and window."""
         load = partial(self._graph.lists.members, self.view, self._owner)
-        return self._loader("list_members", partial(pages_by_window, load))
+        return self._page_loader("list_members", partial(pages_by_window, load))
 
     @lazy
     def list_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of timelines of the viewer's lists by list id and window. Adds the posts to `posts`."""
         read = partial(self._graph.list_timelines.page, self.view, self._owner)
-        return self._loader("list_timelines", IsolatedFailures(partial(timeline_pages, read, self.posts)))
+        return self._page_loader("list_timelines", partial(timeline_pages, read, self.posts))
 
     @property
     def _owner(self) -> int:
@@ -209,8 +221,29 @@ class Loaders:
     @lazy
     def public_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of the public timeline by archive watermark and window. Adds the posts to `posts`."""
-        read = partial(public_pages, self._graph, self.view, self.posts)
-        return self._loader("public_timelines", IsolatedFailures(read))
+        read = partial(scanned_pages, partial(self._graph.public_timeline.page, self.view), self.posts)
+        return self._page_loader("public_timelines", read)
+
+    @lazy
+    def found_posts(self) -> DataLoader[tuple[Search, Window], Page[Post]]:
+        """Pages of the posts that searches find, by search and window. Adds the posts to `posts`."""
+        read = partial(scanned_pages, partial(self._graph.searches.posts, self.view), self.posts)
+        return self._page_loader("found_posts", read)
+
+    @lazy
+    def liked_posts(self) -> DataLoader[PageKey, Page[LikedPost]]:
+        """Pages of the posts that users like, by user id and window. Adds the posts to `posts`. For the viewer only."""
+        return self._page_loader("liked_posts", partial(liked_pages, self._graph, self.view, self.posts))
+
+    @lazy
+    def muted_users(self) -> DataLoader[PageKey, Page[Follow]]:
+        """Pages of the users whom a user mutes, by user id and window. For the viewer only."""
+        return self._page_loader("muted_users", partial(each_page, self._graph.blocks.muted))
+
+    @lazy
+    def blocked_users(self) -> DataLoader[PageKey, Page[Follow]]:
+        """Pages of the users whom a user blocks, by user id and window. For the viewer only."""
+        return self._page_loader("blocked_users", partial(each_page, self._graph.blocks.blocked))
 
     @lazy
     def replies(self) -> DataLoader[PageKey, Page[Post]]:
@@ -224,7 +257,7 @@ class Loaders:
 
     def _list_loader(self, name: str, of: PostList) -> DataLoader[PageKey, Page[Post]]:
         read = partial(list_pages, self._graph, self.view, self.posts, of)
-        return self._loader(name, IsolatedFailures(read))
+        return self._page_loader(name, read)
 
 
 async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[SessionInfo]]:
@@ -263,11 +296,37 @@ async def list_pages(
     return prime_posts(posts, await pages_by_window(partial(graph.timelines.listed, view, of), keys))
 
 
-async def public_pages(
+async def scanned_pages(
+    read: Callable[[O, Window], Awaitable[Page[Post]]],
+    posts: DataLoader[int, Post | None],
+    keys: Sequence[tuple[O, Window]],
+) -> list[Page[Post] | Exception]:
+    """Return pages that are searched in the archive, one after another, and prime their posts.
+
+    ScanLimit and ArchiveUnavailable take the place of the pages that they concern.
+    """
+    found: list[Page[Post] | Exception] = []
+    for key in keys:
+        try:
+            found.append(await read(*key))
+        except (ScanLimit, ArchiveUnavailable) as failure:
+            found.append(failure)
+    prime_posts(posts, [page for page in found if not isinstance(page, Exception)])
+    return found
+
+
+async def liked_pages(
     graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
-) -> list[Page[Post]]:
-    """Return pages of the public timeline and prime their posts. Raises ScanLimit only if it concerns all pages."""
-    return prime_posts(posts, [await graph.public_timeline.page(view, *key) for key in keys])
+) -> list[Page[LikedPost]]:
+    """Return pages of the posts that users like, and prime the posts."""
+    pages = await asyncio.gather(*(graph.likes.pages.of_user(view, *key) for key in keys))
+    posts.prime_many({liked.post.id: liked.post for page in pages for liked in page.items})
+    return pages
+
+
+async def each_page(read: Callable[[int, Window], Awaitable[Page[T]]], keys: Sequence[PageKey]) -> list[Page[T]]:
+    """Return pages that are read one by one, in the same round trips."""
+    return await asyncio.gather(*(read(*key) for key in keys))
 
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
@@ -305,7 +364,7 @@ class IsolatedFailures(Generic[K, V]):
     So only the keys that need the archive fail.
     """
 
-    def __init__(self, load: Callable[[Sequence[K]], Awaitable[Sequence[V]]]) -> None:
+    def __init__(self, load: Callable[[Sequence[K]], Awaitable[Sequence[V | Exception]]]) -> None:
         self._load = load
 
     async def __call__(self, keys: Sequence[K]) -> Sequence[V | Exception]:

@@ -5,16 +5,13 @@ from typing import Annotated
 
 import strawberry
 
-from graph.archive.usage import ScanLimit
-from graph.errors import ArchiveUnavailable
 from graph.feed.filters import Box
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.search import Search, post_filter
 from resolvers.blocks import UserPage
-from resolvers.connections import After, Before, First, Last, PostPage
+from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
 from resolvers.context import Context
 from resolvers.inputs import PostFilter
-from resolvers.loaders import prime_posts
 from resolvers.subscriptions import user_numbers
 
 
@@ -71,17 +68,4 @@ def posts(
 ) -> Awaitable[list[PostPage | Exception]]:
     """Return a page of the posts that each search finds. Raises BadPaging. If the archive is down, the pages fail."""
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
-    return context.start(_pages(searches, context, window))
-
-
-async def _pages(searches: Sequence[Search], context: Context, window: Window) -> list[PostPage | Exception]:
-    return [await _page(search, context, window) for search in searches]
-
-
-async def _page(search: Search, context: Context, window: Window) -> PostPage | Exception:
-    try:
-        page = await context.graph.searches.posts(context.loaders.view, search, window)
-    except (ArchiveUnavailable, ScanLimit) as failure:
-        return failure
-    prime_posts(context.loaders.posts, [page])
-    return PostPage(page)
+    return context.loaders.found_posts.fetch_many([(search, window) for search in searches]).then(as_post_pages)

@@ -6,7 +6,7 @@ from executor.loader import DataLoader
 from graph.model import Page, Post
 from graph.paging import CursorKind, Window
 from resolvers import ids
-from resolvers.connections import After, Before, First, Last, PostPage
+from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
 from resolvers.context import Context
 from resolvers.loaders import PageKey
 
@@ -117,5 +117,4 @@ async def pages(
     loader: DataLoader[PageKey, Page[Post]], posts: Sequence[Post], window: Window
 ) -> list[PostPage | Exception]:
     """Return a page of each post's list. If the archive is down, only the pages that need it fail."""
-    found: list[Page[Post] | Exception] = [*await loader.fetch_many([(post.id, window) for post in posts])]
-    return [page if isinstance(page, Exception) else PostPage(page) for page in found]
+    return as_post_pages(await loader.fetch_many([(post.id, window) for post in posts]))

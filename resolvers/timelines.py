@@ -8,7 +8,7 @@ from executor.loader import DataLoader
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window, encode_cursor
 from resolvers import ids
-from resolvers.connections import After, Before, First, Last, PostPage
+from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
 from resolvers.context import Context
 from resolvers.loaders import Loaders, PageKey
 from resolvers.references import Identified
@@ -99,11 +99,6 @@ def pages_of_kind(
     """Return a page of each timeline of one kind."""
     loader = LOADERS[kind](context.loaders)
     return loader.fetch_many([(each.owner or each.watermark, window) for each in timelines])
-
-
-def as_post_pages(pages: Sequence[Page[Post] | Exception]) -> list[PostPage | Exception]:
-    """Return the records of pages; the exception of a page that cannot be read takes its place."""
-    return [page if isinstance(page, Exception) else PostPage(page) for page in pages]
 
 
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:

@@ -1,4 +1,4 @@
-"""What one operation reads from the archive: its caller, its statements and rows so far, and its budget.
+"""What one operation reads whose amount is known only afterwards, mostly from the archive, and its budget for that.
 
 `USAGE` holds the usage of the operation that runs, or None for the work of the system itself. Tasks inherit it, so that
 a transaction counts for the operation that started it, also after the operation was cancelled.
@@ -10,23 +10,25 @@ from contextvars import ContextVar
 
 from graph.errors import GraphError
 
-STATEMENT_POINTS = 60
-"""The points of a statement and its part of a transaction."""
-ROW_POINTS = 8
+TRANSACTION_POINTS = 600
+"""The points of a transaction: the gate, a connection, BEGIN and COMMIT."""
+STATEMENT_POINTS = 450
+ROW_POINTS = 18
 """The points of a row that is read, decoded and compared with a filter."""
-BUDGET = 20_000
+MEMBER_POINTS = 1.6
+"""The points of a member of a set of the store that is compared, or of an author whose timeline is merged."""
+BUDGET = 30_000
 """The points after which an operation scans no further."""
 
 USAGE: ContextVar["Usage | None"] = ContextVar("usage", default=None)
 
 
 class ScanLimit(GraphError):
-    """The operation has used up its budget for reading the archive before this page."""
+    """The operation has used up its budget before this page."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The operation searches too much of the archive, so this page was not read. Request it in an operation of "
-            "its own."
+            "The operation has searched too much, so this page was not read. Request it in an operation of its own."
         )
 
 
@@ -37,13 +39,15 @@ class Usage:
     once the operation has ended and its last transaction, too: a cancelled operation leaves a transaction running.
     """
 
-    __slots__ = ("_charge", "_ended", "_open", "anonymous", "caller", "rows", "statements")
+    __slots__ = ("_charge", "_ended", "_open", "anonymous", "caller", "members", "rows", "statements", "transactions")
 
     def __init__(self, caller: str, *, anonymous: bool, charge: Callable[[int], None] | None = None) -> None:
         self.caller = caller
         self.anonymous = anonymous
+        self.transactions = 0
         self.statements = 0
         self.rows = 0
+        self.members = 0
         self._charge = charge
         self._open = 0
         self._ended = False
@@ -51,7 +55,8 @@ class Usage:
     @property
     def points(self) -> int:
         """The points used so far."""
-        return self.statements * STATEMENT_POINTS + self.rows * ROW_POINTS
+        archive = self.transactions * TRANSACTION_POINTS + self.statements * STATEMENT_POINTS + self.rows * ROW_POINTS
+        return archive + int(self.members * MEMBER_POINTS)
 
     @property
     def is_exhausted(self) -> bool:
@@ -65,6 +70,7 @@ class Usage:
     def begin_transaction(self) -> None:
         """Note that a transaction runs."""
         self._open += 1
+        self.transactions += 1
 
     def end_transaction(self) -> None:
         """Note that a transaction has ended."""
@@ -89,10 +95,19 @@ def count_rows(rows: int) -> None:
         usage.rows += rows
 
 
-def count_statement(*_: object) -> None:
-    """Count a statement of the operation that runs. The arguments are those of `before_cursor_execute`."""
+def pay_for(members: int) -> None:
+    """Count members of sets that the operation which runs compares. Raises ScanLimit if its budget was used up."""
     usage = USAGE.get()
     if usage is not None:
+        if usage.is_exhausted:
+            raise ScanLimit
+        usage.members += members
+
+
+def count_statement(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+    """Count a statement of the operation that runs. The arguments are those of `before_cursor_execute`."""
+    usage = USAGE.get()
+    if usage is not None and not statement.startswith("BEGIN"):
         usage.statements += 1
 
 
