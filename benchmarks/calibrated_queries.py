@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from benchmarks.calibration_world import World
 
 FRUGAL = "pageInfo { hasNextPage }"
+FALSE = 'searchPosts(filter: {keywords: ["北京大"]}) { posts(first: 1) { pageInfo { hasNextPage } } }'
 POST = "id text createdAt author { id login name }"
 
 
@@ -171,7 +172,7 @@ def lists(world: World) -> dict[str, Calibrated]:
             lambda n: nodes(world.lists[:n], "... on UserList { members(first: 50) { nodes { id login } } }"), 4, "list"
         ),
         "lists' membersCount": Calibrated(
-            lambda n: nodes(world.lists[:n], "... on UserList { name membersCount }"), 4, "list"
+            lambda n: nodes(world.lists[:n], "... on UserList { name membersCount }"), 12, "list"
         ),
     }
 
@@ -188,15 +189,6 @@ def notifications(world: World) -> dict[str, Calibrated]:
         ),
         "notifications, bare entries(first: 50)": Calibrated(
             lambda n: f"{{ notifications {{ entries(first: {50 * n}) {{ {FRUGAL} }} }} }}", 1, "50 entries"
-        ),
-        "notifications, windows": Calibrated(
-            lambda n: (
-                "{ notifications { "
-                + " ".join(f"a{at}: entries(first: {71 + at}) {{ {FRUGAL} }}" for at in range(9 * n))
-                + " } }"
-            ),
-            1,
-            "9 windows",
         ),
     }
 

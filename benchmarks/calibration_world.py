@@ -21,7 +21,7 @@ from tests.attacks.world import KEY
 CROWD = 600
 """Users who follow, like, repost and reply, each with posts of their own."""
 POSTS_EACH = 20
-LISTS = 8
+LISTS = 24
 MEMBERS = 249
 REPLIES = 400
 UNREAD = 110
@@ -137,7 +137,7 @@ async def _threads(graph: Graph, viewer: int, crowd: Sequence[int], replies: int
 
 
 async def _lists(graph: Graph, viewer: int, crowd: Sequence[int]) -> list[int]:
-    members = [tuple([*crowd[70 * at :], *crowd][:MEMBERS]) for at in range(LISTS)]
+    members = [tuple([*crowd[25 * at :], *crowd][:MEMBERS]) for at in range(LISTS)]
     return await _commit(graph, [ListCreated(viewer, f"list {at}", some) for at, some in enumerate(members)])
 
 

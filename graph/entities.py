@@ -18,6 +18,7 @@ from graph.links import links_in, without_links
 from graph.terms import HASHTAGS, LETTERS, UNSPACED, fold
 
 MAX_ENTITIES = 50
+USUAL_ENTITIES = 6
 MAX_TAG = 60
 """The limit of a word in a filter: longer hashtags cannot be searched, so they are plain text."""
 MAX_LOGIN = 30

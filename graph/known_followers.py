@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graph import keys
-from graph.archive.usage import pay_for
+from graph.archive.usage import check_budget, count_items
 from graph.model import Follow, Page, new_follow
 from graph.paging import Window
 from graph.store.commands import Command
@@ -42,7 +42,8 @@ async def known_followers(
     )
     if not followed:
         return [KnownFollowers(window.page([]), 0) for _ in users]
-    pay_for(sum(min(size, len(followed)) for size in sizes))
+    check_budget()
+    count_items(sum(min(size, len(followed)) for size in sizes))
     commands: list[Command] = [
         ("ZMSCORE", keys.followers(user), *followed)
         if size > len(followed)

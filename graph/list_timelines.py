@@ -7,7 +7,7 @@ and mutes, and the timelines of those who are left are merged like those of foll
 from collections.abc import Sequence
 from dataclasses import replace
 
-from graph.archive.usage import pay_for
+from graph.archive.usage import check_budget, count_items
 from graph.binding import Binding
 from graph.home.merge import Which, merge_hot
 from graph.lists import Lists
@@ -19,6 +19,8 @@ from graph.store.store import Store
 from graph.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived
 from graph.visibility import View
 
+STEPS_PER_MEMBER = 3
+"""What merging the timeline of a member costs, in the small steps of `graph.archive.usage`."""
 MOST_SCANNED = 2000
 """The most posts that a page looks at. It may then be short, although there are more."""
 
@@ -75,7 +77,8 @@ class ListTimelines:
 
     async def _ids(self, authors: Sequence[int], window: Window) -> Found:
         """Return the next posts of the merged timelines."""
-        pay_for(2 * len(authors))
+        check_budget()
+        count_items(STEPS_PER_MEMBER * len(authors))
         [merged] = await merge_hot(self._store, [(authors, window)], Which.COUNTED)
         cold = archive_window(window, merged.posts, merged.floors)
         rows: list[Post] | None = None

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from graph.archive.usage import USAGE, ScanLimit
+from graph.archive.usage import USAGE, check_budget
 from graph.model import MAX_NUMBER, Page
 from graph.paging import Window
 
@@ -33,9 +33,8 @@ async def scanned_page(
     is finished; its second argument counts the reads, of which there are 16 at most. `show` returns what is shown of
     candidates.
     """
+    check_budget()
     usage = USAGE.get()
-    if usage is not None and usage.is_exhausted:
-        raise ScanLimit
     high = min(window.high, upto + 1)
     rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
     found: list[T] = []

@@ -4,10 +4,14 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from graph.entities import MAX_ENTITIES, SIGN, Hashtag, Link, Mention, entities_of
+from graph.archive.usage import count_items
+from graph.entities import MAX_ENTITIES, SIGN, USUAL_ENTITIES, Hashtag, Link, Mention, entities_of
 from graph.mentions import users_of_logins
 from graph.model import Post, User
 from resolvers.context import Context
+
+STEPS_PER_ENTITY = 4
+"""What an entity costs, in the small steps of `graph.archive.usage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,15 @@ TextEntity: TypeAlias = UserMention | Hashtag | Link
 async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEntity]]:
     """Return the entities of the texts of posts. One round trip, with that of the authors, if users are mentioned.
 
-    A mention of a login that nobody had at the publication is plain text.
+    A mention of a login that nobody had at the publication is plain text. The operation pays afterwards for more than
+    the usual number of entities.
     """
     mentioned = list({user: None for post in posts for user in post.mentions})
     users = await context.loaders.users.fetch_many(mentioned) if mentioned else []
     logins = {user.id: user.login for user in users if user is not None}
-    return [entities_of_post(post, logins) if SIGN.search(post.text) else [] for post in posts]
+    found = [entities_of_post(post, logins) if SIGN.search(post.text) else [] for post in posts]
+    count_items(STEPS_PER_ENTITY * sum(max(0, len(each) - USUAL_ENTITIES) for each in found))
+    return found
 
 
 def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:

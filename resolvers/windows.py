@@ -1,10 +1,12 @@
 """One read for all windows of a list with the same bounds in one operation: of `first: 71`, `first: 72` and so on.
 
-The widest window is read, and the pages of the others are cut from its page.
+The widest window is read, and the pages of the others are cut from its page. Calls of one iteration of the event loop
+share a read, as those of the fields of one layer do.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from graph.paging import Window
@@ -15,24 +17,69 @@ V = TypeVar("V")
 LoadPages: TypeAlias = Callable[[Sequence[tuple[O, Window]]], Awaitable[Sequence[V | Exception]]]
 
 
+@dataclass(slots=True)
+class Batch(Generic[O, V]):
+    """The keys of the calls that share a read, and the pages once they are read, if there are several calls."""
+
+    keys: list[tuple[O, Window]] = field(default_factory=list)
+    pages: "asyncio.Future[dict[tuple[O, Window], V | Exception]] | None" = None
+
+
 class SharedWindows(Generic[O, V]):
-    """A batch function of pages by owner and window. `cut` returns the page of a window from a wider page."""
+    """A batch function of pages by owner and window. `cut` returns the page of a window from a wider page.
+
+    The first call of an iteration reads for those that follow it.
+    """
 
     def __init__(self, load: LoadPages[O, V], cut: Callable[[Window, V], V]) -> None:
         self._load = load
         self._cut = cut
+        self._batch: Batch[O, V] | None = None
 
-    async def __call__(self, keys: Sequence[tuple[O, Window]]) -> Sequence[V | Exception]:
+    def __call__(self, keys: Sequence[tuple[O, Window]]) -> Awaitable[Sequence[V | Exception]]:
         """Return the page of each owner and window. Costs what the widest windows cost."""
+        batch = self._batch
+        if batch is None:
+            self._batch = Batch([*keys])
+            return self._lead(self._batch, keys)
+        batch.keys += keys
+        batch.pages = batch.pages or asyncio.get_running_loop().create_future()
+        return self._follow(batch.pages, keys)
+
+    async def _lead(self, batch: Batch[O, V], keys: Sequence[tuple[O, Window]]) -> Sequence[V | Exception]:
+        self._batch = None
+        if batch.pages is None:
+            return await self._read(keys)
+        wanted = list(dict.fromkeys(batch.keys))
+        try:
+            pages = dict(zip(wanted, await self._read(wanted), strict=True))
+        except BaseException as error:
+            if not batch.pages.done():
+                batch.pages.set_exception(
+                    error if isinstance(error, Exception) else RuntimeError("The read was ended.")
+                )
+            raise
+        if not batch.pages.done():
+            batch.pages.set_result(pages)
+        return [pages[key] for key in keys]
+
+    async def _follow(
+        self, read: "asyncio.Future[dict[tuple[O, Window], V | Exception]]", keys: Sequence[tuple[O, Window]]
+    ) -> Sequence[V | Exception]:
+        pages = await asyncio.shield(read)
+        return [pages[key] for key in keys]
+
+    async def _read(self, keys: Sequence[tuple[O, Window]]) -> Sequence[V | Exception]:
+        """Return the pages of distinct keys."""
         if len(keys) == 1:
             return await self._load(keys)
         widest: dict[tuple[O, Window], int] = {}
         for owner, window in keys:
-            start = owner, replace(window, count=0)
-            widest[start] = max(window.count, widest.get(start, 0))
+            bounds = owner, replace(window, count=0)
+            widest[bounds] = max(window.count, widest.get(bounds, 0))
         if len(widest) == len(keys):
             return await self._load(keys)
-        reads = [(owner, replace(start, count=count)) for (owner, start), count in widest.items()]
+        reads = [(owner, replace(window, count=count)) for (owner, window), count in widest.items()]
         pages = dict(zip(widest, await self._load(reads), strict=True))
         found = [(window, pages[owner, replace(window, count=0)]) for owner, window in keys]
         return [page if isinstance(page, Exception) else self._cut(window, page) for window, page in found]

@@ -26,9 +26,12 @@ from graph.archive.index import Gap, numbers_in, places_in
 from graph.archive.pages import actors_of, chunks, post_numbers, posts_by_id
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
+from graph.archive.usage import count_items
 from graph.paging import Window
 
 SEGMENTS_AT_ONCE = 8
+STEPS_PER_CODE = 10
+"""What looking a code up costs, in the small steps of `graph.archive.usage`."""
 ZONES = 16
 """The most gaps, and ranges between gaps, that one call of `candidates` looks through."""
 
@@ -199,6 +202,7 @@ async def _first_segment(connection: AsyncConnection, number: int) -> int:
 
 async def _reaches(connection: AsyncConnection, codes: Sequence[int], window: Window) -> dict[int, Reach]:
     """Return for each code the first `window.count` segments in the window that have posts with it."""
+    count_items(STEPS_PER_CODE * len(codes))
     found: dict[int, list[int]] = {code: [] for code in codes}
     parameters = {"low": window.low, "high": window.high, "count": window.count}
     for some in chunks(codes, statements.MAX_UNION_TERMS):

@@ -15,8 +15,8 @@ TRANSACTION_POINTS = 600
 STATEMENT_POINTS = 450
 ROW_POINTS = 18
 """The points of a row that is read, decoded and compared with a filter."""
-MEMBER_POINTS = 1.6
-"""The points of a member of a set of the store that is compared, or of an author whose timeline is merged."""
+ITEM_POINTS = 1
+"""The points of a small step for each of many items: to compare a member of a set, for example."""
 BUDGET = 30_000
 """The points after which an operation scans no further."""
 
@@ -39,7 +39,7 @@ class Usage:
     once the operation has ended and its last transaction, too: a cancelled operation leaves a transaction running.
     """
 
-    __slots__ = ("_charge", "_ended", "_open", "anonymous", "caller", "members", "rows", "statements", "transactions")
+    __slots__ = ("_charge", "_ended", "_open", "anonymous", "caller", "items", "rows", "statements", "transactions")
 
     def __init__(self, caller: str, *, anonymous: bool, charge: Callable[[int], None] | None = None) -> None:
         self.caller = caller
@@ -47,7 +47,7 @@ class Usage:
         self.transactions = 0
         self.statements = 0
         self.rows = 0
-        self.members = 0
+        self.items = 0
         self._charge = charge
         self._open = 0
         self._ended = False
@@ -56,7 +56,7 @@ class Usage:
     def points(self) -> int:
         """The points used so far."""
         archive = self.transactions * TRANSACTION_POINTS + self.statements * STATEMENT_POINTS + self.rows * ROW_POINTS
-        return archive + int(self.members * MEMBER_POINTS)
+        return archive + self.items * ITEM_POINTS
 
     @property
     def is_exhausted(self) -> bool:
@@ -95,13 +95,18 @@ def count_rows(rows: int) -> None:
         usage.rows += rows
 
 
-def pay_for(members: int) -> None:
-    """Count members of sets that the operation which runs compares. Raises ScanLimit if its budget was used up."""
+def count_items(items: int) -> None:
+    """Count small steps of the operation that runs, of which nobody knew the number before."""
     usage = USAGE.get()
     if usage is not None:
-        if usage.is_exhausted:
-            raise ScanLimit
-        usage.members += members
+        usage.items += items
+
+
+def check_budget() -> None:
+    """Raise ScanLimit if the operation that runs has used up its budget."""
+    usage = USAGE.get()
+    if usage is not None and usage.is_exhausted:
+        raise ScanLimit
 
 
 def count_statement(_connection: object, _cursor: object, statement: str, *_: object) -> None:

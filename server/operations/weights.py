@@ -21,7 +21,7 @@ from graphql import (
 from graphql.type import introspection_types
 
 from graph.attachments import MAX_ATTACHMENTS
-from graph.entities import MAX_ENTITIES
+from graph.entities import MAX_ENTITIES, USUAL_ENTITIES
 from graph.lists import MAX_LISTS
 from graph.notifications.groups import DEFAULT_ACTORS, MAX_ACTORS
 from graph.sessions import MAX_SESSIONS
@@ -36,11 +36,11 @@ EXTRA: dict[str, float] = {
     "Query.node": 60,
     "Query.post": 60,
     "Query.user": 60,
-    "Query.viewer": 60,
-    "Query.searchPosts": 60,
-    "Query.publicTimeline": 300,
-    "Query.searchUsers": 300,
-    "Query.nodes": 5,
+    "Query.viewer": 18,
+    "Query.searchPosts": 800,
+    "Query.publicTimeline": 700,
+    "Query.searchUsers": 1000,
+    "Query.nodes": 8,
     "Query.sessions": 2,
     "Query.lists": 2,
     "Post.author": 4,
@@ -58,12 +58,12 @@ EXTRA: dict[str, float] = {
     "UserEdge.node": 4,
     "UserConnection.nodes": 4,
     "User.followers": 10,
-    "UserList.members": 150,
-    "UserList.membersCount": 1.5,
+    "UserList.members": 40,
+    "UserList.membersCount": 6,
     "User.following": 10,
-    "User.followersYouKnow": 3000,
+    "User.followersYouKnow": 40,
     "Timeline.posts": 15,
-    "Post.likes": 12,
+    "Post.likes": 20,
     "Post.viewerHasLiked": 1.5,
     "LikeEdge.node": 4,
     "LikeConnection.nodes": 4,
@@ -75,7 +75,7 @@ EXTRA: dict[str, float] = {
     "Post.replies": 15,
     "Post.reposts": 15,
     "Post.viewerHasReposted": 1,
-    "PostSearch.posts": 300,
+    "PostSearch.posts": 2600,
     "NotificationFeed.unreadCount": 100,
     "NotificationFeed.entries": 100,
     "Notification.actors": 4,
@@ -103,12 +103,12 @@ PER_ITEM: dict[str, float] = {
 """Points per item of a page, regardless of its selections."""
 
 ARCHIVE: dict[str, float] = {
-    "Query.searchPosts": 60,
-    "Query.publicTimeline": 180,
-    "Query.searchUsers": 240,
-    "PostSearch.posts": 240,
+    "Query.searchPosts": 800,
+    "Query.publicTimeline": 600,
+    "Query.searchUsers": 900,
+    "PostSearch.posts": 2600,
 }
-"""The points of these fields that pay for reading the archive. What is read beyond them is charged afterwards."""
+"""The points of these fields that pay for what they usually read from the archive. More is charged afterwards."""
 
 ARCHIVE_ROOTS = frozenset({"Query.publicTimeline", "Query.searchPosts", "Query.searchUsers"})
 """The root fields of which an operation may have few, because each reads the archive in transactions of its own."""
@@ -202,7 +202,7 @@ DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
 """The length of lists whose length is an argument, if a variable of the argument is not given."""
 
 USUAL: dict[str, float] = {
-    "Post.entities": 8,
+    "Post.entities": USUAL_ENTITIES,
     "CreateListPayload.userErrors": ERRORS,
     "UpdateListPayload.userErrors": ERRORS,
     "PublishPostPayload.userErrors": ERRORS,
