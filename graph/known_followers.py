@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graph import keys
-from graph.archive.usage import check_budget, count_items
+from graph.archive.usage import ScanLimit, affordable
 from graph.model import Follow, Page, new_follow
 from graph.paging import Window
 from graph.store.commands import Command
@@ -29,12 +29,12 @@ class KnownFollowers(NamedTuple):
 
 async def known_followers(
     store: Store, viewer: int, users: Sequence[int], window: Window, view: View
-) -> list[KnownFollowers]:
+) -> list[KnownFollowers | ScanLimit]:
     """Return for each user a page of the followers whom the viewer follows, by the number of their follow.
 
     Two round trips; one if the viewer follows nobody. O(f log f) for each user, if the viewer follows f users or the
-    user has f followers, whichever is less. `view` is the viewer's view: users hidden from it have none. The operation
-    pays for the members that are compared. Raises ScanLimit if its budget is used up.
+    user has f followers, whichever is less. The operation pays for them; users for whom its budget does not suffice
+    have ScanLimit. `view` is the viewer's view: users hidden from it have no followers.
     """
     view.begin(users)
     followed, *sizes = await store.read(
@@ -42,18 +42,11 @@ async def known_followers(
     )
     if not followed:
         return [KnownFollowers(window.page([]), 0) for _ in users]
-    check_budget()
-    count_items(sum(min(size, len(followed)) for size in sizes))
-    commands: list[Command] = [
-        ("ZMSCORE", keys.followers(user), *followed)
-        if size > len(followed)
-        else ("ZRANGE", keys.followers(user), 0, -1, "WITHSCORES")
-        for user, size in zip(users, sizes, strict=True)
-    ]
-    replies = await store.read(commands)
+    among = users[: affordable([min(size, len(followed)) for size in sizes])]
+    replies = await store.read([_compared(user, size, followed) for user, size in zip(among, sizes, strict=False)])
     numbers = [
         reply if size > len(followed) else list(map(dict(reply).get, followed))
-        for reply, size in zip(replies, sizes, strict=True)
+        for reply, size in zip(replies, sizes, strict=False)
     ]
     hidden = await view.hidden(users)
     if suspended := await view.suspended([*map(int, followed)]):
@@ -62,10 +55,18 @@ async def known_followers(
             [number if is_shown else None for number, is_shown in zip(row, shown, strict=True)] for row in numbers
         ]
     nobody: list[float | None] = [None] * len(followed)
-    return [
+    pages = [
         page_of(followed, nobody if user in hidden else of_user, window)
-        for user, of_user in zip(users, numbers, strict=True)
+        for user, of_user in zip(among, numbers, strict=True)
     ]
+    return [*pages, *(ScanLimit() for _ in users[len(among) :])]
+
+
+def _compared(user: int, followers: int, followed: Sequence[str]) -> Command:
+    """Return the command that compares followed users with a user's followers: it names, or returns, the fewer."""
+    if followers > len(followed):
+        return ("ZMSCORE", keys.followers(user), *followed)
+    return ("ZRANGE", keys.followers(user), 0, -1, "WITHSCORES")
 
 
 def page_of(followed: Sequence[str], numbers: Sequence[float | None], window: Window) -> KnownFollowers:

@@ -267,11 +267,21 @@ async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[Ses
 
 async def timeline_pages(
     read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
-) -> list[Page[Post]]:
-    """Return pages of timelines that are read one by one, and prime their posts."""
+) -> Sequence[Page[Post] | Exception]:
+    """Return pages of timelines that are read one by one, and prime their posts. ScanLimit takes the place of pages."""
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
-    return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))
+    pages = await asyncio.gather(*(page_or_limit(read, key) for key in keys))
+    prime_posts(posts, [page for page in pages if not isinstance(page, Exception)])
+    return pages
+
+
+async def page_or_limit(read: Callable[[int, Window], Awaitable[Page[Post]]], key: PageKey) -> Page[Post] | Exception:
+    """Return a page, or ScanLimit if the operation's budget does not suffice for it."""
+    try:
+        return await read(*key)
+    except ScanLimit as limit:
+        return limit
 
 
 async def notification_pages(

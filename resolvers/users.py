@@ -7,6 +7,7 @@ from typing import Annotated
 import strawberry
 
 from executor.loader import DataLoader
+from graph.known_followers import KnownFollowers
 from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window
 from resolvers import ids
@@ -121,7 +122,7 @@ def followers_you_know(
     after: After = None,
     last: Last = None,
     before: Before = None,
-) -> Awaitable[list[FollowPage | None]]:
+) -> Awaitable[list[FollowPage | Exception | None]]:
     """Return a page of each user's followers whom the viewer follows, newest first; None for anonymous requests.
 
     Two round trips. Raises BadPaging.
@@ -132,12 +133,19 @@ def followers_you_know(
 
 async def known_follower_pages(
     users: Sequence[Identified], context: Context, window: Window
-) -> list[FollowPage | None]:
-    """Return a page of each user's followers whom the viewer follows; None for anonymous requests."""
+) -> list[FollowPage | Exception | None]:
+    """Return a page of each user's followers whom the viewer follows; None for anonymous requests.
+
+    ScanLimit takes the place of the pages for which the operation's budget does not suffice.
+    """
     if context.viewer is None:
         return [None] * len(users)
-    known = await context.loaders.known_followers.fetch_many([(user.id, window) for user in users])
-    return [FollowPage(user.id, True, page, total) for user, (page, total) in zip(users, known, strict=True)]
+    found = await context.loaders.known_followers.fetch_many([(user.id, window) for user in users])
+    known: list[KnownFollowers | Exception] = [*found]
+    return [
+        each if isinstance(each, Exception) else FollowPage(user.id, True, *each)
+        for user, each in zip(users, known, strict=True)
+    ]
 
 
 def follow_pages(

@@ -4,7 +4,7 @@
 a transaction counts for the operation that started it, also after the operation was cancelled.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -100,6 +100,20 @@ def count_items(items: int) -> None:
     usage = USAGE.get()
     if usage is not None:
         usage.items += items
+
+
+def affordable(items: Sequence[int]) -> int:
+    """Count small steps of several parts of a read, until the budget of the operation that runs is used up.
+
+    Return how many parts it may read. The last one may exceed the budget.
+    """
+    usage = USAGE.get()
+    for place, steps in enumerate(items):
+        if usage is not None:
+            if usage.is_exhausted:
+                return place
+            usage.items += steps
+    return len(items)
 
 
 def check_budget() -> None:

@@ -197,7 +197,12 @@ def size_of(given: object) -> int:
 
 def cost_error(cost: OperationCost, max_points: int, max_size: int) -> GraphQLError | None:
     """Return the error of an operation that costs too much; None for other operations."""
-    if cost.points > max_points:
+    if cost.archive_roots > MAX_ARCHIVE_ROOTS:
+        message = (
+            f"The operation has {cost.archive_roots} root fields that search posts or users or read the public "
+            f"timeline; the limit is {MAX_ARCHIVE_ROOTS}. Split it into smaller operations."
+        )
+    elif cost.points > max_points:
         message = (
             f"The operation costs up to {cost.points:,} points; the limit is {max_points:,}. "
             "Request smaller pages or fewer fields."
@@ -206,11 +211,6 @@ def cost_error(cost: OperationCost, max_points: int, max_size: int) -> GraphQLEr
         message = (
             f"The response could have up to {cost.size:,} bytes; the limit is {max_size:,}. "
             "Request smaller pages or fewer texts."
-        )
-    elif cost.archive_roots > MAX_ARCHIVE_ROOTS:
-        message = (
-            f"The operation has {cost.archive_roots} root fields that search posts or users or read the public "
-            f"timeline; the limit is {MAX_ARCHIVE_ROOTS}. Split it into smaller operations."
         )
     elif cost.writes > MAX_WRITES:
         message = (

@@ -1,11 +1,13 @@
 """The followers of a user whom the viewer follows."""
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from graph import Graph
-from graph.known_followers import known_followers
+from graph.archive.usage import BUDGET, ScanLimit, Usage, used_by
+from graph.known_followers import KnownFollowers, known_followers
 from graph.log.events import EventBody, Followed, Unfollowed
 from graph.model import Follow
 from graph.paging import CursorKind, Window, encode_cursor
@@ -17,6 +19,14 @@ def window(**arguments: int | str) -> Window:
     return Window.of(CursorKind.FOLLOW, **arguments)  # type: ignore[arg-type] # names and values go together
 
 
+async def known(graph: Graph, viewer: int, users: Sequence[int], window: Window) -> list[KnownFollowers]:
+    """Return the known followers of users; none may exceed the budget."""
+    found = await known_followers(graph.store, viewer, users, window, graph.visibility.of(viewer))
+    kept = [each for each in found if not isinstance(each, ScanLimit)]
+    assert len(kept) == len(users)
+    return kept
+
+
 async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
     """With the numbers of their own follows, newest first."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
@@ -25,7 +35,7 @@ async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
     await befriend(graph, dave, bob)
     await befriend(graph, erin, bob)
 
-    [found] = await known_followers(graph.store, alice, [bob], window(first=5), graph.visibility.of(alice))
+    [found] = await known(graph, alice, [bob], window(first=5))
 
     [all_followers] = await graph.follows.followers(SYSTEM, [bob], window(first=5))
     numbers = {follow.user: follow.number for follow in all_followers.items}
@@ -40,7 +50,7 @@ async def test_own_followers_and_unknown_users(graph: Graph) -> None:
     await befriend(graph, bob, alice)
     await befriend(graph, carol, alice)
 
-    own, unknown = await known_followers(graph.store, alice, [alice, 7], window(last=5), graph.visibility.of(alice))
+    own, unknown = await known(graph, alice, [alice, 7], window(last=5))
 
     assert [follow.user for follow in own.page.items] == [bob]
     assert (unknown.page.items, unknown.total) == ((), 0)
@@ -51,15 +61,10 @@ async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
     alice, *others = await crowd(graph, 21)
     await graph.commit([Followed(alice, other) for other in others])
     async with counted(graph) as cost:
-        await known_followers(graph.store, alice, others, window(first=5), graph.visibility.of(alice))
+        await known(graph, alice, others, window(first=5))
     assert cost.round_trips == 2
     async with counted(graph) as cost:
-        assert [
-            known.total
-            for known in await known_followers(
-                graph.store, others[0], others, window(first=5), graph.visibility.of(others[0])
-            )
-        ] == ([0] * 20)
+        assert [known.total for known in await known(graph, others[0], others, window(first=5))] == ([0] * 20)
     assert cost.round_trips == 1
 
 
@@ -90,17 +95,37 @@ async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
     for size in (1, 2, 20):
         for cut in (None, *expected):
             at = {} if cut is None else {"after": encode_cursor(CursorKind.FOLLOW, cut.number)}
-            [down] = await known_followers(
-                graph.store, viewer, [user], window(first=size, **at), graph.visibility.of(viewer)
-            )
+            [down] = await known(graph, viewer, [user], window(first=size, **at))
             rest = expected if cut is None else expected[expected.index(cut) + 1 :]
             assert list(down.page.items) == rest[:size]
             assert (down.page.has_next, down.page.has_previous) == (len(rest) > size, cut is not None)
             at = {} if cut is None else {"before": encode_cursor(CursorKind.FOLLOW, cut.number)}
-            [up] = await known_followers(
-                graph.store, viewer, [user], window(last=size, **at), graph.visibility.of(viewer)
-            )
+            [up] = await known(graph, viewer, [user], window(last=size, **at))
             rest = expected if cut is None else expected[: expected.index(cut)]
             assert list(up.page.items) == rest[-size:]
             assert (up.page.has_next, up.page.has_previous) == (cut is not None, len(rest) > size)
             assert up.total == down.total == len(expected)
+
+
+async def test_the_shorter_list_is_compared_and_paid_for(graph: Graph) -> None:
+    """That of the user's followers, if the viewer follows more users, and otherwise that of the viewer."""
+    alice, bob, *others = await crowd(graph, 30)
+    await graph.commit([Followed(alice, other) for other in others])
+    await graph.commit([Followed(other, bob) for other in others[:3]])
+    for viewer, user, compared in ((alice, bob, 3), (others[0], alice, 0)):
+        usage = Usage("alice", anonymous=False)
+        with used_by(usage):
+            await known(graph, viewer, [user], window(first=5))
+        assert usage.items == compared
+
+
+async def test_an_operation_compares_no_more_than_its_budget_allows(graph: Graph) -> None:
+    """The users who come first have their pages; the others fail."""
+    alice, bob, *others = await crowd(graph, 30)
+    await graph.commit([Followed(alice, other) for other in others])
+    await graph.commit([Followed(other, bob) for other in others])
+    usage = Usage("alice", anonymous=False)
+    usage.items = BUDGET - 1
+    with used_by(usage):
+        found = await known_followers(graph.store, alice, [bob, others[0]], window(first=5), graph.visibility.of(alice))
+    assert [type(each) for each in found] == [KnownFollowers, ScanLimit]

@@ -287,6 +287,53 @@ async def test_after_the_clock_was_set_forward_the_bucket_is_full_at_most(proces
     assert sum(admitted) == 10
 
 
+async def test_a_debt_is_charged_beyond_what_is_left(processes: Processes) -> None:
+    """Every process then refuses charges until the bucket has refilled: nothing that was owed is dropped."""
+    await processes.charge(0, (POINTS, 8))
+    processes.rates[0].owe(processes.holder, POINTS, 7)
+    [decision] = await processes.charge(0, (POINTS, 1))
+    assert (decision.refused, decision.remaining) == (True, 0)
+    assert decision.full_after == pytest.approx(15 * SLOW, abs=60)
+    [decision] = await processes.charge(1, (POINTS, 1))
+    assert decision.refused
+    assert decision.retry_after == pytest.approx(6 * SLOW, abs=60)
+    await processes.pass_time(6 * SLOW + 1)
+    assert not (await processes.charge(1, (POINTS, 1)))[0].refused
+
+
+async def test_a_debt_is_at_most_one_burst(processes: Processes) -> None:
+    """So a holder waits for twice the time of an empty bucket at most."""
+    for _ in range(5):
+        processes.rates[0].owe(processes.holder, POINTS, 9)
+    [decision] = await processes.charge(1, (POINTS, 1))
+    assert decision.full_after == pytest.approx(2 * POINTS.full_seconds, abs=60)
+
+
+async def test_a_debt_is_paid_from_the_advance_first(processes: Processes) -> None:
+    """Without a round trip."""
+    rate = Rate("points", limit=1, period=SLOW, burst=100, advance=10)
+    await processes.charge(0, (rate, 1))
+    trips = processes.stores[0].round_trips
+    processes.rates[0].owe(processes.holder, rate, 10)
+    await asyncio.sleep(0)
+    assert processes.stores[0].round_trips == trips
+    [decision] = await processes.charge(1, (rate, 1))
+    assert decision.remaining == 100 - 12
+
+
+async def test_a_debt_without_the_store_is_noted_in_the_process(store_url: str) -> None:
+    store = HookedStore(store_url)
+    try:
+        processes = Processes([store])
+        await processes.charge(0, (POINTS, 4))
+        Fault(store, lambda command: command[0] == "EVALSHA", times=100)
+        processes.rates[0].owe(processes.holder, POINTS, 12)
+        [decision] = await processes.charge(0, (POINTS, 1))
+        assert decision.refused
+    finally:
+        await store.close()
+
+
 async def test_without_the_store_each_process_counts_alone(store_url: str) -> None:
     """From what it knew before."""
     store = HookedStore(store_url)

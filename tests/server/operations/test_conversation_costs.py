@@ -90,7 +90,7 @@ HOSTILE = {
         "} } } } } } }"
     ),
     "followers you know": (
-        "{ viewer { followers(first: 10) { nodes { followersYouKnow(first: 100) { nodes { id } } } } } }"
+        "{ viewer { followers(first: 90) { nodes { followersYouKnow(first: 100) { nodes { id } } } } } }"
     ),
     "likes": "{ publicTimeline { posts(first: 100) { nodes { likes(first: 100) { nodes { login } } } } } }",
     "ancestors": "{ publicTimeline { posts(first: 100) { nodes { ancestors { text } } } } }",
