@@ -3,11 +3,14 @@
 A follow or unfollow that changes nothing appends no event. Whether it changes something depends on the last event, not
 on what the store holds: the event of a request that failed or was interrupted after its commit is projected later, and
 would otherwise undo the answer to the next request.
+
+A follow is renewed if a follow or a tombstone of the same two users is known when it is committed. So a user who
+follows and unfollows again and again notifies the other one once, as long as the tombstone lives.
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from graph import keys
 from graph.commit import Commit
@@ -23,12 +26,16 @@ from graph.user_lists import user_pages
 from graph.visibility import View
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether the viewer follows a user, perhaps held by a block, and whether a block stands between the two."""
+    """Whether the viewer follows a user, perhaps held by a block, and whether a block stands between the two.
+
+    `known` tells whether a follow is known, which may have ended.
+    """
 
     follows: bool
     blocked: bool
+    known: bool
 
 
 class Follows:
@@ -53,12 +60,16 @@ class Follows:
         deleted = await self._commit_follows(viewer, changed)
         return [FollowOutcome.NOT_FOUND if user in deleted else o for user, o in zip(users, outcomes, strict=True)]
 
-    async def _commit_follows(self, viewer: int, users: Sequence[int]) -> set[int]:
-        """Commit follows, and return the users whom the log refuses because they were deleted meanwhile."""
+    async def _commit_follows(self, viewer: int, users: Mapping[int, bool]) -> set[int]:
+        """Commit follows, and return the users whom the log refuses because they were deleted meanwhile.
+
+        `users` tells for each whether the follow is renewed.
+        """
         deleted: set[int] = set()
         while True:
+            follows = [Followed(viewer, user, renewed) for user, renewed in users.items() if user not in deleted]
             try:
-                await self._commit([Followed(viewer, user) for user in users if user not in deleted])
+                await self._commit(follows)
             except FolloweesDeleted as refused:
                 deleted.update(refused.users)
             else:
@@ -75,13 +86,14 @@ class Follows:
 
     async def _outcomes(
         self, viewer: int, users: Sequence[int], *, follow: bool
-    ) -> tuple[list[FollowOutcome], list[int], int]:
+    ) -> tuple[list[FollowOutcome], dict[int, bool], int]:
         """Return the outcome for each id, the users whose follow changes or may change, and the number of follows.
 
-        The number is that of the users whom the viewer follows afterwards, at most.
+        The users are those that are not refused, each with whether an earlier follow is known. The number is that of
+        the users whom the viewer follows afterwards, at most.
         """
         if not users:
-            return [], [], 0
+            return [], {}, 0
         following = keys.following(viewer)
         commands: list[Command] = [("GET", keys.WATERMARK), ("ZCARD", following), *standing_reads(viewer, users)]
         commands += map(existence, users)
@@ -94,9 +106,11 @@ class Follows:
         now = {**stored, **confirmed}
         refused = {user for user in others if follow and now[user].blocked}
         unconfirmed = {user for user in unchanged if user not in confirmed} - refused
-        changed = [
-            user for user in users if user in unconfirmed or (user in others and now[user].follows is not follow)
-        ]
+        changed = {
+            user: now[user].known
+            for user in users
+            if (user in unconfirmed or (user in others and now[user].follows is not follow)) and user not in refused
+        }
         outcomes = [
             FollowOutcome.SELF
             if user == viewer
@@ -108,7 +122,7 @@ class Follows:
             for user in users
         ]
         added = sum(not stored[user].follows for user in others - refused)
-        return outcomes, [user for user in changed if user not in refused], count + added
+        return outcomes, changed, count + added
 
     async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, Standing]:
         """Return how the viewer and each user stand, or nothing if that is uncertain.
@@ -148,7 +162,7 @@ class Follows:
         return await user_pages(self._store, view, keys.following, users, window)
 
 
-READS = 4
+READS = 5
 """The number of replies to `standing_reads`."""
 OUTCOMES = {
     (True, True): FollowOutcome.ALREADY_FOLLOWING,
@@ -162,15 +176,19 @@ OUTCOMES = {
 def standing_reads(viewer: int, users: Sequence[int]) -> list[Command]:
     """Return the commands that read how a viewer and other users stand, from the viewer's slot."""
     following = keys.following(viewer)
-    names = (following, keys.held(following), keys.blocking(viewer), keys.blockers(viewer))
+    names = (following, keys.held(following), keys.gone(following), keys.blocking(viewer), keys.blockers(viewer))
     return [("ZMSCORE", name, *users) for name in names]
 
 
 def standings(users: Sequence[int], replies: Sequence[Sequence[float | None]]) -> dict[int, Standing]:
     """Return how the viewer and each user stand, from the replies to `standing_reads`."""
     return {
-        user: Standing(member is not None or held is not None, blocks is not None or is_blocked is not None)
-        for user, member, held, blocks, is_blocked in zip(users, *replies, strict=True)
+        user: Standing(
+            follows=member is not None or held is not None,
+            blocked=blocks is not None or is_blocked is not None,
+            known=member is not None or held is not None or gone is not None,
+        )
+        for user, member, held, gone, blocks, is_blocked in zip(users, *replies, strict=True)
     }
 
 
@@ -179,8 +197,10 @@ def apply(event: Event, viewer: int, standings: dict[int, Standing]) -> None:
     body = event.body
     if isinstance(body, Followed | Unfollowed):
         if body.follower == viewer and body.followee in standings:
-            standings[body.followee].follows = isinstance(body, Followed)
+            standings[body.followee] = replace(
+                standings[body.followee], follows=isinstance(body, Followed), known=True
+            )
     elif isinstance(body, Blocked | Unblocked) and viewer in (body.blocker, body.blocked):
         user = body.blocked if body.blocker == viewer else body.blocker
         if user in standings:
-            standings[user] = Standing(follows=False, blocked=isinstance(body, Blocked))
+            standings[user] = replace(standings[user], follows=False, blocked=isinstance(body, Blocked))

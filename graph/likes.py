@@ -2,6 +2,9 @@
 
 A like or unlike that changes nothing appends no event. As with follows (`graph.follows`), whether it changes something
 depends on the last event, not on what the store holds.
+
+A like is renewed if the store held a like or a tombstone of the same user and post when the request read it. So a user
+who likes and unlikes a post again and again notifies its author once, as long as the tombstone lives.
 """
 
 import asyncio
@@ -83,12 +86,15 @@ class Likes:
             return await self._change(viewer, found.repost_of, view, like=like)
         if like:
             await refuse_blocked(view, found.author, "postId")
-        stored = await self._is_liked(viewer, found, held_in([post], rows))
+        held = held_in([post], rows)
+        stored = await self._is_liked(viewer, found, held)
         if stored is like and await self._confirmed(viewer, found, int(watermark or 0)) is like:
             if await view.hidden([found.author]):
                 raise not_found()
             return found.id
-        await self._commit([(Liked if like else Unliked)(viewer, found.id, found.author)])
+        renewed = stored is True or post in held.unlikes
+        pair = (viewer, found.id, found.author)
+        await self._commit([Liked(*pair, renewed=renewed) if like else Unliked(*pair)])
         return found.id
 
     async def _is_liked(self, viewer: int, post: Post, held: Held) -> bool | None:

@@ -4,10 +4,14 @@ A user has one plain repost of a post at most. As with follows (`graph.follows`)
 depends on the last event, not on what the store holds. Two requests that find the same version append one event: the
 version is part of the idempotency key. A key that was used before proves nothing: the repost may have been taken back
 since. So the request looks for the last event, and appends under the next key if that one ends the repost.
+
+A repost is renewed if the register has a version: it stood before. This follows from the version alone, so that two
+requests with one key append the same event.
 """
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from graph import keys
@@ -56,12 +60,13 @@ class Reposts:
         if original is None:
             raise not_found()
         await refuse_blocked(view, original.author, "postId")
-        body = Reposted(viewer, original.id, original.author)
         if held.repost:
             held = await self._confirmed(viewer, original.id, held, watermark)
         elif count >= MAX_REPOSTS:
             raise too_many(count)
+        body = Reposted(viewer, original.id, original.author)
         while not held.repost:
+            body = replace(body, renewed=held.version > 0)
             [event], is_new = await self._commit.once([body], self.key_of(viewer, original.id, held.version))
             if is_new:
                 return plain_repost(event.number, body)

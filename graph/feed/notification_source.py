@@ -17,7 +17,7 @@ from graph.log.events import (
     Unmuted,
     Unreposted,
 )
-from graph.notifications.recipients import recipients
+from graph.notifications.recipients import concerned, is_renewed, recipients
 
 
 def notices(event: Event) -> Iterator[tuple[int, Notice]]:
@@ -34,9 +34,11 @@ def notices(event: Event) -> Iterator[tuple[int, Notice]]:
 def users_of_change(event: Event) -> tuple[int, ...]:
     """Return the users whose whole list may change by an event.
 
-    They have read it, or groups vanish or appear again: because users took back what they did, are muted or blocked, or
-    because posts are deleted.
+    They have read it, or groups vanish or appear again: because users took back what they did, or did it again, are
+    muted or blocked, or because posts are deleted.
     """
+    if is_renewed(event):
+        return tuple(user for user, _ in concerned(event))
     match event.body:
         case NotificationsRead(user=user) | Unfollowed(followee=user) | Unliked(author=user):
             return (user,)

@@ -92,7 +92,7 @@ class PostPublished(Body):
     `attachments` are JSON objects, `mentions` are ids of users. A reply has a parent, `reply_to`, and a `root`, the
     first post of its thread. `ancestors` are the nearest posts above the parent, the oldest first. A quote has
     `repost_of`. `…_author` are the authors of these posts. A reply that is not `listed` is in no timeline but its
-    author's replies.
+    author's replies. `renewed` is that of a plain repost, and False for other posts.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -112,6 +112,7 @@ class PostPublished(Body):
     root_author: int | None = None
     repost_of_author: int | None = None
     listed: bool = True
+    renewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Reposted(Body):
     """A user reposted a post without a text. The event's number is the id of the plain repost.
 
     `post` is the original, and `author` the author of the original. Of the events of a user and an original, the one
-    with the highest number counts.
+    with the highest number counts. It is `renewed` if the user had reposted the post before: the author was notified.
     """
 
     ACTOR: ClassVar[str | None] = "user"
@@ -152,6 +153,7 @@ class Reposted(Body):
     user: int
     post: int
     author: int
+    renewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +175,14 @@ class Unreposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Followed(Body):
-    """`follower` began to follow `followee`."""
+    """`follower` began to follow `followee`. It is `renewed` if this had happened before: `followee` was notified."""
 
     ACTOR: ClassVar[str | None] = "follower"
     SUBJECT: ClassVar[str | None] = "followee"
 
     follower: int
     followee: int
+    renewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,7 @@ class Unfollowed(Body):
 
 @dataclass(frozen=True, slots=True)
 class Liked(Body):
-    """`user` liked a post by `author`."""
+    """`user` liked a post by `author`. It is `renewed` if the user had liked the post before: `author` was notified."""
 
     ACTOR: ClassVar[str | None] = "user"
     SUBJECT: ClassVar[str | None] = "post"
@@ -203,6 +206,7 @@ class Liked(Body):
     user: int
     post: int
     author: int
+    renewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +362,9 @@ class Event:
 def publication_of(body: EventBody) -> PostPublished | None:
     """Return the publication of a post, which a repost without a text is too; None for other events."""
     if isinstance(body, Reposted):
-        return PostPublished(body.user, "", repost_of=body.post, repost_of_author=body.author)
+        return PostPublished(
+            body.user, "", repost_of=body.post, repost_of_author=body.author, renewed=body.renewed
+        )
     return body if isinstance(body, PostPublished) else None
 
 
@@ -380,7 +386,7 @@ def publisher_of(published: PostPublished) -> Publication:
     """Return the event that created a post: the inverse of `publication_of`."""
     if published.repost_of is None or published.text or published.attachments:
         return published
-    return Reposted(published.author, published.repost_of, published.repost_of_author or 0)
+    return Reposted(published.author, published.repost_of, published.repost_of_author or 0, published.renewed)
 
 
 def deletion_of_repost(body: Unreposted) -> PostDeleted:

@@ -24,7 +24,22 @@ class Notifying(Protocol):
 
 
 def recipients(event: Event) -> Iterator[tuple[int, Group]]:
-    """Yield the users whom an event notifies, each with one group. Nobody is notified of the own actions."""
+    """Yield the users whom an event notifies, each with one group.
+
+    Nobody is notified of the own actions, or of a like, follow or repost that renews an earlier one: they were notified
+    of that one. The group of an event does not depend on other events, so projections may skip it in any order.
+    """
+    if not is_renewed(event):
+        yield from concerned(event)
+
+
+def is_renewed(event: Event) -> bool:
+    """Return True if an event renews a like, follow or repost that the user had taken back."""
+    return isinstance(event.body, Followed | Liked | Reposted) and event.body.renewed
+
+
+def concerned(event: Event) -> Iterator[tuple[int, Group]]:
+    """Yield the users in whose notifications an event can be seen, each with one group: it need not notify them."""
     match event.body:
         case Followed(followee=followee):
             yield followee, Group(NotificationKind.FOLLOW, day_of(event.number))
