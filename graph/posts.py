@@ -23,11 +23,12 @@ from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication
 from graph.records import (
     POST_COLUMNS,
+    REPOST_COLUMNS,
     STORED_POSTS,
     as_post,
     published_post,
     read_post,
-    split_posts,
+    reposters_in,
     split_stored,
     with_counts,
 )
@@ -114,21 +115,35 @@ class Posts:
 
         One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
-        posts, _, absent, _ = await self._store.ask_each(
-            "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
+        authors, absent = await self._store.ask_each(
+            "HMGET", [keys.post(post) for post in ids], REPOST_COLUMNS, partial(reposters_in, ids)
         )
         if absent:
-            posts.update((await self._binding.look_up(absent)).posts)
-        return {id_: post.author for id_, post in posts.items() if post.is_plain_repost}
+            posts = (await self._binding.look_up(absent)).posts
+            authors.update((id_, post.author) for id_, post in posts.items() if post.is_plain_repost)
+        return authors
 
-    async def archived_reposts(self, reads: Sequence[tuple[int, int]], most: int) -> list[list[int]]:
-        """Return the newest `most` plain reposts up to a number in the archive, for each (post, number).
+    async def authors(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the authors of those of the posts that are not deleted, whoever may see them.
+
+        Without their texts and counts, so cheaper than `get_many`. One round trip, and one query of the archive for
+        archived posts. Raises ArchiveUnavailable.
+        """
+        rows = await self._store.ask_each("HMGET", [keys.post(post) for post in ids], ("author", "deleted"), list)
+        found = {id_: int(author) for id_, (author, gone) in zip(ids, rows, strict=True) if author and gone is None}
+        absent = [id_ for id_, (author, gone) in zip(ids, rows, strict=True) if author is None and gone is None]
+        if absent:
+            archived = (await self._binding.look_up(absent)).posts
+            found.update((id_, post.author) for id_, post in archived.items())
+        return found
+
+    async def archived_reposts(self, posts: Sequence[int], most: int) -> list[list[int]]:
+        """Return the newest `most` plain reposts of each post that the archive holds.
 
         One query for each. Raises ArchiveUnavailable.
         """
         archive = await self._binding.archive()
-        windows = [(post, Window(most, forward=True, high=number + 1)) for post, number in reads]
-        return await archive.plain_reposts(windows)
+        return await archive.plain_reposts([(post, Window(most, forward=True)) for post in posts])
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Return for each post whether it was deleted. One round trip."""

@@ -37,6 +37,8 @@ COMMON: dict[str, Callable[[str], Any]] = {
 }
 """The fields of a record that hold those of its PostPublished event, and how they are converted back."""
 DETAILS = tuple(field.name for field in fields(PostPublished) if field.name not in COMMON)
+REPOST_COLUMNS = ("author", "text", "details", "deleted")
+"""What tells whether a post is a plain repost, and whose."""
 USER_COLUMNS = ("id", "login", "name", "bio", "avatar_url", "website_url")
 
 
@@ -108,6 +110,22 @@ def split_stored(ids: Sequence[int], found: Sequence[Stored]) -> SplitPosts:
             if stored is not None:
                 counts[id_] = stored
     return SplitPosts(posts, deleted, absent, counts)
+
+
+def reposters_in(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[int, int], list[int]]:
+    """Return the authors of the plain reposts in rows of REPOST_COLUMNS, and the ids of absent posts. O(n)."""
+    authors: dict[int, int] = {}
+    absent: list[int] = []
+    for id_, (author, text, details, gone) in zip(ids, rows, strict=True):
+        if gone is not None:
+            continue
+        if author is None:
+            absent.append(id_)
+        elif not text and details is not None:
+            post = new_post((id_, int(author), "", None, None, 0, 0, 0, *parse_details(details)))
+            if post.is_plain_repost:
+                authors[id_] = post.author
+    return authors, absent
 
 
 def parse_details(details: str) -> Details:

@@ -3,12 +3,14 @@
 Users who follow, like or repost are read from the sets that hold them, so taking something back needs no change of a
 list of notifications. Users who are hidden from or muted by the recipient are left out, and so is the recipient, who
 may like the own post.
+
+The sets are read with one plain command each: a script that reads a hundred of them takes the store longer.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graph import keys
 from graph.model import Post
@@ -18,24 +20,42 @@ from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility import View
 
+FEW_ACTORS = 3
+"""The newest entries of a set that are read to find one visible user."""
 MAX_SEARCHED = 250
 """The newest entries of a set among which one user must be visible."""
-CROWDS = frozenset({NotificationKind.FOLLOW, NotificationKind.LIKE, NotificationKind.REPOST})
+FOLLOW, LIKE, REPOST = NotificationKind.FOLLOW, NotificationKind.LIKE, NotificationKind.REPOST
+CROWDS = frozenset({FOLLOW, LIKE, REPOST})
 """The kinds of groups in which many users can act. The author of its post acts in a group of another kind."""
+SETS = {LIKE: keys.likes, REPOST: keys.reposts}
+"""The keys of the sets of entries of a post, by kind of group."""
+
+
+class Entries(NamedTuple):
+    """The newest entries of a group's set, newest first.
+
+    `others` is the number of entries that were not read and are no users. `is_cut` tells whether the set has more than
+    these entries. In a group of reposts an entry is a post, which can be a quote.
+    """
+
+    numbers: Sequence[int]
+    others: int = 0
+    is_cut: bool = False
 
 
 class Crowd(NamedTuple):
     """The newest visible users who act in a group.
 
     `left_out` is the number of entries that were read and show no such user. `counted` is, if it was asked for, the
-    number of the followers of a day, or that of the quotes that are newer than the newest repost. `is_whole` means that
-    no other users act.
+    number of the followers of a day, or that of the quotes that are newer than the newest repost and were not read.
+    `is_whole` means that no other users act, and `is_cut` that older entries were not read.
     """
 
     users: tuple[int, ...] = ()
     left_out: int = 0
     counted: int = 0
     is_whole: bool = False
+    is_cut: bool = False
 
     def size(self, kind: NotificationKind, post: Post | None) -> int:
         """Return the number of users who act, without those that are known to be left out."""
@@ -43,7 +63,7 @@ class Crowd(NamedTuple):
             return len(self.users)
         entries = self.counted
         if post is not None:
-            entries = post.likes if kind is NotificationKind.LIKE else post.reposts - self.counted
+            entries = post.likes if kind is LIKE else post.reposts - self.counted
         return max(len(self.users), entries - self.left_out)
 
 
@@ -57,75 +77,112 @@ class Actors:
         self._store = store
         self._posts = posts
 
-    async def of(self, view: View, groups: Mapping[Group, int], *, counted: bool) -> dict[Group, Crowd]:
+    async def of(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return who acts in each group of the viewer; the groups have their numbers.
 
-        If they are not `counted`, one user of a group is enough. One round trip, and one if there are older reposts to
-        look at than the newest of a group. As many again if none of the newest users of a group is visible; if they are
-        reposts, one or two more and, unless all of the post's reposts are in the store, a query of the archive for each
-        such group. Up to two queries of the archive for archived reposts. Raises ArchiveUnavailable.
+        One round trip, one if there are older reposts to look at than the newest of a group, and one for a group with
+        more than ten reposts and quotes of which some are newer than its number. As many again if none of the newest
+        users of a group is visible; if they are reposts, one or two more and, unless all of the post's reposts are in
+        the store, a query of the archive for each such group. Up to two queries of the archive for archived reposts.
+        Raises ArchiveUnavailable.
         """
-        crowds = await self._read(view, groups, MAX_ACTORS, counted=counted)
-        unsure = {
-            group: groups[group] for group, crowd in crowds.items() if not crowd.users and crowd.left_out == MAX_ACTORS
-        }
-        further = await self._read(view, unsure, MAX_SEARCHED, counted=False)
-        crowds |= {group: crowd._replace(counted=crowds[group].counted) for group, crowd in further.items()}
-        nobody = {group: number for group, number in groups.items() if not crowds[group].users}
-        archived = {group: number for group, number in nobody.items() if group.kind is NotificationKind.REPOST}
-        return crowds | await self._archived(view, archived)
-
-    async def _read(self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool) -> dict[Group, Crowd]:
-        """Return who acts in each group, from the newest `most` entries of its set.
-
-        The number of a group of reposts is the id of its newest one, whose author is read at once.
-        """
-        if not groups:
-            return {}
-        viewer = view.viewer or 0
-        commands = [newest_entries(viewer, group, number, most) for group, number in groups.items()]
-        counts = {group: count_of(viewer, group, number) for group, number in groups.items()} if counted else {}
-        asked = {group: command for group, command in counts.items() if command is not None}
-        newest = {group: number for group, number in groups.items() if group.kind is NotificationKind.REPOST}
-        replies, authors = await asyncio.gather(
-            self._store.read([*commands, *asked.values()]), self._authors(newest.values(), {})
+        newest = [number for group, number in groups.items() if group.kind is REPOST]
+        entries, authors = await asyncio.gather(
+            self._entries(view, groups, MAX_ACTORS, counted=True), self._authors(newest, {})
         )
-        found = dict(zip(asked, replies[len(groups) :], strict=True))
-        entries = {
-            group: [int(entry) for entry in reply if entry != "f"][:most]
-            for group, reply in zip(groups, replies, strict=False)
-        }
-        if not counted:
-            entries |= await self._sufficient(view, newest, authors)
-        users = await self._users(entries, authors)
-        left_out = await view.silenced({user for some in users.values() for user in some}) | {viewer}
-        crowds = {}
-        for group, some in users.items():
-            visible = tuple(user for user in some if user not in left_out)
-            crowds[group] = Crowd(visible, len(entries[group]) - len(visible), found.get(group, 0))
-        return crowds
+        crowds = await self._crowds(view, entries, authors)
+        return crowds | await self._further(view, groups, crowds, counted=True)
 
-    async def _sufficient(
-        self, view: View, newest: Mapping[Group, int], authors: Mapping[int, int | None]
-    ) -> dict[Group, list[int]]:
-        """Return the newest repost of each group of which it shows a visible user. No round trip of its own."""
-        by = {group: author for group, repost in newest.items() if (author := authors[repost]) is not None}
-        left_out = await view.silenced(set(by.values())) | {view.viewer}
-        return {group: [newest[group]] for group, author in by.items() if author not in left_out}
+    async def some(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
+        """Return whether somebody acts in each group: at least one of the users if there are any, and no numbers.
 
-    async def _users(
-        self, entries: Mapping[Group, list[int]], authors: Mapping[int, int | None]
-    ) -> dict[Group, list[int]]:
-        """Return the users of the entries of sets. Those of reposts are posts, and the quotes among them are no users.
-
-        No round trip if the authors of all reposts are known, else one.
+        One round trip of one command per group. Further ones for groups whose newest users are not visible, as `of`
+        takes. Raises ArchiveUnavailable.
         """
-        reposts = {group: some for group, some in entries.items() if group.kind is NotificationKind.REPOST}
-        authors = await self._authors(chain.from_iterable(reposts.values()), authors)
+        reposts = {group: number for group, number in groups.items() if group.kind is REPOST}
+        others = {group: number for group, number in groups.items() if group.kind is not REPOST}
+        entries, authors = await asyncio.gather(
+            self._entries(view, others, FEW_ACTORS), self._authors(reposts.values(), {})
+        )
+        known = {group: Entries((number,)) for group, number in reposts.items()}
+        crowds = await self._crowds(view, {**entries, **known}, authors)
+        unsure = {group: number for group, number in reposts.items() if not crowds[group].users}
+        if unsure:
+            older = await self._entries(view, unsure, MAX_ACTORS)
+            crowds |= await self._crowds(view, older, authors)
+        return crowds | await self._further(view, groups, crowds)
+
+    async def _further(
+        self, view: View, groups: Mapping[Group, int], crowds: Mapping[Group, Crowd], *, counted: bool = False
+    ) -> dict[Group, Crowd]:
+        """Return who acts in groups none of whose newest users is visible, from older entries and the archive."""
+        unsure = {group: groups[group] for group, crowd in crowds.items() if not crowd.users and crowd.is_cut}
+        entries = await self._entries(view, unsure, MAX_SEARCHED, counted=counted) if unsure else {}
+        further = await self._crowds(view, entries, {}) if entries else {}
+        nobody = [group for group, crowd in {**crowds, **further}.items() if not crowd.users and group.kind is REPOST]
+        return further | (await self._archived(view, nobody) if nobody else {})
+
+    async def _entries(
+        self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool = False
+    ) -> dict[Group, Entries]:
+        """Return the newest `most` entries of each group. One round trip, and one for reposts behind newer entries."""
+        viewer = view.viewer or 0
+        follows = [group for group in groups if group.kind is FOLLOW]
+        posts = [group for group in groups if group.kind is not FOLLOW]
+        counts = [count_of(viewer, group) for group in follows] if counted else []
+        by_day = self._store.ask([*(followers_of(viewer, group, most) for group in follows), *counts], list)
+        names = [SETS[group.kind](group.subject) for group in posts]
+        by_post = self._store.ask_each("ZRANGE", names, ("0", str(most), "REV"), list)
+        replies, rows = await asyncio.gather(by_day, by_post)
+        sizes = replies[len(follows) :] or [0] * len(follows)
         found = {
-            group: [author for post in some if (author := authors[post]) is not None] for group, some in reposts.items()
+            group: Entries(list(map(int, reply)), size, len(reply) == most)
+            for group, reply, size in zip(follows, replies, sizes, strict=False)
         }
-        return {**entries, **found}
+        for group, reply in zip(posts, rows, strict=True):
+            found[group] = Entries(numbers_in(reply)[:most], 0, len(reply) > most)
+        behind = {
+            group: groups[group]
+            for group in posts
+            if group.kind is REPOST and found[group].is_cut and found[group].numbers[0] > groups[group]
+        }
+        return {**found, **(await self._behind(behind, found, most) if behind else {})}
+
+    async def _behind(
+        self, groups: Mapping[Group, int], found: Mapping[Group, Entries], most: int
+    ) -> dict[Group, Entries]:
+        """Add to the entries of groups of reposts, some of which are newer, the newest `most` up to their numbers.
+
+        Entries above the number of a group are quotes, and reposts that renew earlier ones. One round trip.
+        """
+        lists = [(keys.reposts(group.subject), number) for group, number in groups.items()]
+        reads: list[Command] = [
+            ("ZRANGE", name, number, "-inf", "BYSCORE", "REV", "LIMIT", 0, most + 1) for name, number in lists
+        ]
+        reads += [("ZCOUNT", name, f"({number}", "+inf") for name, number in lists]
+        replies = await self._store.read(reads)
+        added = {}
+        for (group, number), reply, size in zip(groups.items(), replies, replies[len(groups) :], strict=False):
+            newer = [entry for entry in found[group].numbers if entry > number]
+            added[group] = Entries([*newer, *numbers_in(reply)[:most]], size - len(newer), is_cut=True)
+        return added
+
+    async def _crowds(
+        self, view: View, entries: Mapping[Group, Entries], authors: Mapping[int, int | None]
+    ) -> dict[Group, Crowd]:
+        """Return the visible users of entries. `authors` are known ones of reposts. One round trip for others."""
+        reposts = chain.from_iterable(some.numbers for group, some in entries.items() if group.kind is REPOST)
+        authors = await self._authors(reposts, authors)
+        users: dict[Group, Sequence[int]] = {
+            group: users_of(some.numbers, authors) if group.kind is REPOST else some.numbers
+            for group, some in entries.items()
+        }
+        left_out = {*await view.silenced(set(chain.from_iterable(users.values()))), view.viewer}
+        crowds = {}
+        for group, (numbers, others, is_cut) in entries.items():
+            visible = tuple([user for user in users[group] if user not in left_out])
+            crowds[group] = Crowd(visible, len(numbers) - len(visible), others, is_cut=is_cut)
+        return crowds
 
     async def _authors(self, reposts: Iterable[int], known: Mapping[int, int | None]) -> Mapping[int, int | None]:
         """Return the known authors and those of further plain reposts; None for other posts. One round trip if any."""
@@ -134,46 +191,40 @@ class Actors:
             return known
         return {**known, **dict.fromkeys(unknown), **await self._posts.reposters(unknown)}
 
-    async def _archived(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
+    async def _archived(self, view: View, groups: Sequence[Group]) -> dict[Group, Crowd]:
         """Return who acts in groups of reposts from the newest reposts in the archive, for lists that it continues.
 
         The newest entries of a list can all be quotes.
         """
-        if not groups:
-            return {}
         floors = await self._store.read([("ZSCORE", keys.reposts(group.subject), "f") for group in groups])
         some = [group for group, floor in zip(groups, floors, strict=True) if floor is not None]
         if not some:
             return {}
-        reads = [(group.subject, groups[group]) for group in some]
-        entries = dict(zip(some, await self._posts.archived_reposts(reads, MAX_SEARCHED), strict=True))
-        users = await self._users(entries, {})
-        left_out = await view.silenced({user for each in users.values() for user in each}) | {view.viewer}
-        crowds = {}
-        for group in some:
-            visible = tuple(user for user in users[group] if user not in left_out)
-            crowds[group] = Crowd(visible, is_whole=len(entries[group]) < MAX_SEARCHED)
-        return crowds
+        found = await self._posts.archived_reposts([group.subject for group in some], MAX_SEARCHED)
+        entries = {group: Entries(numbers) for group, numbers in zip(some, found, strict=True)}
+        crowds = await self._crowds(view, entries, {})
+        return {
+            group: Crowd(crowds[group].users, is_whole=len(entries[group].numbers) < MAX_SEARCHED) for group in some
+        }
 
 
-def newest_entries(recipient: int, group: Group, number: int, most: int) -> Command:
-    """Return the command that reads the newest entries of a group's set. A floor can take the place of one of them.
-
-    The number of a group of reposts is that of its newest repost, so newer entries are quotes.
-    """
-    if group.kind is NotificationKind.FOLLOW:
-        low, high = numbers_of_day(group.subject)
-        return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, most)
-    if group.kind is NotificationKind.LIKE:
-        return ("ZRANGE", keys.likes(group.subject), 0, most, "REV")
-    return ("ZRANGE", keys.reposts(group.subject), number, "-inf", "BYSCORE", "REV", "LIMIT", 0, most + 1)
+def numbers_in(reply: Sequence[Any]) -> list[int]:
+    """Return the entries of a set of a post, without its floor."""
+    return [int(entry) for entry in reply if entry != "f"]
 
 
-def count_of(recipient: int, group: Group, number: int) -> Command | None:
-    """Return the command that counts the users who followed on one day, or the quotes newer than the newest repost."""
-    if group.kind is NotificationKind.FOLLOW:
-        low, high = numbers_of_day(group.subject)
-        return ("ZCOUNT", keys.followers(recipient), low, f"({high}")
-    if group.kind is NotificationKind.REPOST:
-        return ("ZCOUNT", keys.reposts(group.subject), f"({number}", "+inf")
-    return None
+def users_of(reposts: Iterable[int], authors: Mapping[int, int | None]) -> list[int]:
+    """Return the users of reposts. The quotes among them are no users."""
+    return [author for post in reposts if (author := authors[post]) is not None]
+
+
+def followers_of(recipient: int, group: Group, most: int) -> Command:
+    """Return the command that reads the newest users who followed on one day."""
+    low, high = numbers_of_day(group.subject)
+    return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, most)
+
+
+def count_of(recipient: int, group: Group) -> Command:
+    """Return the command that counts the users who followed on one day."""
+    low, high = numbers_of_day(group.subject)
+    return ("ZCOUNT", keys.followers(recipient), low, f"({high}")

@@ -24,7 +24,9 @@ from graph.visibility import View
 
 MAX_UNREAD = 100
 """Unread notifications are counted up to this number."""
+MIN_WINDOW = 20
 MAX_WINDOW = 1000
+"""The fewest and the most groups that are read after some of those before were left out."""
 LIKE = NotificationKind.LIKE
 
 
@@ -46,7 +48,7 @@ class Notifications:
         """
         view.begin()
         found: list[Notification] = []
-        rest = replace(window, count=window.count + 1)
+        rest, further = replace(window, count=window.count + 1), 0
         while True:
             mark, rows = await self._slice(view, rest)
             groups = groups_of(rows)
@@ -54,7 +56,8 @@ class Notifications:
             if len(found) > window.count or len(rows) < rest.count:
                 return window.page(found)
             last = int(rows[-1][1])
-            following = replace(rest, count=min(MAX_WINDOW, 2 * rest.count))
+            further = next_size(further, window.count + 1 - len(found))
+            following = replace(rest, count=further)
             rest = replace(following, high=last) if rest.forward else replace(following, low=last)
 
     async def _slice(self, view: View, window: Window) -> tuple[int, list[tuple[str, float]]]:
@@ -86,21 +89,22 @@ class Notifications:
     async def unread_count(self, view: View) -> int:
         """Return the number of the viewer's unread notifications, at most `MAX_UNREAD`.
 
-        One round trip if there are none, else two of one command per group, and as many again if groups are left out.
-        One more if the newest repost of a group shows nobody. Queries of the archive for archived posts and reposts.
-        Raises ArchiveUnavailable.
+        One round trip if there are none, else two of one command per group, and one more for the post of a group of
+        reposts. Two more for each time that groups are left out, and two if the newest repost of a group shows nobody.
+        Queries of the archive for archived posts and reposts. Raises ArchiveUnavailable.
         """
         viewer = viewer_of(view)
-        count, most, below = 0, MAX_UNREAD, f"({MAX_NUMBER + 1}"
+        count, most, further, below = 0, MAX_UNREAD, 0, f"({MAX_NUMBER + 1}"
         names = [keys.notifications(viewer), keys.read_mark(viewer)]
         while True:
             [words] = await self._store.read([script("unread").call(names, most, below)])
             rows = list(zip(words[::2], words[1::2], strict=True))
             if rows:
-                count += len(await self._shown(view, groups_of(rows), 0, counted=False))
+                count += await self._number_shown(view, groups_of(rows))
             if count >= MAX_UNREAD or len(rows) < most:
                 return min(count, MAX_UNREAD)
-            most, below = MAX_WINDOW, f"({int(rows[-1][1])}"
+            most = further = next_size(further, MAX_UNREAD - count)
+            below = f"({int(rows[-1][1])}"
 
     async def mark_read(self, viewer: int, upto: int) -> None:
         """Mark the viewer's notifications with numbers up to `upto` as read.
@@ -112,37 +116,58 @@ class Notifications:
         if rows and int(rows[0][1]) > int(mark or 0):
             await self._commit([NotificationsRead(viewer, upto)])
 
-    async def _shown(
-        self, view: View, groups: dict[Group, int], mark: int, *, counted: bool = True
-    ) -> list[Notification]:
+    async def _shown(self, view: View, groups: dict[Group, int], mark: int) -> list[Notification]:
         """Return the notifications of groups, in order, without those that nobody visible acts in or without a post.
 
-        One round trip of one command per group, or two if the posts and the users who act are `counted`, and one query
-        of the archive for archived posts. One more for groups of several reposts, and more if the newest users of a
-        group are all muted or have taken back what they did (`Actors.of`). Without counting, the post of a group of
-        likes is not read: its likes are deleted with it.
+        One round trip of one or two commands per group, and one query of the archive for archived posts. One more for
+        groups of several reposts, and more if the newest users of a group are all muted or have taken back what they
+        did (`Actors.of`).
         """
         view.begin()
         crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}
-        posts = [group.subject for group in groups if has_post(group) and (counted or group.kind is not LIKE)]
-        found, actors = await asyncio.gather(
-            self._visible_posts(view, posts), self._actors.of(view, crowds, counted=counted)
-        )
+        posts = list(dict.fromkeys(group.subject for group in groups if has_post(group)))
+        found, actors = await asyncio.gather(self._visible_posts(view, posts), self._actors.of(view, crowds))
         silenced = await view.silenced({post.author for post in found.values()})
-        shown = []
+        viewer, shown = viewer_of(view), []
         for group, number in groups.items():
             post = found.get(group.subject) if has_post(group) else None
-            crowd = actors.get(group, NOBODY)
-            users, count = crowd.users[:MAX_ACTORS], crowd.size(group.kind, post)
-            if group.kind not in CROWDS and post is not None and post.author not in silenced:
-                users, count = (post.author,), 1
-            if users and (post is not None or not has_post(group) or (group.kind is LIKE and not counted)):
-                shown.append(Notification(viewer_of(view), *group, number, number <= mark, users, count, post))
+            if post is None and has_post(group):
+                continue
+            if post is None or group.kind in CROWDS:
+                crowd = actors.get(group, NOBODY)
+                users, count = crowd.users[:MAX_ACTORS], crowd.size(group.kind, post)
+            else:
+                users, count = () if post.author in silenced else (post.author,), 1
+            if users:
+                shown.append(Notification(viewer, *group, number, number <= mark, users, count, post))
         return shown
+
+    async def _number_shown(self, view: View, groups: dict[Group, int]) -> int:
+        """Return how many notifications `_shown` would return.
+
+        One round trip of one command per group, and one command more for the post of a group of reposts. The post of a
+        group of likes is not read: its likes are deleted with it. Else like `_shown`.
+        """
+        view.begin()
+        crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}
+        posts = list(dict.fromkeys(group.subject for group in groups if has_post(group) and group.kind is not LIKE))
+        authors, actors = await asyncio.gather(self._posts.authors(posts), self._actors.some(view, crowds))
+        silenced = await view.silenced(set(authors.values()))
+        shown = {post for post, author in authors.items() if author not in silenced}
+        return sum(
+            (group.kind not in CROWDS or bool(actors[group].users))
+            and (group.subject in shown or group.kind is LIKE or not has_post(group))
+            for group in groups
+        )
 
     async def _visible_posts(self, view: View, posts: Sequence[int]) -> dict[int, Post]:
         found, _ = await self._posts.hydrate(view, posts, {}) if posts else ({}, [])
         return found
+
+
+def next_size(previous: int, lacking: int) -> int:
+    """Return how many groups to read after some were left out, so that a page is full: more with each attempt."""
+    return min(MAX_WINDOW, max(MIN_WINDOW, lacking, 2 * previous))
 
 
 def has_post(group: Group) -> bool:
