@@ -392,7 +392,7 @@ async def test_with_too_many_unprojected_events_every_request_is_appended(
 
     assert [event.body async for event in graph.log.replay(carol, MAX_NUMBER)] == [
         Followed(alice, bob),
-        Followed(alice, bob),
+        Followed(alice, bob, renewed=True),
         Unfollowed(alice, carol),
     ]
     await graph.worker().drain()

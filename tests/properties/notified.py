@@ -78,20 +78,20 @@ class Notified:
         """Apply an event. Also a void one moves its group up, as it may have been projected before the other."""
         number = event.number
         match event.body:
-            case Followed(user, other):
-                self.follow(user, other, number)
+            case Followed(user, other) as body:
+                self.follow(user, other, number, renewed=body.renewed)
                 if self.are_apart(user, other):
                     del self.follows[user, other]
             case Unfollowed(user, other):
                 self.follows.pop((user, other), None)
-            case Liked(user, post, author):
+            case Liked(user, post, author) as body:
                 self.likes[user, post] = number
-                self.notify(author, user, "LIKE", post, number)
+                self.notify(author, user, "LIKE", post, number, renewed=body.renewed)
             case Unliked(user, post):
                 self.likes.pop((user, post), None)
-            case Reposted(user, post, author):
+            case Reposted(user, post, author) as body:
                 self.reposts[user, post] = number
-                self.notify(author, user, "REPOST", post, number)
+                self.notify(author, user, "REPOST", post, number, renewed=body.renewed)
             case Unreposted(user, post):
                 self.reposts.pop((user, post), None)
             case PostPublished(author) as body:
@@ -121,20 +121,20 @@ class Notified:
         """Return whether a block stands between two users."""
         return bool({(user, other), (other, user)} & self.blocks)
 
-    def follow(self, user: int, other: int, number: int) -> None:
+    def follow(self, user: int, other: int, number: int, *, renewed: bool) -> None:
         """A user followed another one."""
         self.follows[user, other] = number
-        self.notify(other, user, "FOLLOW", day(number), number)
+        self.notify(other, user, "FOLLOW", day(number), number, renewed=renewed)
 
-    def like(self, user: int, post: int, number: int) -> None:
+    def like(self, user: int, post: int, number: int, *, renewed: bool) -> None:
         """A user liked a post."""
         self.likes[user, post] = number
-        self.notify(self.posts[post].author, user, "LIKE", post, number)
+        self.notify(self.posts[post].author, user, "LIKE", post, number, renewed=renewed)
 
-    def repost(self, user: int, post: int, number: int) -> None:
+    def repost(self, user: int, post: int, number: int, *, renewed: bool) -> None:
         """A user reposted a post without a text."""
         self.reposts[user, post] = number
-        self.notify(self.posts[post].author, user, "REPOST", post, number)
+        self.notify(self.posts[post].author, user, "REPOST", post, number, renewed=renewed)
 
     def publish(self, user: int, number: int, parent: int | None, original: int | None, mentioned: set[int]) -> None:
         """A user published a post. Each user is notified for the first reason that applies."""
@@ -152,9 +152,11 @@ class Notified:
                 self.notify(other, user, kind, number, number)
             told |= users
 
-    def notify(self, recipient: int, user: int, kind: str, subject: int, number: int) -> None:
-        """A user did something that concerns another one."""
-        if recipient != user:
+    def notify(
+        self, recipient: int, user: int, kind: str, subject: int, number: int, *, renewed: bool = False
+    ) -> None:
+        """A user did something that concerns another one, who is not told again what was `renewed`."""
+        if recipient != user and not renewed:
             self.groups.setdefault(recipient, {})[kind, subject] = number
 
     def delete(self, post: int) -> None:

@@ -18,6 +18,7 @@ from graph.feed.updates import Checkpoint, Gap, GapReason, Notice, NotificationA
 from graph.log.events import Event, Followed, Liked, Muted, NotificationsRead, PostPublished, Unfollowed
 from graph.notifications.groups import Group, NotificationKind
 from tests.graph.feed.watching import Watcher
+from tests.graph.notifications.acting import act, take_back
 from tests.graph.notifications.reading import newest
 from tests.support.graph_worlds import append_events, befriend, crowd, home, people
 
@@ -193,6 +194,24 @@ async def test_a_stream_tells_that_notifications_appear_again(graph: Graph, feed
         assert isinstance(update, NotificationsChanged)
     [shown] = (await graph.notifications.page(graph.visibility.of(alice), newest(9))).items
     assert shown.subject == post
+
+
+@pytest.mark.parametrize("name", ["like", "follow", "repost"])
+async def test_a_stream_tells_what_is_renewed_as_a_change(graph: Graph, feed: Feed, name: str) -> None:
+    """The group is not at the top, so the client fetches the page. Its number of users has changed."""
+    alice, bob = await people(graph, "alice", "bob")
+    post = (await graph.posts.publish(alice, "hello")).id
+    await act(graph, name, bob, alice, post)
+    await take_back(graph, name, bob, alice, post)
+    async with notified(feed, alice) as watcher:
+        assert (await graph.notifications.page(graph.visibility.of(alice), newest(9))).items == ()
+        await act(graph, name, bob, alice, post)
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationsChanged)
+        assert update.number == await graph.log.last()
+        assert await watcher.silent()
+    [shown] = (await graph.notifications.page(graph.visibility.of(alice), newest(9))).items
+    assert shown.actors == (bob,)
 
 
 async def test_users_hear_that_a_post_that_notified_them_is_deleted(graph: Graph, feed: Feed) -> None:

@@ -140,10 +140,11 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         return as_reply(body, post_in(draw(st.sampled_from(posts)))) if len(posts) > 0 and draw(st.booleans()) else body
     if kind in ("like", "unlike"):
         liked = draw(st.sampled_from(posts))
-        return (Liked if kind == "like" else Unliked)(user, liked.number, post_in(liked).author)
+        pair = (user, liked.number, post_in(liked).author)
+        return Liked(*pair, renewed=draw(st.booleans())) if kind == "like" else Unliked(*pair)
     if kind == "repost":
         reposted = draw(st.sampled_from(posts))
-        return Reposted(user, reposted.number, post_in(reposted).author)
+        return Reposted(user, reposted.number, post_in(reposted).author, renewed=draw(st.booleans()))
     if kind == "read":
         return NotificationsRead(user, draw(st.integers(1, user_id(2 * USERS))))
     if kind == "delete":
@@ -154,7 +155,7 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         return Blocked(user, other) if draw(st.booleans()) else Unblocked(user, other)
     if kind == "list":
         return draw(_list_events(user, other))
-    return Followed(user, other) if kind == "follow" else Unfollowed(user, other)
+    return Followed(user, other, renewed=draw(st.booleans())) if kind == "follow" else Unfollowed(user, other)
 
 
 @st.composite

@@ -104,6 +104,17 @@ async def test_costs_of_likes(graph: Graph) -> None:
     assert cost.round_trips == 1
 
 
+async def test_a_post_is_read_once_for_its_likes_and_reposts(graph: Graph) -> None:
+    """Each group has its set, and the newest repost is read for its author."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, alice, "post")
+    await graph.likes.like(bob, post)
+    await repost(graph, bob, post)
+    async with counted(graph) as cost:
+        assert len(await all_of(graph, alice)) == 2
+    assert (cost.round_trips, cost.commands) == (2, 2 + 1 + 2 + 1 + 2)
+
+
 async def repost(graph: Graph, viewer: int, post: int) -> int:
     """Repost a post, and return the id of the plain repost."""
     return (await graph.reposts.repost(graph.visibility.of(viewer), viewer, post)).id
@@ -140,17 +151,17 @@ async def test_reposts_of_a_post_are_one_notification(graph: Graph) -> None:
     assert await graph.notifications.unread_count(view(graph, alice)) == 1
 
 
-async def test_a_repost_again_moves_the_notification_up(graph: Graph) -> None:
-    """The position is that of the newest repost, and a repost that is taken back does not move it down."""
+async def test_a_repost_that_is_taken_back_does_not_move_the_notification(graph: Graph) -> None:
+    """The position is that of the newest repost which was the first of its user."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
     await repost(graph, carol, post)
+    first = await repost(graph, bob, post)
+    await unrepost(graph, bob, post)
     await repost(graph, bob, post)
     await unrepost(graph, bob, post)
-    again = await repost(graph, bob, post)
-    await unrepost(graph, bob, post)
     [shown] = await all_of(graph, alice)
-    assert (shown.number, shown.actors, shown.actors_count) == (again, (carol,), 1)
+    assert (shown.number, shown.actors, shown.actors_count) == (first, (carol,), 1)
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["the reposts stand", "the reposts have ended"])
@@ -225,7 +236,7 @@ async def test_among_many_reposts_older_quotes_are_counted(graph: Graph) -> None
 
 
 async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) -> None:
-    """However many there are."""
+    """However many there are. More than ten reposts and quotes take one round trip more if some are newer."""
     alice, *fans = await crowd(graph, 6)
     [post] = await posts(graph, alice, "post")
     for fan in fans[:4]:
@@ -236,7 +247,7 @@ async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) ->
     await unrepost(graph, fans[3], post)
     async with counted(graph) as cost:
         assert (await summary(graph, alice))[-1] == ("REPOST", tuple(fans[2::-1]), 3)
-    assert cost.round_trips == 3
+    assert cost.round_trips == 4
     [shown] = await graph.notifications.get_many(view(graph, alice), [Group(NotificationKind.REPOST, post)])
     assert shown is not None
     assert shown.actors_count == 3
@@ -290,22 +301,22 @@ async def test_costs_of_reposts(graph: Graph) -> None:
         await repost(graph, bob, post)
     async with counted(graph) as cost:
         assert await graph.notifications.unread_count(view(graph, alice)) == 19
-    assert (cost.round_trips, cost.commands) == (2, 1 + 3 * 19 + 2)
+    assert (cost.round_trips, cost.commands) == (2, 1 + 2 * 19 + 2), "the newest repost, and its original"
     async with counted(graph) as cost:
         assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 19
-    assert (cost.round_trips, cost.commands) == (2, 2 + 4 * 19 + 2)
+    assert (cost.round_trips, cost.commands) == (2, 2 + 3 * 19 + 2)
     for post in published[:3]:
         await repost(graph, carol, post)
     async with counted(graph) as cost:
         assert await graph.notifications.unread_count(view(graph, alice)) == 19
-    assert cost.round_trips == 2
+    assert (cost.round_trips, cost.commands) == (2, 1 + 2 * 19 + 2)
     async with counted(graph) as cost:
         assert (await all_of(graph, alice))[0].actors == (carol, bob)
-    assert (cost.round_trips, cost.commands) == (3, 2 + 4 * 19 + 2 + 3)
+    assert (cost.round_trips, cost.commands) == (3, 2 + 3 * 19 + 2 + 3)
     await graph.blocks.mute(alice, carol)
     async with counted(graph) as cost:
         assert await graph.notifications.unread_count(view(graph, alice)) == 19
-    assert cost.round_trips == 3
+    assert (cost.round_trips, cost.commands) == (4, 1 + 2 * 19 + 2 + 2 * 3), "the older reposts, and their authors"
     [event] = await append_events(graph, [Reposted(bob, published[-1], alice)])
     async with counted(graph) as cost:
         await graph.projections.project([event], Mode.CATCH_UP)

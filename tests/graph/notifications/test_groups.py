@@ -1,5 +1,6 @@
 """Groups of notifications, their members, and who is notified of an event."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,7 +18,7 @@ from graph.log.events import (
 )
 from graph.model import MAX_NUMBER, number_at
 from graph.notifications.groups import Group, NotificationKind, day_of, group_of, numbers_of_day, parse_member
-from graph.notifications.recipients import recipients
+from graph.notifications.recipients import concerned, recipients
 
 ALICE, BOB, CAROL = 1, 2, 3
 
@@ -67,6 +68,14 @@ def test_a_repost_notifies_the_author_of_the_original() -> None:
     """Unless it is the author's own."""
     assert notified(Reposted(ALICE, 40, BOB)) == [(BOB, "repost:40")]
     assert notified(Reposted(BOB, 40, BOB)) == notified(Unreposted(ALICE, 40, 50, BOB)) == []
+
+
+@pytest.mark.parametrize("body", [Followed(ALICE, BOB), Liked(ALICE, 40, BOB), Reposted(ALICE, 40, BOB)])
+def test_what_is_renewed_notifies_nobody(body: Followed | Liked | Reposted) -> None:
+    """It concerns whom the first one notified."""
+    again = replace(body, renewed=True)
+    assert notified(again) == []
+    assert [*concerned(Event(50, again))] == [*recipients(Event(50, body))]
 
 
 def test_a_post_notifies_each_user_once_for_the_first_reason() -> None:

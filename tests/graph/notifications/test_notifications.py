@@ -7,7 +7,7 @@ from graph import Graph, keys
 from graph.log.events import Event, Followed, NotificationsRead, PostPublished
 from graph.model import MAX_NUMBER
 from graph.notifications.groups import Group, NotificationKind, day_of
-from graph.notifications.notifications import MAX_UNREAD
+from graph.notifications.notifications import MAX_UNREAD, MIN_WINDOW
 from graph.projections.mode import Mode
 from tests.graph.notifications.reading import all_of, listed, mention, newest, oldest, project, summary, view
 from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, people, posts
@@ -205,6 +205,20 @@ async def test_costs(graph: Graph) -> None:
     async with counted(graph) as cost:
         assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 31
     assert (cost.round_trips, cost.commands) == (2, 2 + 30 + 2 + 2)
+
+
+async def test_a_few_groups_that_are_left_out_cost_little_more(graph: Graph) -> None:
+    """A page and the number read a few further groups in place of them, not the whole list."""
+    alice, bob = await people(graph, "alice", "bob")
+    events = await graph.commit([PostPublished(bob, "hello", mentions=(alice,)) for _ in range(4 * MAX_UNREAD)])
+    for event in events[-3:]:
+        await graph.posts.delete(bob, event.number)
+    async with counted(graph) as cost:
+        assert await graph.notifications.unread_count(view(graph, alice)) == MAX_UNREAD
+    assert (cost.round_trips, cost.commands) == (4, 1 + MAX_UNREAD + 2 + 1 + MIN_WINDOW)
+    async with counted(graph) as cost:
+        assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 100
+    assert (cost.round_trips, cost.commands) == (4, 2 + 101 + 2 + 2 + MIN_WINDOW)
 
 
 async def test_a_notice_takes_no_round_trip(graph: Graph) -> None:

@@ -61,7 +61,7 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
         user, other = rng.sample(users, 2)
         match rng.randrange(13):
             case 0 | 1:
-                bodies.append(Followed(user, other))
+                bodies.append(Followed(user, other, renewed=number % 3 == 0))
             case 2:
                 bodies.append(Unfollowed(user, other))
             case 3:
