@@ -197,9 +197,7 @@ def apply(event: Event, viewer: int, standings: dict[int, Standing]) -> None:
     body = event.body
     if isinstance(body, Followed | Unfollowed):
         if body.follower == viewer and body.followee in standings:
-            standings[body.followee] = replace(
-                standings[body.followee], follows=isinstance(body, Followed), known=True
-            )
+            standings[body.followee] = replace(standings[body.followee], follows=isinstance(body, Followed), known=True)
     elif isinstance(body, Blocked | Unblocked) and viewer in (body.blocker, body.blocked):
         user = body.blocked if body.blocker == viewer else body.blocker
         if user in standings:

@@ -182,7 +182,8 @@ class NotificationAdded(NotificationEvent):
 
 
 @strawberry.type(
-    description="Notifications were read in another place, or have vanished because users took back what they did. "
+    description="Notifications were read in another place, or have vanished or appeared again or have other users, "
+    "because users took back what they did or did it again. "
     "Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):

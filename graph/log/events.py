@@ -362,9 +362,7 @@ class Event:
 def publication_of(body: EventBody) -> PostPublished | None:
     """Return the publication of a post, which a repost without a text is too; None for other events."""
     if isinstance(body, Reposted):
-        return PostPublished(
-            body.user, "", repost_of=body.post, repost_of_author=body.author, renewed=body.renewed
-        )
+        return PostPublished(body.user, "", repost_of=body.post, repost_of_author=body.author, renewed=body.renewed)
     return body if isinstance(body, PostPublished) else None
 
 

@@ -152,9 +152,7 @@ class Notified:
                 self.notify(other, user, kind, number, number)
             told |= users
 
-    def notify(
-        self, recipient: int, user: int, kind: str, subject: int, number: int, *, renewed: bool = False
-    ) -> None:
+    def notify(self, recipient: int, user: int, kind: str, subject: int, number: int, *, renewed: bool = False) -> None:
         """A user did something that concerns another one, who is not told again what was `renewed`."""
         if recipient != user and not renewed:
             self.groups.setdefault(recipient, {})[kind, subject] = number
