@@ -15,7 +15,7 @@ from server.endpoint.callers import Callers
 from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.event_stream import ChangedCookie, EventStream
 from server.endpoint.request_ids import REQUEST_ID, set_request_id
-from server.endpoint.requests import parse_body, parse_parameters, receive_body
+from server.endpoint.requests import combine_headers, parse_body, parse_parameters, receive_body
 from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, for_caches, render
 from server.errors import Refused, internal_error, overloaded, shortened
 from server.log_context import LOGGED
@@ -61,7 +61,7 @@ class GraphQLEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        given = dict(reversed(scope["headers"]))  # the first of several headers with one name counts
+        given = combine_headers(scope["headers"])
         permit: Permit | None = scope.setdefault("state", {}).get(PERMIT)
         PERMIT_OF_TASK.set(permit)
         request_id = set_request_id(scope, given.get(REQUEST_ID))

@@ -1,6 +1,6 @@
 """Requests of GraphQL over HTTP, parsed strictly: https://graphql.github.io/graphql-over-http/draft/."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,20 @@ from server.operations.operation_request import OperationRequest, parse_request
 JSON = "application/json"
 MAX_CACHED_HEADER = 200  # characters of a header whose parsed form is cached
 MAX_DIGITS = 18  # of a Content-Length
+
+
+def combine_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return the headers by name. Repeated ones are combined to a list, as RFC 9110 defines (section 5.3). O(n).
+
+    The transport refuses a request that repeats a header of one value.
+    """
+    given = dict(headers)
+    if len(given) == len(headers):
+        return given
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        values.setdefault(name, []).append(value)
+    return {name: b", ".join(parts) for name, parts in values.items()}
 
 
 def parse_parameters(parameters: Mapping[str, Any]) -> OperationRequest:

@@ -11,6 +11,7 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 
 from server.endpoint.callers import Callers
 from server.endpoint.origins import Origins
+from server.endpoint.requests import combine_headers
 from server.endpoint.websocket import SocketAdapter, SocketHandler
 from server.operations.caller import Caller
 from server.operations.execution import Execution
@@ -55,7 +56,7 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
         """Return the caller of a socket."""
-        caller = self._callers.unidentified(request.scope, dict(reversed(request.scope["headers"])))
+        caller = self._callers.unidentified(request.scope, combine_headers(request.scope["headers"]))
         request.scope["headers"].clear()  # nothing reads them again, and the socket may last for days
         return caller
 

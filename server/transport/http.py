@@ -23,20 +23,12 @@ from server.transport.limits import (
     MAX_PIPELINED_BODIES,
     MAX_URL,
 )
+from server.transport.request_heads import Refusal, check_head, head_without_upgrade, requested_upgrade
 from server.transport.responses import overloaded, refusal
 from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
-
-
-class Refusal(Exception):
-    """A request exceeds a limit. `reason` is its name in the metrics."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(status, reason)
-        self.status = status
-        self.reason = reason
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -194,6 +186,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Start a request, or queue it behind earlier ones."""
         if len(self.headers) > MAX_HEADERS or (self._overhead > MAX_HEAD and self._head_size() > MAX_HEAD):
             raise Refusal(431, "headers")
+        check_head(self.parser.get_http_version(), self.headers)
         if len(self.pipeline) >= MAX_PIPELINED:
             raise Refusal(400, "pipeline")
         last: RequestResponseCycle | None = self.cycle
@@ -264,7 +257,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._running is not None:
             self._refuse(Refusal(400, "pipeline"))
             return False
-        if self.parser.get_http_version() == "1.1" and self._get_upgrade() == b"websocket":
+        if self.parser.get_http_version() == "1.1" and requested_upgrade(self.headers) == b"websocket":
             if self._admission.is_full():
                 self._refuse(Refusal(503, "overload"))
                 return False
@@ -273,21 +266,11 @@ class HttpProtocol(HttpToolsProtocol):
             if rest:
                 self.transport.get_protocol().data_received(bytes(rest))  # type: ignore[attr-defined]
             return False
-        head = self._head_without_upgrade()
+        version = self.parser.get_http_version()
+        head = head_without_upgrade(self.parser.get_method(), self.url, version, self.headers)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return self._feed(head + bytes(rest))
-
-    def _head_without_upgrade(self) -> bytes:
-        version = self.parser.get_http_version().encode()
-        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
-        for name, value in self.headers:
-            if name == b"connection":
-                options = [option.strip() for option in value.split(b",")]
-                value = b", ".join(option for option in options if option.lower() != b"upgrade")
-            if name != b"upgrade":
-                lines.append(b"%b: %b" % (name, value))
-        return b"\r\n".join([*lines, b"", b""])
 
     # Responses
 
@@ -329,7 +312,7 @@ class HttpProtocol(HttpToolsProtocol):
         if last is not None:
             last.keep_alive = False
         elif unanswered and not self.transport.is_closing():
-            self.transport.write(refusal(refused.status))
+            self.transport.write(refusal(refused.status, refused.text))
             self.transport.write_eof()
         else:
             self._close()

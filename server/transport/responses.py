@@ -20,9 +20,9 @@ TEXTS = {
 RETRY_AFTER = {429: 60, 503: 2}  # seconds
 
 
-def refusal(status: int) -> bytes:
+def refusal(status: int, text: str | None = None) -> bytes:
     """Return a complete response with the reason, after which the connection closes."""
-    text = TEXTS[status]
+    text = text or TEXTS[status]
     lines = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
         "content-type: text/plain; charset=utf-8",

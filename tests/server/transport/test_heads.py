@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from server.transport.limits import MAX_HEAD, MAX_HEADERS, MAX_URL
+from server.transport.request_heads import SINGLE
 from tests.server.conftest import Api, until
 from tests.server.transport.conftest import HANDSHAKE, Raw, post, refused
 
@@ -47,6 +48,100 @@ async def test_headers_beyond_the_limits_are_refused(api: Api, raw: Raw, head: b
     assert (await raw.response())[0] == status
     assert await raw.rest() == b""
     assert refused(api) == {reason: 1}
+
+
+@pytest.mark.parametrize("host", [b"x", b"x:80", b"x:", b"fanline_app.internal:8000", b"192.0.2.1:1", b"[::1]:8000"])
+async def test_a_host_is_a_name_or_an_address_with_an_optional_port(raw: Raw, host: bytes) -> None:
+    await raw.send(START.replace(b"Host: x", b"HOST: " + host) + b"\r\n")
+    assert (await raw.response())[0] == 200
+
+
+NO_HOST = [b"", b"Host:", b"Host:   "]
+WRONG_HOSTS = [
+    b"a b",
+    b"a, b",
+    b"http://a",
+    b"a/b",
+    b"u@a",
+    b"a:b",
+    b"a:1:2",
+    b"[::1",
+    b"::1",
+    b"[x]",
+    b"a%",
+    b"a\xc3\xa4",
+    b"a?b",
+]
+
+
+@pytest.mark.parametrize("line", [*NO_HOST, *(b"Host: " + host for host in WRONG_HOSTS)])
+@pytest.mark.parametrize("request_head", [START + b"\r\n", post(), HANDSHAKE], ids=["get", "post", "handshake"])
+async def test_http_1_1_requires_a_valid_host(api: Api, raw: Raw, request_head: bytes, line: bytes) -> None:
+    """In requests and handshakes alike, because the name of the host decides which origin is the server's own."""
+    await raw.send(request_head.replace(b"Host: x\r\n", line + b"\r\n" if line else b"", 1))
+    status, text = await raw.response()
+    assert (status, b"Host" in text) == (400, True)
+    assert await raw.rest() == b""
+    assert refused(api) == {"malformed": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "status"), [(b"", 200), (b"Host:\r\n", 200), (b"Host: x\r\n", 200), (b"Host: a b\r\n", 400)]
+)
+async def test_http_1_0_needs_no_host(raw: Raw, line: bytes, status: int) -> None:
+    """Checks of load balancers send none."""
+    await raw.send(b"GET /health/live HTTP/1.0\r\n" + line + b"\r\n")
+    assert (await raw.response())[0] == status
+
+
+@pytest.mark.parametrize("version", [b"HTTP/2.0", b"HTTP/0.9"])
+async def test_other_versions_are_refused(raw: Raw, version: bytes) -> None:
+    await raw.send(START.replace(b"HTTP/1.1", version) + b"\r\n")
+    assert (await raw.response())[0] == 400
+
+
+@pytest.mark.parametrize("name", sorted(SINGLE))
+@pytest.mark.parametrize("request_head", [post(), HANDSHAKE], ids=["post", "handshake"])
+async def test_a_header_of_one_value_occurs_once(api: Api, raw: Raw, request_head: bytes, name: bytes) -> None:
+    """Otherwise a proxy could go by one of its lines and the server by another, even if only their case differs."""
+    value = b"5" if name == b"content-length" else b"chunked" if name == b"transfer-encoding" else b"x"
+    head = request_head.partition(b"\r\n\r\n")[0]
+    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith((name + b":", b"content-length:"))]
+    await raw.send(b"\r\n".join((*lines, name + b": " + value, b"X-Other: y", name.upper() + b": " + value, b"", b"")))
+    status, text = await raw.response()
+    assert status == 400
+    assert name in text or name in (b"content-length", b"transfer-encoding")  # the parser refuses these
+    assert refused(api) == {"malformed": 1}
+
+
+async def test_headers_that_are_lists_may_occur_more_than_once(raw: Raw) -> None:
+    """As proxies add them."""
+    lists = [f"{name}: x" for name in ("Accept", "Via", "X-Forwarded-For", "Accept-Encoding", "Tracestate") * 2]
+    await raw.send(post("{ __typename }", *lists))
+    assert (await raw.response())[0] == 200
+
+
+async def test_the_lines_of_a_connection_header_are_one_list(raw: Raw) -> None:
+    """An upgrade may be requested in any of them, and the client may list its protocols in several lines."""
+    several = b"Connection: Upgrade\r\nConnection: keep-alive\r\nSec-WebSocket-Protocol: other"
+    await raw.send(HANDSHAKE.replace(b"Connection: Upgrade", several, 1))
+    assert b" 101 " in await raw.until(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        (b"Transfer-Encoding: gzip, chunked", b"1.1"),
+        (b"Transfer-Encoding: gzip", b"1.1"),
+        (b"Transfer-Encoding: chunked", b"1.0"),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 3", b"1.1"),
+    ],
+)
+async def test_a_body_with_an_unclear_length_or_coding_is_refused(raw: Raw, line: bytes, version: bytes) -> None:
+    """A proxy could end the request elsewhere."""
+    head = CHUNKED.replace(b"Transfer-Encoding: chunked", line).replace(b"HTTP/1.1", b"HTTP/" + version)
+    await raw.send(head + b"0\r\n\r\n")
+    assert (await raw.response())[0] == 400
 
 
 @pytest.mark.parametrize("start", [START + b"accept: ", b"GET /", START + b"x"])
