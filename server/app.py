@@ -74,7 +74,7 @@ def create_app(settings: Settings, *, demo: Demo | None = None) -> Application:
     metrics.latency.trust(execution.preparation.trusted_names)
     origins = Origins(settings.allowed_origins, local=demo is not None)
     callers = Callers(tokens, settings, origins)
-    cross_origin = CrossOrigin(origins)
+    cross_origin = CrossOrigin(origins, settings.allowed_headers)
     endpoint = GraphQLEndpoint(execution, callers, trusted, cross_origin, playground, settings.max_body)
     admission = Admission(ENDPOINT, cross_origin.headers, enabled=settings.load_shedding)
     websockets = WebSocketEndpoint(execution, callers, trusted, origins, admission)

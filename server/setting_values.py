@@ -11,6 +11,7 @@ from graph.web_urls import normal_authority
 
 MAX_COUNT = 2**53  # integers that Lua scripts count exactly
 MIN_LOG = 10_000  # a hundred times what one mutation writes
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -77,8 +78,20 @@ def read_hosts(value: object) -> object:
     return hosts
 
 
+def read_header_names(value: object) -> object:
+    """Return the names of headers in a text, in lower case, each once. Raises ValueError for what is no such name."""
+    names = read_list(value)
+    if not isinstance(names, tuple):
+        return names
+    for name in filter(None, names):
+        if name == "*" or HEADER_NAME.fullmatch(name) is None:
+            raise ValueError(f"every entry must be the name of a header, such as x-client-name, not {name!r}")
+    return tuple(sorted({name.lower() for name in names if name}))
+
+
 Duration = Annotated[timedelta, BeforeValidator(read_duration), Field(gt=timedelta(0))]
 Names = Annotated[tuple[str, ...], BeforeValidator(read_list)]
+HeaderNames = Annotated[tuple[str, ...], BeforeValidator(read_header_names)]
 Hosts = Annotated[tuple[str, ...], BeforeValidator(read_hosts)]
 Count = Annotated[int, Field(gt=0, le=MAX_COUNT)]
 Share = Annotated[float, Field(gt=0, le=1)]

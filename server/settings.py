@@ -26,6 +26,7 @@ from server.setting_values import (
     Count,
     Duration,
     Env,
+    HeaderNames,
     Hosts,
     LogLimit,
     Names,
@@ -186,6 +187,7 @@ class Settings(ObservabilitySettings):
         default=True, description="Whether operations are executed breadth first. If not, graphql-core executes them."
     )
     allowed_origins: Names = Field(default=(), description="Other web origins whose pages can use the API; `*`: all.")
+    allowed_headers: HeaderNames = Field(default=(), description="Further request headers that such pages may send.")
     introspection: bool | None = Field(
         default=None, description="Whether introspection is enabled. Default: enabled except in production."
     )

@@ -17,7 +17,7 @@ GROUPS = {
     "near_cache",
     "timelines": "timeline_mode push_limit home_size sync_followers hibernate_after",
     "accounts": "secret secret_file session_ttl max_following max_blocked media_hosts",
-    "web": "allowed_origins trusted_proxies introspection playground",
+    "web": "allowed_origins allowed_headers trusted_proxies introspection playground",
     "observability": "metrics_token log_format explain trace_endpoint trace_share",
     "documents": "trusted_documents trusted_documents_mode",
     "health": "worker_lag archive_lag max_archive_lag ready_while_degraded",

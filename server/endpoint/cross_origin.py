@@ -4,13 +4,15 @@ Starlette's middleware answers preflight requests and serves all other routes. T
 headers itself, because the middleware would parse the headers of each request again.
 """
 
+from collections.abc import Sequence
+
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from server.endpoint.origins import Origins
 from server.endpoint.request_ids import REQUEST_ID
 
-REQUEST_HEADERS = (
+OWN_HEADERS = (
     "authorization",
     "content-type",
     "fanline-session",
@@ -18,6 +20,21 @@ REQUEST_HEADERS = (
     "x-fanline-explain",
     REQUEST_ID.decode(),
 )
+CLIENT_HEADERS = (
+    # the cache, and a mark of scripts that some clients add to each request
+    *("cache-control", "pragma", "x-requested-with"),
+    # names of operations and clients, and marks of requests that are not simple
+    *("apollo-require-preflight", "apollographql-client-name", "apollographql-client-version"),
+    *("graphql-client-name", "graphql-client-version", "graphql-preflight", "graphql-require-preflight"),
+    *("x-apollo-operation-id", "x-apollo-operation-name", "x-apollo-operation-type"),
+    # tracing: W3C, Sentry, Zipkin, Jaeger, AWS, Azure, Datadog, Elastic, New Relic
+    *("traceparent", "tracestate", "baggage", "sentry-trace", "b3", "uber-trace-id", "x-amzn-trace-id"),
+    *("x-b3-flags", "x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid"),
+    *("request-id", "request-context", "x-correlation-id", "elastic-apm-traceparent", "newrelic"),
+    *("x-datadog-origin", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags", "x-datadog-trace-id"),
+)
+"""The headers that libraries of front ends add, which the server ignores. A page whose preflight asks for one header
+that is not allowed cannot use the API at all."""
 RESPONSE_HEADERS = (REQUEST_ID.decode(), "retry-after", "ratelimit", "ratelimit-policy")
 PREFLIGHT_SECONDS = 3600
 VARY = (b"vary", b"Origin")
@@ -25,10 +42,14 @@ WITH_COOKIES = (b"access-control-allow-credentials", b"true")
 
 
 class CrossOrigin:
-    """The headers for the origins whose pages may use the API."""
+    """The headers for the origins whose pages may use the API, and which headers such pages may send.
 
-    def __init__(self, origins: Origins) -> None:
+    A page of another origin may send none of them: its preflight request is refused, whatever headers it asks for.
+    """
+
+    def __init__(self, origins: Origins, further_headers: Sequence[str] = ()) -> None:
         self._origins = origins
+        self._accepted = (*OWN_HEADERS, *CLIENT_HEADERS, *further_headers)
         self._exposed = (b"access-control-expose-headers", ", ".join(RESPONSE_HEADERS).encode())
 
     def headers(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
@@ -48,7 +69,7 @@ class CrossOrigin:
             allow_origins=self._origins.listed,
             allow_origin_regex=self._origins.pattern,
             allow_methods=("GET", "POST"),
-            allow_headers=REQUEST_HEADERS,
+            allow_headers=self._accepted,
             expose_headers=RESPONSE_HEADERS,
             allow_credentials=not self._origins.all_allowed,
             max_age=PREFLIGHT_SECONDS,

@@ -46,6 +46,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
             "FANLINE_LOG_LIMIT": "50000",
             "FANLINE_ARCHIVE_LAG": "3m",
             "FANLINE_ALLOWED_ORIGINS": "https://a.example https://B.example:443",
+            "FANLINE_ALLOWED_HEADERS": "X-Client, x-tenant x-client",
             "FANLINE_PLAYGROUND": "true",
             "FANLINE_MEDIA_HOSTS": "Media.example.org, cdn.example.org:8443",
             "OTHER": "ignored",
@@ -55,6 +56,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert settings.production
     assert settings.timeline_mode is TimelineMode.PULL
     assert settings.allowed_origins == ("https://a.example", "https://b.example")
+    assert settings.allowed_headers == ("x-client", "x-tenant")
     assert settings.shows_playground
     assert not settings.shows_schema
     assert settings.tuning.push_limit == 0
@@ -110,6 +112,8 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("PUSH_LIMIT", "0", "FANLINE_PUSH_LIMIT must be greater than 0"),
         ("REPLICAS", "0", "FANLINE_REPLICAS must be greater than 0"),
         ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
+        ("ALLOWED_HEADERS", "x-a, *", "FANLINE_ALLOWED_HEADERS: every entry must be the name of a header"),
+        ("ALLOWED_HEADERS", "x-a: b", "such as x-client-name, not 'x-a:'"),
         ("ARCHIVE_URL", "oracle://u:short@h/d", "FANLINE_ARCHIVE_URL must begin with sqlite:///, postgresql:// or"),
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL must have the form mysql://user:password@"),
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL must name a file"),

@@ -62,6 +62,54 @@ async def test_an_internal_error_has_the_headers_of_every_response(
     assert response.headers["x-request-id"] in response.json()["errors"][0]["message"]
 
 
+def preflight(origin: str, *names: str) -> dict[str, str]:
+    """Return the headers of a preflight request that asks for these headers."""
+    requested = {"access-control-request-method": "POST", "access-control-request-headers": ",".join(names)}
+    return {"origin": origin, **requested}
+
+
+@pytest.mark.parametrize("crossing", [(ALLOWED,)], indirect=True)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("content-type", "authorization"),
+        ("content-type", "traceparent", "tracestate", "baggage", "sentry-trace"),
+        ("Cache-Control", "PRAGMA", "X-Requested-With"),
+        ("Apollo-Require-Preflight", "X-APOLLO-OPERATION-NAME", "apollographql-client-name"),
+        ("b3", "x-b3-traceid", "x-datadog-trace-id"),
+    ],
+)
+async def test_pages_may_send_the_headers_of_common_libraries(crossing: Api, names: tuple[str, ...]) -> None:
+    """In any case. One header that is not allowed would block every request of the page."""
+    response = await crossing.client.options("/graphql", headers=preflight(ALLOWED, *names))
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == ALLOWED
+    granted = response.headers["access-control-allow-headers"].lower().split(", ")
+    assert {name.lower() for name in names} <= set(granted)
+    sent = await crossing.client.post(
+        "/graphql", json=QUERY, headers={"origin": ALLOWED, **dict.fromkeys(names[2:], "x")}
+    )
+    assert sent.json() == {"data": {"__typename": "Query"}}
+
+
+async def test_the_operator_allows_further_headers(settings: Settings, graph: Graph) -> None:
+    """And no others."""
+    changed = settings.model_copy(update={"allowed_origins": (ALLOWED,), "allowed_headers": ("x-tenant",)})
+    async with serving(changed, graph) as api:
+        for name, status in (("X-Tenant", 200), ("x-other", 400)):
+            response = await api.client.options("/graphql", headers=preflight(ALLOWED, "content-type", name))
+            assert response.status_code == status, name
+
+
+@pytest.mark.parametrize("crossing", [(), (ALLOWED,)], indirect=True)
+@pytest.mark.parametrize("name", ["traceparent", "fanline-session", "content-type"])
+async def test_pages_of_other_origins_may_send_no_header(crossing: Api, name: str) -> None:
+    """A page that could send `Fanline-Session` would use the cookie of its visitor."""
+    response = await crossing.client.options("/graphql", headers=preflight(OTHER, name))
+    assert response.status_code == 400
+    assert "access-control-allow-origin" not in response.headers
+
+
 async def test_options_without_an_origin_is_not_allowed(api: Api) -> None:
     """Only the preflight request of a browser is answered."""
     response = await api.client.options("/graphql")
