@@ -20,6 +20,7 @@ from http.client import HTTPException
 from typing import Any
 
 from benchmarks.live_clients import HANDSHAKE, PING, frame, message
+from server.operations.cost import MAX_ARCHIVE_ROOTS
 from tests.attacks.candidates import candidates
 from tests.attacks.clients import push, read_answer, request, streamed
 from tests.attacks.crowds import OPENINGS
@@ -40,7 +41,8 @@ from tests.attacks.payloads import (
 from tests.attacks.world import World
 
 ADDRESS = "127.0.0.2"
-THREADS = 4
+ADDRESSES = 10  # of the attacks that come from several
+THREADS = 10
 WAIT = 5.0  # seconds for an answer
 NICE = 10  # readers share the processor with the attackers, and have priority
 KIB = 1024
@@ -55,13 +57,13 @@ class Target:
     held: list[socket.socket] = field(default_factory=list)
     number: Iterator[int] = field(default_factory=itertools.count)
 
-    def connect(self) -> socket.socket:
+    def connect(self, address: str = ADDRESS) -> socket.socket:
         """Return a new connection."""
-        return socket.create_connection(("127.0.0.1", self.port), WAIT, (ADDRESS, 0))
+        return socket.create_connection(("127.0.0.1", self.port), WAIT, (address, 0))
 
-    def exchange(self, *parts: bytes) -> None:
+    def exchange(self, *parts: bytes, address: str = ADDRESS) -> None:
         """Send parts of a request until the server stops reading, and read the response if there is one."""
-        with self.connect() as connection:
+        with self.connect(address) as connection:
             push(connection, parts)
             connection.settimeout(WAIT)
             read_answer(connection)
@@ -171,6 +173,41 @@ def follows(target: Target, at: int) -> None:
     target.exchange(mutation(target, FOLLOW, {"ids": list(target.world.users[1:51])}))
 
 
+def searches(target: Target, at: int) -> None:
+    """X20: searches for frequent words of many users, as many as an operation may have."""
+    chosen = {"users": target.world.users[:100], "keywords": ["morning", "coffee", "garden", "river"]}
+    _archive(target, at, lambda place: chosen | {"keywords": [*chosen["keywords"], f"word{at}x{place}"]})
+
+
+def false_candidates(target: Target, at: int) -> None:
+    """X21: searches for a phrase whose pairs of characters occur apart in many posts."""
+    _archive(target, at, lambda place: {"keywords": ["北京大", f"word{at}x{place}"]})
+
+
+def _archive(target: Target, at: int, filter_of: Callable[[int], dict[str, Any]]) -> None:
+    names = [f"f{place}" for place in range(MAX_ARCHIVE_ROOTS)]
+    head = ", ".join(f"${name}: PostFilter!" for name in names)
+    fields = " ".join(
+        f"{name}: searchPosts(filter: ${name}) {{ posts(first: 1) {{ pageInfo {{ hasNextPage }} }} }}" for name in names
+    )
+    variables = {name: filter_of(place) for place, name in enumerate(names)}
+    _from_anywhere(target, at, {"query": f"query ({head}) {{ {fields} }}", "variables": variables})
+
+
+def public_pages(target: Target, at: int) -> None:
+    """X22: the largest pages of the public timeline."""
+    fields = " ".join(
+        f"a{place}: publicTimeline {{ posts(first: {100 - place}) {{ nodes {{ id text author {{ login }} }} }} }}"
+        for place in range(MAX_ARCHIVE_ROOTS)
+    )
+    _from_anywhere(target, at, {"query": f"{{ {fields} }}"})
+
+
+def _from_anywhere(target: Target, at: int, body: object) -> None:
+    """Send a request from one of ten addresses."""
+    target.exchange(request(body), address=f"127.0.1.{at % ADDRESSES + 1}")
+
+
 @dataclass(frozen=True)
 class Attack:
     """One step of an attack, and the number of steps per second."""
@@ -192,6 +229,9 @@ ATTACKS = {
     "invalid requests (X13)": Attack(refused_requests, 200),
     "filters (X15)": Attack(filters, 20),
     "follows (X16)": Attack(follows, 20),
+    "searches (X20)": Attack(searches, 100),
+    "false candidates (X21)": Attack(false_candidates, 100),
+    "public pages (X22)": Attack(public_pages, 100),
 }
 
 

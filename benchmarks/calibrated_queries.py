@@ -172,7 +172,7 @@ def lists(world: World) -> dict[str, Calibrated]:
             lambda n: nodes(world.lists[:n], "... on UserList { members(first: 50) { nodes { id login } } }"), 4, "list"
         ),
         "lists' membersCount": Calibrated(
-            lambda n: nodes(world.lists[:n], "... on UserList { name membersCount }"), 12, "list"
+            lambda n: nodes(world.lists[:n], "... on UserList { name membersCount }"), 24, "list"
         ),
     }
 

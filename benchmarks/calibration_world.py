@@ -21,7 +21,7 @@ from tests.attacks.world import KEY
 CROWD = 600
 """Users who follow, like, repost and reply, each with posts of their own."""
 POSTS_EACH = 20
-LISTS = 24
+LISTS = 48
 MEMBERS = 249
 REPLIES = 400
 UNREAD = 110
@@ -38,9 +38,10 @@ FULL = " ".join([f"#tag{at}" for at in range(25)])
 
 @dataclass(frozen=True)
 class World:
-    """What the queries need: global ids, and the token of the viewer."""
+    """What the queries need: global ids, the token of the viewer, and those of other users."""
 
     token: str
+    tokens: Sequence[str]
     viewer: str
     crowd: Sequence[str]
     lists: Sequence[str]
@@ -50,8 +51,8 @@ class World:
     liked: Sequence[str]
 
 
-async def seed(graph: Graph, *, scale: float = 1.0) -> World:
-    """Fill an empty store and its archive."""
+async def seed(graph: Graph, *, scale: float = 1.0, tokens: int = 0) -> World:
+    """Fill an empty store and its archive. This many users of the crowd have tokens."""
     crowd_size, each = max(30, int(CROWD * scale)), max(4, int(POSTS_EACH * scale))
     viewer, *crowd = await _join(graph, ["viewer", *(f"user{at}" for at in range(crowd_size))])
     follows: list[EventBody] = [Followed(viewer, user) for user in crowd]
@@ -86,9 +87,10 @@ async def seed(graph: Graph, *, scale: float = 1.0) -> World:
     worker = graph.worker()
     await worker.drain()
     await graph.archiver.work()
-    session = await graph.sessions.start(viewer)
+    own_token, *others = [Tokens([KEY]).issue(await graph.sessions.start(user)) for user in [viewer, *crowd[:tokens]]]
     return World(
-        Tokens([KEY]).issue(session),
+        own_token,
+        others,
         ids.encode(ids.Kind.USER, viewer),
         [ids.encode(ids.Kind.USER, user) for user in crowd],
         [ids.encode(ids.Kind.LIST, number) for number in lists],
@@ -137,7 +139,7 @@ async def _threads(graph: Graph, viewer: int, crowd: Sequence[int], replies: int
 
 
 async def _lists(graph: Graph, viewer: int, crowd: Sequence[int]) -> list[int]:
-    members = [tuple([*crowd[25 * at :], *crowd][:MEMBERS]) for at in range(LISTS)]
+    members = [tuple([*crowd[12 * at :], *crowd][:MEMBERS]) for at in range(LISTS)]
     return await _commit(graph, [ListCreated(viewer, f"list {at}", some) for at, some in enumerate(members)])
 
 

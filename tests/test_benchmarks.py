@@ -14,8 +14,10 @@ from benchmarks.stores import private_store, raw
 
 ROOT = Path(__file__).parents[1]
 TABLES = {
+    "archive_attacks": ["archive-attacks"],
     "archiver": ["archiver"],
     "attacks": ["attacks"],
+    "calibration": ["calibration-sqlite"],
     "capacity": ["costs", "capacity"],
     "conversations": ["conversations"],
     "fan_out_pacing": ["pacing", "pacing over time"],
@@ -32,7 +34,9 @@ TABLES = {
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
 UNPLOTTED = {
+    "archive_attacks",
     "archiver",
+    "calibration",
     "capacity",
     "conversations",
     "likes",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from graph import keys
+from graph.archive.usage import count_items
 from graph.commit import Commit
 from graph.log.events import NotificationsRead
 from graph.model import MAX_NUMBER, Page, Post
@@ -25,6 +26,8 @@ from graph.visibility import View
 MAX_UNREAD = 100
 """Unread notifications are counted up to this number."""
 MIN_WINDOW = 20
+STEPS_PER_GROUP = 7
+"""What looking at an unread group costs, in the small steps of `graph.archive.usage`."""
 MAX_WINDOW = 1000
 """The fewest and the most groups that are read after some of those before were left out."""
 LIKE = NotificationKind.LIKE
@@ -91,7 +94,8 @@ class Notifications:
 
         One round trip if there are none, else two of one command per group, and one more for the post of a group of
         reposts. Two more for each time that groups are left out, and two if the newest repost of a group shows nobody.
-        Queries of the archive for archived posts and reposts. Raises ArchiveUnavailable.
+        Queries of the archive for archived posts and reposts. The operation pays for the groups. Raises
+        ArchiveUnavailable.
         """
         viewer = viewer_of(view)
         count, most, further, below = 0, MAX_UNREAD, 0, f"({MAX_NUMBER + 1}"
@@ -100,6 +104,7 @@ class Notifications:
             [words] = await self._store.read([script("unread").call(names, most, below)])
             rows = list(zip(words[::2], words[1::2], strict=True))
             if rows:
+                count_items(STEPS_PER_GROUP * len(rows))
                 count += await self._number_shown(view, groups_of(rows))
             if count >= MAX_UNREAD or len(rows) < most:
                 return min(count, MAX_UNREAD)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts.docs import api, commands, errors, settings, sizes
+from scripts.docs import api, commands, errors, prices, settings, sizes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PART = re.compile(r"(<!-- generated: ([\w -]+?) -->\n).*?(<!-- end -->)", re.S)
@@ -17,6 +17,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "api": api.reference,
     "commands": commands.reference,
     "errors": errors.table,
+    "prices": prices.table,
     "sizes": sizes.table,
     **settings.tables(),
 }

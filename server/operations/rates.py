@@ -9,6 +9,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from graph.rates import Charge, Decision, PendingCharge, Rate, Rates
@@ -16,7 +17,7 @@ from resolvers.rates import RateLimit
 from server.errors import RateLimited
 from server.operations.cost import MAX_WRITES, OperationCost
 from server.settings import Settings
-from server.transport.networks import network_of
+from server.transport.networks import network_of, site_of
 
 MINUTE = 60
 HOUR = 3600
@@ -25,6 +26,7 @@ CHARACTERS_PER_POINT = 3
 MAX_PREPARATION = 2_000
 SUBSCRIPTION = 50  # points for starting a subscription, in addition to those of an event
 ADVANCE_SHARE = 50  # a fiftieth of a bucket is taken in advance, so that most requests need no charge in the store
+SITE_SHARE = 16  # all networks of a site with IPv6 together have as many points as this number of them
 MAX_HOLDERS = 1_000  # counted for the next line of the log
 NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
 UNITS = {
@@ -41,11 +43,18 @@ class RateLimits:
     """The rate limits of a server, and counts of refusals.
 
     `points` and `writes` apply to a user or to the network of an anonymous address, `log_ins` and `sign_ups` always to
-    the network. `policy` is the header that describes the rate of points; `refused` counts refusals by rate.
+    the network, and `site_points` to all anonymous networks of one site with IPv6 together. `policy` is the header that
+    describes the rate of points; `refused` counts refusals by rate.
     """
 
     def __init__(self, points: Rate, writes: Rate, log_ins: Rate, sign_ups: Rate) -> None:
         self.points = points
+        self.site_points = replace(
+            points,
+            limit=SITE_SHARE * points.limit,
+            burst=SITE_SHARE * points.burst,
+            advance=SITE_SHARE * points.advance,
+        )
         self.writes = writes
         self.log_ins = log_ins
         self.sign_ups = sign_ups
@@ -109,7 +118,15 @@ class Meter:
 
         Raises RateLimited if this process already knows that a rate is used up.
         """
-        limits, points = self._limits, cost.points + preparation + 1
+        points = cost.points + preparation + 1
+        self._charge_holder(cost, points)
+        site, rate = self._site, self._limits.site_points
+        if site is not None and self._rates.spend(site, rate, points) is None:
+            self._begin(site, [(rate, points)])
+
+    def _charge_holder(self, cost: OperationCost, points: int) -> None:
+        """Charge the rates of the holder, and those of the network for log-ins and sign-ups."""
+        limits = self._limits
         if not cost.writes:
             self._points = self._rates.spend(self.holder, limits.points, points)
             if self._points is not None:
@@ -123,10 +140,16 @@ class Meter:
         if accounts:
             self._begin(network_of(self._address), accounts)
 
+    @property
+    def _site(self) -> str | None:
+        """The site of an anonymous address with IPv6, None for others."""
+        site = site_of(self._address)
+        return site if site != self.holder == network_of(self._address) else None
+
     def _begin(self, holder: str, charges: Sequence[Charge]) -> None:
         charging = self._rates.charge(holder, charges)
         if charging.refusal is not None:
-            if not self._charges:
+            if self._points is None:
                 self._points = charging.refusal[0]
             raise self._refusal(charging.refusal)
         self._charges.append(charging)
@@ -138,6 +161,8 @@ class Meter:
     def owe(self, points: int) -> None:
         """Charge points that an operation has turned out to cost. The next operations wait for them, not this one."""
         self._rates.owe(self.holder, self._limits.points, points)
+        if self._site is not None:
+            self._rates.owe(self._site, self._limits.site_points, points)
 
     async def give_back_sign_ups(self, count: int) -> None:
         """Give back sign-ups that created no user. One round trip, so that the client's next request has them."""

@@ -36,7 +36,7 @@ EXTRA: dict[str, float] = {
     "Query.node": 60,
     "Query.post": 60,
     "Query.user": 60,
-    "Query.viewer": 18,
+    "Query.viewer": 10,
     "Query.searchPosts": 800,
     "Query.publicTimeline": 700,
     "Query.searchUsers": 1000,
@@ -78,7 +78,6 @@ EXTRA: dict[str, float] = {
     "PostSearch.posts": 2600,
     "NotificationFeed.unreadCount": 100,
     "NotificationFeed.entries": 100,
-    "Notification.actors": 4,
     "Query.__schema": 500,
     "Query.__type": 50,
 }
@@ -98,7 +97,7 @@ PER_ITEM: dict[str, float] = {
     "Query.likedPosts": 5,
     "PostSearch.posts": 5,
     "Query.searchUsers": 5,
-    "NotificationFeed.entries": 8,
+    "NotificationFeed.entries": 16,
 }
 """Points per item of a page, regardless of its selections."""
 

@@ -234,7 +234,7 @@ async def run(url: str, steps_taken: list[Step]) -> None:
 
 @pytest.mark.timeout(300)
 def test_users_see_what_others_did(store_url: str, long_profile: bool) -> None:
-    """Whatever they do: the newest groups in which visible users act. Groups move up only, and not for what is renewed."""
+    """Whatever they do: the newest groups in which visible users act. Groups move up only, unless it is renewed."""
 
     @settings(
         max_examples=10_000 if long_profile else 30,
