@@ -10,11 +10,13 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from benchmarks.calibrated_queries import Calibrated, queries
 from benchmarks.calibration_world import World, seed
@@ -83,6 +85,7 @@ class Stage:
     """A server, its store and its database, whose CPU time is measured."""
 
     def __init__(self, victim: Victim, world: World, store: int) -> None:
+        self.world = world
         self._victim = victim
         self._store = store
         self._clients = {True: victim.client(), False: victim.client(world.token)}
@@ -109,15 +112,26 @@ class Stage:
             explained["archive"]["queries"],
         )
 
+    def accepts(self, query: Calibrated, n: int) -> bool:
+        """Return whether a request is executed, perhaps with pages for which its budget does not suffice."""
+        answer = self._post(query, n).json()
+        return bool(answer.get("data")) and not unexpected(answer)
+
+    def size(self, query: Calibrated, n: int) -> int:
+        """Return the bytes of a response."""
+        return len(self._post(query, n).content)
+
     def _send(self, query: Calibrated, n: int, *, explain: bool = False) -> dict[str, Any]:
+        answer: dict[str, Any] = self._post(query, n, explain=explain).json()
+        if unexpected(answer):
+            raise RuntimeError(f"{query.write(n)[:200]}: {json.dumps(answer['errors'])[:300]}")
+        return answer
+
+    def _post(self, query: Calibrated, n: int, *, explain: bool = False) -> httpx.Response:
         body: dict[str, object] = {"query": query.write(n) if n else EMPTY}
         if explain:
             body["extensions"] = {"explain": True}
-        response = self._clients[query.anonymous].post("/graphql", content=json.dumps(body), headers=JSON)
-        answer: dict[str, Any] = response.json()
-        if "errors" in answer:
-            raise RuntimeError(f"{query.write(n)[:200]}: {json.dumps(answer['errors'])[:300]}")
-        return answer
+        return self._clients[query.anonymous].post("/graphql", content=json.dumps(body), headers=JSON)
 
     def measure(self, query: Calibrated, rounds: int) -> Spent:
         """Return what one more of the unit costs: the difference of 2n and n, divided by n.
@@ -146,6 +160,11 @@ class Stage:
             client.close()
 
 
+def unexpected(answer: Mapping[str, Any]) -> bool:
+    """Return True if a response has errors other than of pages for which the budget did not suffice."""
+    return any(error["extensions"]["code"] != "COST_LIMIT" for error in answer.get("errors", ()))
+
+
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:
     """Yield a table for each database."""
     for database in sizes.databases:
@@ -156,26 +175,36 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
 
 def table_of(name: str, sizes: Sizes) -> Table | None:
     """Return the table of one database; None if the database is not installed."""
+    with stage(name, sizes.scale, SETTINGS) as opened:
+        if opened is None:
+            return None
+        written = queries(opened.world)
+        rounds = dict.fromkeys(written, sizes.rounds) | {HOME: 3 * sizes.rounds}
+        found = {label: opened.measure(query, rounds[label]) for label, query in written.items()}
+    home = rate_of(found[HOME])
+    rows = [row(label, written[label], spent, home) for label, spent in found.items()]
+    return Table(f"calibration-{name.lower()}", f"Points and CPU time, {name}", COLUMNS, rows, NOTE)
+
+
+@contextmanager
+def stage(name: str, scale: float, settings: Mapping[str, str]) -> Iterator[Stage | None]:
+    """Run a server in the world on one database; yield None if the database is not installed."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fanline-calibration-")))
         store = stack.enter_context(private_store())
         made = stack.enter_context(databases([name]))
         if name not in made:
-            return None
+            yield None
+            return
         archive = made[name]()
-        world = asyncio.run(fill(store, archive, sizes.scale))
-        settings = SETTINGS | {"FANLINE_ARCHIVE_URL": archive}
-        victim = stack.enter_context(Victim(folder / "server", store, attacked(world), settings=settings))
+        world = asyncio.run(fill(store, archive, scale))
+        all_settings = {**settings, "FANLINE_ARCHIVE_URL": archive}
+        victim = stack.enter_context(Victim(folder / "server", store, attacked(world), settings=all_settings))
         with raw(store) as client:
             store_pid = int(client.info("server")["process_id"])
-        stage = Stage(victim, world, store_pid)
-        written = queries(world)
-        rounds = dict.fromkeys(written, sizes.rounds) | {HOME: 3 * sizes.rounds}
-        found = {label: stage.measure(query, rounds[label]) for label, query in written.items()}
-        stage.close()
-    home = rate_of(found[HOME])
-    rows = [row(label, written[label], spent, home) for label, spent in found.items()]
-    return Table(f"calibration-{name.lower()}", f"Points and CPU time, {name}", COLUMNS, rows, NOTE)
+        opened = Stage(victim, world, store_pid)
+        stack.callback(opened.close)
+        yield opened
 
 
 def attacked(world: World) -> Attacked:
