@@ -10,10 +10,12 @@ import pytest
 from graph import Graph
 from server.auth import Tokens
 from server.errors import RateLimited
-from server.operations.rates import in_words
+from server.operations.cost import OperationCost
+from server.operations.rates import SITE_SHARE, Meter, RateLimits, in_words
 from server.operations.turns import MAX_WAITING, Turns
 from server.setting_values import Env
 from server.settings import Settings
+from server.transport.networks import network_of
 from tests.server.conftest import KEY, Api, events, serving
 from tests.support.graph_worlds import PATIENCE, counts_of
 
@@ -34,6 +36,33 @@ async def strict(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     changed = {"writes_per_minute": 1, "log_ins_per_minute": 2, "sign_ups_per_hour": 1, "max_cost": 100}
     async with serving(limited(settings, points_per_minute=60, **changed), graph) as api:
         yield api
+
+
+def meter_of(graph: Graph, settings: Settings, address: str, holder: str | None = None) -> Meter:
+    """Return the meter of an operation from an address, by default an anonymous one."""
+    limits = RateLimits.of(limited(settings, points_per_minute=60, max_cost=100))
+    assert limits is not None
+    return Meter(limits, graph.rates, holder or network_of(address), address)
+
+
+async def test_the_networks_of_one_site_share_points(graph: Graph, settings: Settings) -> None:
+    """All anonymous networks of an IPv6 site together have as many as 16 of them; users and other sites have theirs."""
+    burst = OperationCost(2_099, 0)
+
+    async def charge(address: str, holder: str | None = None) -> bool:
+        meter = meter_of(graph, settings, address, holder)
+        try:
+            meter.charge(burst)
+            await meter.settle()
+        except RateLimited:
+            return False
+        return True
+
+    admitted = [await charge(f"2001:db8:7:{at:x}::1") for at in range(20)]
+    assert sum(admitted) == SITE_SHARE
+    assert await charge("2001:db8:8:1::1")
+    assert await charge("192.0.2.1")
+    assert await charge("2001:db8:7:99::1", "user:1")
 
 
 async def use_up(api: Api, token: str | None = None) -> httpx.Response:
