@@ -16,6 +16,7 @@ from graph.archiver.archiver import Archiver
 from graph.archiver.hot_window import HotWindow
 from graph.archiver.indexing import Indexing
 from graph.archiver.lease import Lease
+from graph.archiver.moves import Moves
 from graph.archiver.scan import Scan
 from graph.backlog import Backlog, read_backlog
 from graph.binding import Binding
@@ -137,6 +138,7 @@ class Graph:
         )
         self.scan = Scan(store, self.binding, self.commit, self.hot_window, lease, tuning.tombstones_live)
         self.indexing = Indexing(self.binding, lease)
+        self.moves = Moves(self.binding, lease)
         self.eraser = Eraser(store, self.log, self.binding, self.dead_letters, lease)
         self.losses = Losses(store, self.log)
         self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True))
@@ -169,6 +171,7 @@ class Graph:
             self.archiver,
             self.scan,
             self.indexing,
+            self.moves,
             self.eraser,
             self.housekeeping,
             self.dead_letters,

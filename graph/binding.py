@@ -13,6 +13,7 @@ from graph import keys
 from graph.archive.rows import ArchiveState, Found
 from graph.errors import ArchiveUnavailable, StoreNotReady, WrongArchive
 from graph.model import EPOCH_MS
+from graph.shared_reads import SharedReads
 from graph.store.commands import script
 from graph.store.store import Store
 
@@ -37,9 +38,13 @@ REBUILDING = "The store is being rebuilt from the archive. If no `fanline rebuil
 
 
 class Binding:
-    """The archive of this process, and the check that it and the store belong together."""
+    """The archive of this process, and the check that it and the store belong together.
+
+    `shared_reads` are the reads of the archive that serve several callers at once.
+    """
 
     def __init__(self, store: Store, archive: "Archive") -> None:
+        self.shared_reads = SharedReads()
         self._store = store
         self._archive = archive
         self._token: str | None = None
@@ -131,6 +136,11 @@ class Binding:
         except WrongArchive as wrong:
             raise ArchiveUnavailable(wrong) from wrong
         return self._archive
+
+    async def archived_upto(self) -> int:
+        """Return the archive watermark. One query, which callers share while it runs. Raises ArchiveUnavailable."""
+        archive = await self.archive()
+        return (await self.shared_reads.read(archive, archive.state)).watermark
 
     async def look_up(self, ids: Sequence[int]) -> Found:
         """Return posts of the archive by id, and the archive watermark. One query. Raises ArchiveUnavailable."""

@@ -1,18 +1,20 @@
 """The public timeline: the newest listed posts of all users, without plain reposts, from the archive.
 
 It ends at the archive watermark that was read before its pages, which is also its live cursor: a stream from there on
-sends what the pages do not contain.
+sends what the pages do not contain. All who ask for the same page at the same time share one read of the archive, and
+what depends on the viewer is left out afterwards.
 """
 
 from collections.abc import Sequence
 
 from graph.archive.rows import EventRow, post_of
+from graph.archive.search import Candidates
 from graph.binding import Binding
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import Window
 from graph.posts import Posts
 from graph.scanning import MOST_SCANNED, scanned_page
-from graph.visibility import View
+from graph.visibility import FEW, NONE, View
 
 
 class PublicTimeline:
@@ -24,31 +26,37 @@ class PublicTimeline:
         self._most = scanned
 
     async def begin(self) -> Timeline:
-        """Return the public timeline up to the present archive watermark. One query. Raises ArchiveUnavailable."""
-        archive = await self._binding.archive()
-        return Timeline(0, TimelineKind.PUBLIC, (await archive.state()).watermark)
+        """Return the public timeline up to the present archive watermark. One shared query. Raises ArchiveUnavailable.
+
+        The query may have begun for another caller, just before.
+        """
+        return Timeline(0, TimelineKind.PUBLIC, await self._binding.archived_upto())
 
     async def page(self, view: View, watermark: int, window: Window) -> Page[Post]:
         """Return a page of the posts up to a watermark, newest first, without the users silenced for the view.
 
-        A page looks at 2,000 posts at most. It may then be short, even empty, with more posts to come. One transaction
-        and one round trip if all posts are shown, up to 16 of both if many are unlisted replies or silenced. Raises
+        A page looks at 2,000 posts at most. It may then be short, even empty, with more posts to come. One shared
+        transaction and one round trip if all posts are shown, up to 16 of both if many are silenced. Raises
         ArchiveUnavailable.
         """
         archive = await self._binding.archive()
 
+        async def read(rest: Window, _: int) -> Candidates:
+            known = view.known_suspended()
+            hidden = known if len(known) <= FEW else NONE
+            key = (archive, watermark, rest, hidden)
+            return await self._binding.shared_reads.read(key, lambda: archive.published(rest, hidden))
+
         async def show(rows: Sequence[EventRow]) -> list[Post]:
-            return await self._shown(view, [post for post in map(post_of, rows) if post.listed])
+            return await self._shown(view, [post_of(row) for row in rows])
 
-        return await scanned_page(
-            window, lambda rest, _: archive.published(rest), show, upto=watermark, most=self._most
-        )
+        return await scanned_page(window, read, show, upto=watermark, most=self._most)
 
-    async def _shown(self, view: View, listed: Sequence[Post]) -> list[Post]:
+    async def _shown(self, view: View, candidates: Sequence[Post]) -> list[Post]:
         """Return the posts that are not deleted, and whose authors are not silenced. One round trip, if any."""
-        if not listed:
+        if not candidates:
             return []
-        archived = {post.id: post for post in listed}
+        archived = {post.id: post for post in candidates}
         posts, _ = await self._posts.hydrate(view, list(archived), archived)
         silenced = await view.silenced({post.author for post in posts.values()})
         return [posts[id_] for id_ in archived if id_ in posts and posts[id_].author not in silenced]

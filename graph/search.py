@@ -66,9 +66,8 @@ class Searches:
         self._most = scanned
 
     async def begin(self, filter_: EventFilter) -> Search:
-        """Return a search from the present archive watermark down. One query. Raises ArchiveUnavailable."""
-        archive = await self._binding.archive()
-        return Search(filter_, (await archive.state()).watermark)
+        """Return a search from the present archive watermark down. One shared query. Raises ArchiveUnavailable."""
+        return Search(filter_, await self._binding.archived_upto())
 
     async def posts(self, view: View, search: Search, window: Window) -> Page[Post]:
         """Return a page of the posts that match, newest first.

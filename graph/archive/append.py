@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import index, notifications, statements
+from graph.archive import index, notifications, public_posts, statements
 from graph.archive.index import IndexedPost
 from graph.archive.inserts import add_rows, refusals
 from graph.archive.pages import IDS_PER_QUERY, by_owners, chunks, event_rows, posts_by_id
@@ -133,6 +133,7 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     await add_rows(connection, EVENTS, names, [(*row, *list_owners(row)) for row in written])
     with refusals():
         await notifications.add(connection, written)
+    await public_posts.add(connection, written)
     deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
     await redact(connection, deletions)
     live = [codes[row.number] for row in written if row.kind == POST and row.number in codes]
@@ -177,6 +178,7 @@ async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
             await connection.execute(statements.redact_posts(chunk))
             await index.remove(connection, map(index.indexed, posts))
             await notifications.remove(connection, [post.number for post in posts])
+            await public_posts.remove(connection, [post.number for post in posts])
 
 
 async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:

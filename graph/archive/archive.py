@@ -17,6 +17,7 @@ from graph.archive.database import TIMEOUT_SECONDS, Database
 from graph.archive.erasures import Erasures
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
+from graph.archive.public_reads import PublicReads
 from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
 from graph.archive.search_indexes import SearchIndexes
 from graph.archive.tables import CREDENTIALS, STATE
@@ -29,7 +30,7 @@ from graph.post_lists import TIMELINE, PostList
 T = TypeVar("T")
 
 
-class Archive(SearchIndexes, Erasures):
+class Archive(SearchIndexes, PublicReads, Erasures):
     """The archive at one URL. Connects on first use.
 
     Every method except `close` raises ArchiveUnavailable if the database does not answer within `timeout` seconds. A

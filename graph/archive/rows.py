@@ -32,6 +32,8 @@ REPORTS_CLOSED = "ReportsClosed"
 CLOSED_REPORT = "ClosedReport"
 """The kind of the row of a report that an operator has closed."""
 
+SUSPENSION = "UserSuspended"
+UNSUSPENSION = "UserUnsuspended"
 USER_DELETION = "UserDeleted"
 USER_ERASURE = "UserErased"
 TEXTS: Mapping[str, tuple[str, ...]] = {

@@ -34,20 +34,6 @@ class SearchIndexes(ABC):
         """
         return await self._transaction(lambda connection: candidates(connection, clauses, window, segments, hidden))
 
-    async def published(self, window: Window) -> Candidates:
-        """Return the next `window.count` live posts of all authors, replies included, and the rest of the window.
-
-        Plain reposts are left out. Two queries.
-        """
-
-        async def work(connection: AsyncConnection) -> Candidates:
-            numbers = await pages.post_numbers(connection, window)
-            rows = await pages.posts_by_id(connection, numbers)
-            rest = window.beyond(numbers[-1]) if len(numbers) == window.count else None
-            return Candidates(sorted(rows, key=lambda row: row.number, reverse=window.forward), rest)
-
-        return await self._transaction(work)
-
     async def unindexed(self, limit: int) -> tuple[Gap, list[EventRow]] | None:
         """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""
 

@@ -51,7 +51,7 @@ STATE = Table(
     Column("only", Integer(), primary_key=True, autoincrement=False),
     Column("id", String(64), nullable=False),
     Column("store", String(64)),
-    Column("archived_upto", NUMBER, key="watermark", nullable=False),
+    Column("public_upto", NUMBER, key="watermark", nullable=False),
     Column("note", Text()),
 )
 SEGMENTS = Table(
@@ -102,3 +102,22 @@ NAME_CODES = Table(
     Column("user", NUMBER, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
 )
+PUBLIC_POSTS = Table(
+    "public_posts",
+    metadata,
+    Column("number", NUMBER, primary_key=True, autoincrement=False),
+    Column("author", NUMBER, nullable=False),
+    Index("public_posts_by_author", "author", "number"),
+)
+PUBLIC_MOVES = Table(
+    "public_moves",
+    metadata,
+    Column("author", NUMBER, primary_key=True, autoincrement=False),
+    Column("number", NUMBER, nullable=False),
+    Column("suspended", Integer(), nullable=False),
+    Column("rest", NUMBER, nullable=False),
+    Index("public_moves_by_rest", "rest"),
+)
+"""The newest decision about the suspension of each author, with its number, and how far the author's posts have moved
+out of `public_posts` or back: those below `rest` have not, and 0 ends the move. Author 0 stands for all authors: the
+posts below its `rest` have not been filled in yet."""

@@ -25,6 +25,7 @@ from redis.exceptions import ResponseError
 from graph import keys
 from graph.archiver.archiver import Archiver
 from graph.archiver.indexing import Indexing
+from graph.archiver.moves import Moves
 from graph.archiver.scan import Scan
 from graph.erasure.eraser import Eraser
 from graph.errors import OutdatedWorker, StoreUnavailable
@@ -86,6 +87,7 @@ class Worker:
         archiver: Archiver,
         scan: Scan,
         indexing: Indexing,
+        moves: Moves,
         eraser: Eraser,
         housekeeping: Housekeeping,
         dead_letters: DeadLetters,
@@ -101,6 +103,7 @@ class Worker:
         self._archiver = archiver
         self._scan = scan
         self._indexing = indexing
+        self._moves = moves
         self._eraser = eraser
         self._housekeeping = housekeeping
         self._dead_letters = dead_letters
@@ -136,6 +139,7 @@ class Worker:
             self._archiver.run(),
             self._scan.run(),
             self._indexing.run(),
+            self._moves.run(),
             self._eraser.run(),
         ]
         try:

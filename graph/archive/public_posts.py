@@ -1,0 +1,283 @@
+"""The posts that anybody may see on the public timeline, in a table of their own, in transactions of the caller.
+
+They are the listed posts, without plain reposts and deleted posts, of authors who are not suspended. Each batch of the
+archiver writes the table in its own transaction, and the lock of the watermark lets one transaction write at a time.
+
+A row of `public_moves` per author holds the newest decision about the author's suspension: the one with the highest
+number, so that decisions can be archived in any order, and again. A decision starts a *move* of the author's posts out
+of the table or back, newest first, in steps of the worker (`graph.archiver.moves`). `rest` is its progress: the posts
+below it have not been moved. A newer decision begins a move anew. Meanwhile pages leave the author out.
+
+The row of author 0 is the *fill* of an archive from before the table: posts below its `rest` may be missing. Pages read
+them in `events`.
+"""
+
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import CompoundSelect, TextClause, bindparam, delete, select, text, union_all, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import postgresql, statements
+from graph.archive.inserts import add_rows
+from graph.archive.pages import IDS_PER_QUERY, chunks, post_rows, posts_by_id
+from graph.archive.rows import POST, SUSPENSION, UNSUSPENSION, EventRow, list_owners
+from graph.archive.search import Candidates
+from graph.archive.tables import PUBLIC_MOVES, PUBLIC_POSTS
+from graph.model import MAX_NUMBER
+from graph.paging import Window
+from graph.post_lists import TIMELINE
+
+ALL = 0
+"""The author in the row of the fill."""
+FEW = 250
+"""The most moving authors whom a page leaves out by itself."""
+SCANNED = 20_000
+"""How many posts of the table a read looks through for posts of authors who are not left out."""
+SCANNED_EVENTS = 2000
+"""The same for posts that are not filled in yet."""
+TABLE, OLD = "public_posts", "events"
+
+
+class Move(NamedTuple):
+    """A row of `public_moves`."""
+
+    author: int
+    number: int
+    suspended: int
+    rest: int
+
+
+class Decision(NamedTuple):
+    """The newest decision about the suspension of an author, and how far the author's posts have moved."""
+
+    suspended: bool
+    number: int
+    rest: int
+
+
+NO_DECISION = Decision(False, 0, 0)
+
+
+def author_of(row: EventRow) -> int | None:
+    """Return the author of a row that `stored` has returned, if it is on the public timeline of unsuspended authors."""
+    return list_owners(row)[0] if row.kind == POST else None
+
+
+async def add(connection: AsyncConnection, rows: Iterable[EventRow]) -> None:
+    """Add the posts among new rows, and note the suspensions. Two statements for posts and three for suspensions."""
+    written = [*rows]
+    await decide(connection, [row for row in written if row.kind in (SUSPENSION, UNSUSPENSION) and row.body])
+    listed = {row.number: author for row in written if (author := author_of(row)) is not None}
+    suspended = await suspended_among(connection, set(listed.values()))
+    await _insert(connection, {number: author for number, author in listed.items() if author not in suspended})
+
+
+async def _insert(connection: AsyncConnection, authors: dict[int, int]) -> None:
+    await add_rows(connection, PUBLIC_POSTS, ("number", "author"), sorted(authors.items()))
+
+
+async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
+    """Remove posts. One statement per 900."""
+    for chunk in chunks(posts, statements.MAX_LIST_LENGTH):
+        await connection.execute(delete(PUBLIC_POSTS).where(PUBLIC_POSTS.c.number.in_(chunk)))
+
+
+async def decide(connection: AsyncConnection, events: Sequence[EventRow]) -> None:
+    """Note decisions about suspensions, and start the moves of those that are the newest of their author."""
+    newest = {row.actor: row for row in sorted(events)}
+    for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
+        held = await decisions(connection, [row.actor for row in chunk])
+        rows = [
+            Move(row.actor, row.number, int(row.kind == SUSPENSION), MAX_NUMBER + 1)
+            for row in chunk
+            if row.number > held.get(row.actor, NO_DECISION).number
+        ]
+        replaced = [row.author for row in rows if row.author in held]
+        if replaced:
+            await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_(replaced)))
+        await add_rows(connection, PUBLIC_MOVES, Move._fields, rows)
+
+
+async def decisions(connection: AsyncConnection, authors: Collection[int]) -> dict[int, Decision]:
+    """Return the newest decision about each author, if there is one. One statement per 2,000 authors."""
+    found: dict[int, Decision] = {}
+    for chunk in chunks(sorted(authors), IDS_PER_QUERY):
+        for row in await connection.execute(select(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_(chunk))):
+            found[row.author] = Decision(bool(row.suspended), row.number, row.rest)
+    return found
+
+
+async def suspended_among(connection: AsyncConnection, authors: Collection[int]) -> set[int]:
+    """Return those of the authors who are suspended. One statement per 2,000 authors."""
+    return {author for author, held in (await decisions(connection, authors)).items() if held.suspended}
+
+
+async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> Candidates:
+    """Return up to `window.count` of the next posts without those of hidden and moving authors, and the rest.
+
+    There may be fewer, even none, and a rest of the window. Three statements, and up to two more if the next posts are
+    not all shown.
+    """
+    progress = [*await connection.execute(_progress())]
+    fill = next((rest for author, rest in progress if author == ALL), 0)
+    left_out = hidden | {author for author, _ in progress if author != ALL}
+    source, zone, end = TABLE, window, None
+    if window.forward and window.low < fill - 1:
+        if window.high > fill:
+            zone, end = replace(window, low=fill - 1), fill
+        else:
+            source = OLD
+    elif window.low < fill - 1:
+        source, end = OLD, min(fill, window.high) - 1
+        zone = replace(window, high=end + 1)
+    numbers, bound = await _scan(connection, source, zone, left_out)
+    rows = sorted(await posts_by_id(connection, numbers), key=lambda row: row.number, reverse=window.forward)
+    bound = end if bound is None else bound
+    return Candidates(rows, None if bound is None else window.beyond(bound))
+
+
+async def _scan(
+    connection: AsyncConnection, source: str, window: Window, left_out: Set[int]
+) -> tuple[list[int], int | None]:
+    """Return the next posts, and the number at which the scan has ended; None if the window is finished."""
+    kind, forward, wanted = connection.dialect.name, window.forward, window.count
+    bounds = {"low": window.low, "high": window.high}
+    read = [*await connection.execute(_numbers(kind, source, forward), bounds | {"scanned": wanted, "count": wanted})]
+    found = [number for number, author in read if author is not None and author not in left_out]
+    if len(read) < wanted:
+        return found, None
+    end: int | None = read[-1].number
+    if len(found) == wanted:
+        return found, end
+    bounds["high" if forward else "low"] = read[-1].number
+    scanned = SCANNED if source == TABLE else SCANNED_EVENTS
+    parameters = bounds | {"scanned": scanned, "count": wanted - len(found)}
+    query = _numbers(kind, source, forward, left_out=bool(left_out))
+    if left_out:
+        parameters |= {"left_out": sorted(left_out)}  # type: ignore[dict-item]
+    more = list(await connection.scalars(query, parameters))
+    if len(found) + len(more) == wanted:
+        return found + more, more[-1]
+    end = await connection.scalar(_end(kind, source, forward), bounds | {"place": scanned - 1})
+    return found + more, end
+
+
+@cache
+def _progress() -> CompoundSelect[Any]:
+    """Return the statement for the rest of the fill, and the suspended authors whose posts move, up to 250 of them."""
+    columns = select(PUBLIC_MOVES.c.author, PUBLIC_MOVES.c.rest)
+    moving = columns.where(PUBLIC_MOVES.c.rest > 0, PUBLIC_MOVES.c.suspended == 1)
+    some = moving.order_by(PUBLIC_MOVES.c.rest.desc()).limit(FEW).subquery()
+    return union_all(columns.where(PUBLIC_MOVES.c.author == ALL), select(some.c.author, some.c.rest))
+
+
+def _source(kind: str, source: str, forward: bool) -> str:
+    """Return the scan of one index, in the direction of paging, without its limit."""
+    order = "DESC" if forward else "ASC"
+    if source == TABLE:  # one bound only: without statistics, PostgreSQL would sort a range
+        within = "number < :high" if forward else "number > :low"
+        hint = " FORCE INDEX (PRIMARY)" if kind == "mysql" else ""
+        return f"SELECT number, author FROM public_posts{hint} WHERE {within} ORDER BY number {order}"  # noqa: S608
+    if kind == "postgresql":
+        name = postgresql.POST_KIND
+        within = f"(kind, number) > ({name}, :low) AND (kind, number) < ({name}, :high)"
+        return f"SELECT number, listed_by AS author FROM events WHERE {within} ORDER BY kind {order}, number {order}"  # noqa: S608
+    hint = statements.FORCED_INDEX[kind].format("events_by_kind")
+    within = f"kind = '{POST}' AND number > :low AND number < :high"
+    return f"SELECT number, listed_by AS author FROM events {hint} WHERE {within} ORDER BY number {order}"  # noqa: S608
+
+
+@lru_cache(maxsize=32)
+def _numbers(kind: str, source: str, forward: bool, *, left_out: bool | None = None) -> TextClause:
+    """Return the statement for (number, author) of the first `count` of the next `scanned` posts between two numbers.
+
+    With `left_out`, not None, only listed posts; and, if it is True, without those of the authors `left_out`.
+    """
+    kept = "" if left_out is None else " AND author IS NOT NULL"
+    kept += " AND author NOT IN :left_out" if left_out else ""
+    order = "DESC" if forward else "ASC"
+    statement = f"""
+        SELECT number, author FROM ({_source(kind, source, forward)} LIMIT :scanned) AS scan
+        WHERE number > :low AND number < :high{kept} ORDER BY number {order} LIMIT :count
+    """  # noqa: S608 - no part comes from outside
+    query = text(statement)
+    return query.bindparams(bindparam("left_out", expanding=True)) if left_out else query
+
+
+@lru_cache(maxsize=16)
+def _end(kind: str, source: str, forward: bool) -> TextClause:
+    """Return the statement for the post at a place in the scan between two numbers, if there is one."""
+    statement = f"""
+        SELECT number FROM ({_source(kind, source, forward)} LIMIT 1 OFFSET :place) AS scan
+        WHERE number > :low AND number < :high
+    """  # noqa: S608 - no part comes from outside
+    return text(statement)
+
+
+async def next_move(connection: AsyncConnection) -> Move | None:
+    """Return a move that is not finished: the one with the newest posts, the fill last."""
+    pending = select(PUBLIC_MOVES).where(PUBLIC_MOVES.c.rest > 0)
+    query = pending.where(PUBLIC_MOVES.c.author != ALL).order_by(PUBLIC_MOVES.c.rest.desc()).limit(1)
+    row = (await connection.execute(query)).first()
+    row = row or (await connection.execute(pending.where(PUBLIC_MOVES.c.author == ALL))).first()
+    return None if row is None else Move(*row)
+
+
+async def step(connection: AsyncConnection, limit: int) -> bool:
+    """Move the next `limit` posts of a move. Return False if there is none. Four or five statements."""
+    move = await next_move(connection)
+    if move is None:
+        return False
+    if move.author == ALL:
+        rest = await _fill(connection, move.rest, limit)
+    elif move.suspended:
+        rest = await _move_out(connection, move, limit)
+    else:
+        rest = await _move_in(connection, move, limit)
+    await connection.execute(update(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author == move.author).values(rest=rest))
+    return True
+
+
+async def _move_out(connection: AsyncConnection, move: Move, limit: int) -> int:
+    """Remove an author's newest posts below the rest of a move. Return the new rest."""
+    of_author = (PUBLIC_POSTS.c.author == move.author) & (PUBLIC_POSTS.c.number < move.rest)
+    query = select(PUBLIC_POSTS.c.number).where(of_author).limit(limit)
+    query = query.order_by(PUBLIC_POSTS.c.author.desc(), PUBLIC_POSTS.c.number.desc())
+    query = query.with_hint(PUBLIC_POSTS, "FORCE INDEX (public_posts_by_author)", "mysql")
+    numbers = list(await connection.scalars(query))
+    await remove(connection, numbers)
+    return numbers[-1] if len(numbers) == limit else 0
+
+
+async def _move_in(connection: AsyncConnection, move: Move, limit: int) -> int:
+    """Add an author's newest listed posts below the rest of a move. Return the new rest."""
+    [rows] = await post_rows(connection, [(move.author, Window(limit, True, 0, move.rest))], TIMELINE)
+    await _add_missing(connection, {row.number: move.author for row in rows if row.kind == POST})
+    return rows[-1].number if len(rows) == limit else 0
+
+
+async def _fill(connection: AsyncConnection, rest: int, limit: int) -> int:
+    """Add the newest listed posts of all authors below a number. Return the new rest."""
+    bounds = {"low": 0, "high": rest, "scanned": limit, "count": limit}
+    read = [*await connection.execute(_numbers(connection.dialect.name, OLD, True), bounds)]
+    listed = {number: author for number, author in read if author is not None}
+    suspended = await suspended_among(connection, set(listed.values()))
+    await _add_missing(connection, {post: author for post, author in listed.items() if author not in suspended})
+    return int(read[-1].number) if len(read) == limit else 0
+
+
+async def _add_missing(connection: AsyncConnection, authors: dict[int, int]) -> None:
+    held = await held_among(connection, authors)
+    await _insert(connection, {number: author for number, author in authors.items() if number not in held})
+
+
+async def held_among(connection: AsyncConnection, posts: Collection[int]) -> dict[int, int]:
+    """Return those of the posts that the table holds, with their authors. One statement per 2,000 posts."""
+    found: dict[int, int] = {}
+    for chunk in chunks(sorted(posts), IDS_PER_QUERY):
+        rows = await connection.execute(select(PUBLIC_POSTS).where(PUBLIC_POSTS.c.number.in_(chunk)))
+        found.update((number, author) for number, author in rows)
+    return found

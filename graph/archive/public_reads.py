@@ -1,0 +1,44 @@
+"""Reads the posts on the public timeline, and moves those of suspended authors out of their table and back."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Set
+from typing import TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import public_posts
+from graph.archive.append import lock
+from graph.archive.public_posts import Move
+from graph.archive.search import Candidates
+from graph.paging import Window
+
+T = TypeVar("T")
+
+
+class PublicReads(ABC):
+    """The part of `Archive` that holds the public timeline."""
+
+    @abstractmethod
+    async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run `work` in its own transaction and commit it."""
+
+    async def published(self, window: Window, hidden: Set[int] = frozenset()) -> Candidates:
+        """Return the next `window.count` posts on the public timeline, and the rest of the window.
+
+        Posts of `hidden` authors are left out, and so are those of suspended authors that still have to be moved out.
+        There may be fewer posts, even none, and a rest. One transaction, as `graph.archive.public_posts.page`.
+        """
+        return await self._transaction(lambda connection: public_posts.page(connection, window, hidden))
+
+    async def next_move(self) -> Move | None:
+        """Return a move that is not finished, None if there is none. One or two queries."""
+        return await self._transaction(public_posts.next_move)
+
+    async def move_public_posts(self, limit: int, store: str) -> bool:
+        """Move the next `limit` posts of a move. Return False if there is none. One transaction. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            await lock(connection, store)
+            return await public_posts.step(connection, limit)
+
+        return await self._transaction(work)
