@@ -143,26 +143,24 @@ async def _scan(
     connection: AsyncConnection, source: str, window: Window, left_out: Set[int]
 ) -> tuple[list[int], int | None]:
     """Return the next posts, and the number at which the scan has ended; None if the window is finished."""
-    kind, forward, wanted = connection.dialect.name, window.forward, window.count
+    kind, forward = connection.dialect.name, window.forward
     bounds = {"low": window.low, "high": window.high}
-    read = [*await connection.execute(_numbers(kind, source, forward), bounds | {"scanned": wanted, "count": wanted})]
+    read = [*await connection.execute(_numbers(kind, source, forward), bounds | {"count": window.count})]
     found = [number for number, author in read if author is not None and author not in left_out]
-    if len(read) < wanted:
+    if len(read) < window.count:
         return found, None
-    end: int | None = read[-1].number
-    if len(found) == wanted:
+    end = int(read[-1].number)
+    if len(found) == window.count:
         return found, end
-    bounds["high" if forward else "low"] = read[-1].number
-    scanned = SCANNED if source == TABLE else SCANNED_EVENTS
-    parameters = bounds | {"scanned": scanned, "count": wanted - len(found)}
-    query = _numbers(kind, source, forward, left_out=bool(left_out))
-    if left_out:
-        parameters |= {"left_out": sorted(left_out)}  # type: ignore[dict-item]
-    more = list(await connection.scalars(query, parameters))
-    if len(found) + len(more) == wanted:
-        return found + more, more[-1]
-    end = await connection.scalar(_end(kind, source, forward), bounds | {"place": scanned - 1})
-    return found + more, end
+    bounds["high" if forward else "low"] = end
+    place = {"place": (SCANNED if source == TABLE else SCANNED_EVENTS) - 1}
+    last: int | None = await connection.scalar(_number_at(kind, source, forward), bounds | place)
+    if last is not None:
+        bounds["low" if forward else "high"] = last + (-1 if forward else 1)
+    wanted = window.count - len(found)
+    query, others = _numbers(kind, source, forward, of_others=bool(left_out)), {"left_out": sorted(left_out)}
+    more = [*await connection.scalars(query, {**bounds, "count": wanted, **(others if left_out else {})})]
+    return found + more, more[-1] if len(more) == wanted else last
 
 
 @cache
@@ -174,47 +172,40 @@ def _progress() -> CompoundSelect[Any]:
     return union_all(columns.where(PUBLIC_MOVES.c.author == ALL), select(some.c.author, some.c.rest))
 
 
-def _source(kind: str, source: str, forward: bool) -> str:
-    """Return the scan of one index, in the direction of paging, without its limit."""
+def _scan_of(kind: str, source: str, forward: bool, condition: str = "") -> str:
+    """Return the scan of one index between two numbers, in the direction of paging, without its limit."""
     order = "DESC" if forward else "ASC"
-    if source == TABLE:  # one bound only: without statistics, PostgreSQL would sort a range
-        within = "number < :high" if forward else "number > :low"
+    if source == TABLE:
         hint = " FORCE INDEX (PRIMARY)" if kind == "mysql" else ""
+        within = f"number > :low AND number < :high{condition}"
         return f"SELECT number, author FROM public_posts{hint} WHERE {within} ORDER BY number {order}"  # noqa: S608
+    columns = "SELECT number, listed_by AS author FROM events"
     if kind == "postgresql":
         name = postgresql.POST_KIND
-        within = f"(kind, number) > ({name}, :low) AND (kind, number) < ({name}, :high)"
-        return f"SELECT number, listed_by AS author FROM events WHERE {within} ORDER BY kind {order}, number {order}"  # noqa: S608
+        within = f"(kind, number) > ({name}, :low) AND (kind, number) < ({name}, :high){condition}"
+        return f"{columns} WHERE {within} ORDER BY kind {order}, number {order}"
     hint = statements.FORCED_INDEX[kind].format("events_by_kind")
-    within = f"kind = '{POST}' AND number > :low AND number < :high"
-    return f"SELECT number, listed_by AS author FROM events {hint} WHERE {within} ORDER BY number {order}"  # noqa: S608
+    within = f"kind = '{POST}' AND number > :low AND number < :high{condition}"
+    return f"{columns} {hint} WHERE {within} ORDER BY number {order}"
 
 
 @lru_cache(maxsize=32)
-def _numbers(kind: str, source: str, forward: bool, *, left_out: bool | None = None) -> TextClause:
-    """Return the statement for (number, author) of the first `count` of the next `scanned` posts between two numbers.
+def _numbers(kind: str, source: str, forward: bool, *, of_others: bool | None = None) -> TextClause:
+    """Return the statement for (number, author) of the first `count` posts between two numbers.
 
-    With `left_out`, not None, only listed posts; and, if it is True, without those of the authors `left_out`.
+    With `of_others`, not None, only listed posts; and, if it is True, without those of the authors `left_out`.
     """
-    kept = "" if left_out is None else " AND author IS NOT NULL"
-    kept += " AND author NOT IN :left_out" if left_out else ""
-    order = "DESC" if forward else "ASC"
-    statement = f"""
-        SELECT number, author FROM ({_source(kind, source, forward)} LIMIT :scanned) AS scan
-        WHERE number > :low AND number < :high{kept} ORDER BY number {order} LIMIT :count
-    """  # noqa: S608 - no part comes from outside
-    query = text(statement)
-    return query.bindparams(bindparam("left_out", expanding=True)) if left_out else query
+    author = "author" if source == TABLE else "listed_by"
+    condition = "" if of_others is None else f" AND {author} IS NOT NULL"
+    condition += f" AND {author} NOT IN :left_out" if of_others else ""
+    query = text(f"{_scan_of(kind, source, forward, condition)} LIMIT :count")
+    return query.bindparams(bindparam("left_out", expanding=True)) if of_others else query
 
 
 @lru_cache(maxsize=16)
-def _end(kind: str, source: str, forward: bool) -> TextClause:
-    """Return the statement for the post at a place in the scan between two numbers, if there is one."""
-    statement = f"""
-        SELECT number FROM ({_source(kind, source, forward)} LIMIT 1 OFFSET :place) AS scan
-        WHERE number > :low AND number < :high
-    """  # noqa: S608 - no part comes from outside
-    return text(statement)
+def _number_at(kind: str, source: str, forward: bool) -> TextClause:
+    """Return the statement for the number of the post at a place between two numbers, if there is one."""
+    return text(f"{_scan_of(kind, source, forward)} LIMIT 1 OFFSET :place")
 
 
 async def next_move(connection: AsyncConnection) -> Move | None:
@@ -261,7 +252,7 @@ async def _move_in(connection: AsyncConnection, move: Move, limit: int) -> int:
 
 async def _fill(connection: AsyncConnection, rest: int, limit: int) -> int:
     """Add the newest listed posts of all authors below a number. Return the new rest."""
-    bounds = {"low": 0, "high": rest, "scanned": limit, "count": limit}
+    bounds = {"low": 0, "high": rest, "count": limit}
     read = [*await connection.execute(_numbers(connection.dialect.name, OLD, True), bounds)]
     listed = {number: author for number, author in read if author is not None}
     suspended = await suspended_among(connection, set(listed.values()))

@@ -5,15 +5,16 @@ A table without statistics is the worst case: the planner of PostgreSQL then kno
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from graph.archive.archive import Archive
-from graph.archive.rows import FOLLOW, POST, UNFOLLOW, Credential
+from graph.archive.rows import FOLLOW, POST, SUSPENSION, UNFOLLOW, UNSUSPENSION, Credential, EventRow
 from graph.paging import Window
-from tests.graph.archive.events import append, deletion, followed, post, statements_of, unfollowed
+from tests.graph.archive.events import STORE, append, deletion, followed, post, statements_of, unfollowed
 
 FORWARD, BACKWARD = Window(11, True), Window(11, False, 50, 3000)
 BY_ACTOR, BY_SUBJECT = "events_by_actor: actor kind number", "events_by_subject: kind number subject"
@@ -86,11 +87,22 @@ async def steps_of(archive: Archive, call: Callable[[], Awaitable[Any]]) -> list
         for statement, parameters in sent:
             if "set_config" in statement:
                 await connection.exec_driver_sql(statement, parameters)
-            if re.search(r"(FROM|UPDATE) (events|credentials)", statement):
+            if re.search(r"(FROM|UPDATE) (events|credentials|public_posts)\b", statement):
                 first = parameters[0] if isinstance(parameters, list) else parameters
                 rows = await connection.exec_driver_sql(f"{explain} {statement}", first)
                 plans.append(["|".join(map(str, row)) for row in rows])
     return plans
+
+
+def slow_steps(plans: list[list[str]]) -> list[str]:
+    """Return the steps that sort or read a whole table, or the pages of an index in no order."""
+    slow = "sort|TEMP B-TREE|Seq Scan|Bitmap|SCAN (events|public_posts)|\\|ALL\\|"
+    return [
+        step
+        for plan in plans
+        for step in plan
+        if re.search(slow, step, re.IGNORECASE) and not re.search("derived|SCAN scan|unnest", step)
+    ]
 
 
 @pytest.fixture(params=["without statistics", "with statistics"])
@@ -150,10 +162,32 @@ async def test_posts_with_likes_are_found_in_order(filled: Archive) -> None:
     assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
 
 
-async def test_the_posts_of_all_users_are_read_in_order(filled: Archive) -> None:
-    """A page of them reads neither other kinds of events nor posts outside of its window."""
+async def test_the_public_timeline_is_read_in_order(filled: Archive) -> None:
+    """In one index scan that stops early, and by number. Without sorting, whoever is left out."""
     for window in (FORWARD, BACKWARD):
-        assert await plans_of(filled, lambda: filled.published(window)) == {BY_KIND, BY_NUMBER}  # noqa: B023
+        for hidden in (frozenset[int](), frozenset({1, 2, 3})):
+            read = partial(filled.published, window, hidden)
+            assert await plans_of(filled, read) == {BY_NUMBER}
+            assert slow_steps(await steps_of(filled, read)) == []
+
+
+async def test_posts_that_are_not_filled_in_are_read_in_order(filled: Archive) -> None:
+    """Reads neither other kinds of events nor posts outside of the window."""
+    async with filled.database.engine.begin() as connection:
+        await connection.execute(text("UPDATE public_moves SET rest = 3000 WHERE author = 0"))
+    for window in (Window(11, True, 0, 2500), BACKWARD):
+        plans = await plans_of(filled, partial(filled.published, window, frozenset({1})))
+        assert {step for step in plans if "Filter: ((listed_by" not in step} == {BY_KIND, BY_NUMBER}
+        assert slow_steps(await steps_of(filled, partial(filled.published, window))) == []
+    assert await plans_of(filled, partial(filled.move_public_posts, 10, STORE)) == {BY_KIND}
+
+
+async def test_moves_search_the_posts_of_their_author(filled: Archive) -> None:
+    """The newest ones, in the order of the index."""
+    await append(filled, EventRow(5001, SUSPENSION, 1, None, "{}"))
+    assert slow_steps(await steps_of(filled, partial(filled.move_public_posts, 10, STORE))) == []
+    await append(filled, EventRow(5002, UNSUSPENSION, 1, None, "{}"))
+    assert await plans_of(filled, partial(filled.move_public_posts, 10, STORE)) == {BY_LISTED, BY_NUMBER}
 
 
 async def test_events_are_found_by_number(filled: Archive) -> None:

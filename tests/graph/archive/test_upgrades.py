@@ -11,6 +11,7 @@ from graph.archive import migrations
 from graph.archive.archive import Archive
 from graph.paging import Window
 from tests.graph.archive.events import append, deletion, post
+from tests.graph.archive.test_public_posts import as_old, finish, suspended, table, unsuspended
 
 
 async def execute(archive: Archive, statement: str) -> None:
@@ -39,7 +40,7 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
     """Version 0.1.0 begins each transaction with a change of the watermark. Its posts would be in no list."""
     archive = opened(archive_url)
     await append(archive, post(10, 1))
-    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN archived_upto TO watermark")
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN public_upto TO watermark")
     await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
     of_earlier_version = "UPDATE archive_state SET watermark = 10 WHERE watermark = 10"
     await execute(archive, of_earlier_version)
@@ -51,6 +52,31 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
         await execute(archive, of_earlier_version)
     await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
     assert (await opened(archive_url).state()).watermark == 10, "the step can be repeated"
+
+
+async def test_an_archiver_from_before_public_posts_cannot_write_after_a_migration(
+    archive_url: str, opened: Callable[..., Archive]
+) -> None:
+    """Its posts would be missing on the public timeline. Users who were suspended before stay out of it."""
+    archive = opened(archive_url)
+    await append(archive, post(10, 1), post(11, 2), suspended(12, 2), suspended(13, 1), unsuspended(14, 1))
+    await as_old(archive)
+    of_earlier_version = "UPDATE archive_state SET archived_upto = 14 WHERE archived_upto = 14"
+    await execute(archive, of_earlier_version)
+
+    migrated = opened(archive_url)
+
+    assert (await migrated.state()).watermark == 14
+    with pytest.raises(DBAPIError, match="archived_upto"):
+        await execute(archive, of_earlier_version)
+    await execute(archive, "UPDATE fanline_schema SET version_num = '0007'")
+    again = opened(archive_url)
+    await finish(again)
+    assert await table(again) == {10: 1}, "the step can be repeated"
+
+
+async def test_a_new_archive_has_nothing_to_fill(archive_url: str, opened: Callable[..., Archive]) -> None:
+    assert await opened(archive_url).next_move() is None
 
 
 def test_the_revisions_are_those_that_an_upgrade_runs() -> None:
