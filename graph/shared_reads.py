@@ -16,10 +16,13 @@ CALLER = "public pages"
 
 
 class SharedReads:
-    """The reads that run in this process, by key. Whoever asks for a key meanwhile gets the same result."""
+    """The reads that run in this process, by key. Whoever asks for a key meanwhile gets the same result.
+
+    `running` holds their tasks, and what they have read so far.
+    """
 
     def __init__(self) -> None:
-        self._running: dict[Hashable, tuple[asyncio.Task[Any], Usage]] = {}
+        self.running: dict[Hashable, tuple[asyncio.Task[Any], Usage]] = {}
 
     async def read(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """Return the result of `work`, which may have begun earlier for another caller with the same key.
@@ -27,11 +30,11 @@ class SharedReads:
         The rows are charged to every operation that gets the result, the statements to the one whose call begins the
         read, even if it is cancelled. Raises what `work` raises.
         """
-        running, own = self._running.get(key), USAGE.get()
+        running, own = self.running.get(key), USAGE.get()
         if running is None:
             usage = Usage(CALLER, anonymous=False)
             task = asyncio.get_running_loop().create_task(_run(work, usage))
-            self._running[key] = (task, usage)
+            self.running[key] = (task, usage)
             if own is not None:
                 own.begin_transaction()
             task.add_done_callback(lambda done: self._finish(key, done, own, usage))
@@ -43,7 +46,7 @@ class SharedReads:
         return result
 
     def _finish(self, key: Hashable, task: "asyncio.Task[Any]", own: Usage | None, usage: Usage) -> None:
-        del self._running[key]
+        del self.running[key]
         if not task.cancelled():
             task.exception()  # mark as retrieved: all callers may have been cancelled
         if own is not None:

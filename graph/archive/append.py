@@ -133,7 +133,7 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     await add_rows(connection, EVENTS, names, [(*row, *list_owners(row)) for row in written])
     with refusals():
         await notifications.add(connection, written)
-    await public_posts.add(connection, written)
+    await public_posts.add(connection, written, watermark)
     deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
     await redact(connection, deletions)
     live = [codes[row.number] for row in written if row.kind == POST and row.number in codes]

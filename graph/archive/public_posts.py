@@ -12,7 +12,7 @@ The row of author 0 is the *fill* of an archive from before the table: posts bel
 them in `events`.
 """
 
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -66,16 +66,22 @@ def author_of(row: EventRow) -> int | None:
     return list_owners(row)[0] if row.kind == POST else None
 
 
-async def add(connection: AsyncConnection, rows: Iterable[EventRow]) -> None:
-    """Add the posts among new rows, and note the suspensions. Two statements for posts and three for suspensions."""
-    written = [*rows]
-    await decide(connection, [row for row in written if row.kind in (SUSPENSION, UNSUSPENSION) and row.body])
-    listed = {row.number: author for row in written if (author := author_of(row)) is not None}
+async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
+    """Add the posts among new rows, and note the suspensions. Two statements for posts, two or three for suspensions.
+
+    `watermark` is the archive watermark before. One more statement for posts that arrive late: a row that is lost in
+    `events` is perhaps held here.
+    """
+    await decide(connection, [row for row in rows if row.kind in (SUSPENSION, UNSUSPENSION) and row.body])
+    listed = {row.number: author for row in rows if (author := author_of(row)) is not None}
     suspended = await suspended_among(connection, set(listed.values()))
-    await _insert(connection, {number: author for number, author in listed.items() if author not in suspended})
+    added = {number: author for number, author in listed.items() if author not in suspended}
+    late = {number: author for number, author in added.items() if number <= watermark}
+    await _add_missing(connection, late)
+    await _insert(connection, {number: author for number, author in added.items() if number not in late})
 
 
-async def _insert(connection: AsyncConnection, authors: dict[int, int]) -> None:
+async def _insert(connection: AsyncConnection, authors: Mapping[int, int]) -> None:
     await add_rows(connection, PUBLIC_POSTS, ("number", "author"), sorted(authors.items()))
 
 
@@ -260,7 +266,7 @@ async def _fill(connection: AsyncConnection, rest: int, limit: int) -> int:
     return int(read[-1].number) if len(read) == limit else 0
 
 
-async def _add_missing(connection: AsyncConnection, authors: dict[int, int]) -> None:
+async def _add_missing(connection: AsyncConnection, authors: Mapping[int, int]) -> None:
     held = await held_among(connection, authors)
     await _insert(connection, {number: author for number, author in authors.items() if number not in held})
 

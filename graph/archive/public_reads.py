@@ -1,14 +1,16 @@
-"""Reads the posts on the public timeline, and moves those of suspended authors out of their table and back."""
+"""Reads and repairs the posts on the public timeline, and moves those of suspended authors out of it and back."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Collection, Set
 from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import public_posts
+from graph.archive import public_checks, public_posts
 from graph.archive.append import lock
+from graph.archive.public_checks import Listing
 from graph.archive.public_posts import Move
+from graph.archive.rows import EventRow
 from graph.archive.search import Candidates
 from graph.paging import Window
 
@@ -42,3 +44,39 @@ class PublicReads(ABC):
             return await public_posts.step(connection, limit)
 
         return await self._transaction(work)
+
+    async def public_numbers(self, after: int, limit: int) -> list[int]:
+        """Return the next posts after a number, listed or not, and those on the public timeline by mistake.
+
+        There are none only at the end. Two queries; three on PostgreSQL.
+        """
+        return await self._transaction(lambda connection: public_checks.numbers(connection, after, limit))
+
+    async def wrong_public_posts(self, posts: Collection[int]) -> dict[int, Listing]:
+        """Return those of the posts that are wrongly on the public timeline, or missing there. Up to four queries."""
+        return await self._transaction(lambda connection: public_checks.wrong_posts(connection, posts))
+
+    async def correct_public_posts(self, posts: Collection[int], store: str) -> None:
+        """Put posts on the public timeline, or remove them, as the events say. One transaction. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await lock(connection, store)
+            await public_checks.correct_posts(connection, posts)
+
+        await self._transaction(work)
+
+    async def wrong_decisions(self, users: Collection[int]) -> dict[int, EventRow | None]:
+        """Return the users about whose suspension another decision is noted than the newest, which follows.
+
+        Two queries per 900 users.
+        """
+        return await self._transaction(lambda connection: public_checks.wrong_decisions(connection, users))
+
+    async def correct_decisions(self, users: Collection[int], store: str) -> None:
+        """Note the newest decision about each user's suspension, and begin a move. One transaction. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await lock(connection, store)
+            await public_checks.correct_decisions(connection, users)
+
+        await self._transaction(work)

@@ -24,6 +24,7 @@ from graph.repair.homes import HomeCaches
 from graph.repair.likes import LikedPosts, LikesOfPosts
 from graph.repair.lists import Replies, Reposts
 from graph.repair.notifications import Notifications
+from graph.repair.public_posts import Decisions, PublicPosts
 from graph.repair.records import Records
 from graph.repair.report import Difference, Kind, Part, Report
 from graph.repair.reposts import Reposted
@@ -47,7 +48,7 @@ PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[type[Comparison]] = (
     *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
-    *(Timelines, Replied, Records, Replies, Reposts),
+    *(Timelines, Replied, Records, Replies, Reposts, Decisions, PublicPosts),
     *(LikesOfPosts, LikedPosts, UserLists, Notifications, HomeCaches),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""

@@ -22,6 +22,7 @@ class Part(Enum):
     BLOCKS = "mutes and blocks"
     FOLLOWS = "follows"
     POSTS = "posts"
+    PUBLIC = "the public timeline"
     LIKES = "likes"
     LISTS = "lists"
     NOTIFICATIONS = "notifications"
@@ -77,6 +78,16 @@ class Kind(Enum):
     REPOST_LEFT = (Part.POSTS, "a repost is left of a deleted post", "take the repost back")
     COUNT_WRONG = (Part.POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
     LENGTH_WRONG = (Part.POSTS, "a number of replies or reposts is wrong", "count them again")
+    PUBLIC_WRONG = (
+        Part.PUBLIC,
+        "a post is missing on the public timeline of the archive, or there by mistake",
+        "add or remove it as the events say",
+    )
+    SUSPENSION_WRONG = (
+        Part.PUBLIC,
+        "the archive does not note the newest decision about a suspension",
+        "note it; the worker then moves the user's posts",
+    )
     LIKE_WRONG = (
         Part.LIKES,
         "a like is missing or wrong, among the likes of its post or among those of its user",

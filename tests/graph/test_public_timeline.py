@@ -1,5 +1,9 @@
 """The public timeline: what it shows to whom, its pages, and what they cost."""
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -7,13 +11,22 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.archive.archive import Archive
+from graph.archive.usage import USAGE, Usage, used_by
 from graph.errors import ArchiveUnavailable
-from graph.model import MAX_NUMBER, Post, TimelineKind
+from graph.log.events import PostPublished
+from graph.model import MAX_NUMBER, Post, Timeline, TimelineKind
 from graph.paging import Window
 from graph.public_timeline import PublicTimeline
+from graph.recording import RECORDING, Recording
 from graph.scanning import MOST_READS
+from graph.search import post_filter
+from graph.store.store import Store
 from graph.visibility import SYSTEM, View
-from tests.support.graph_worlds import archive_log, counted, ids, newest, people, posts
+from tests.graph.rebuild.stores import empty_store
+from tests.support.databases import PATIENCE
+from tests.support.graph_worlds import archive_log, counted, ids, many_posts, newest, people, posts
+from tests.support.graphs import CHEAP, open_graph
 
 
 async def settle(graph: Graph) -> int:
@@ -155,24 +168,169 @@ async def test_a_page_costs_one_round_trip(graph: Graph) -> None:
     assert cost.round_trips == 1
 
 
-async def test_a_page_makes_a_bounded_number_of_reads(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_makes_a_bounded_number_of_reads(
+    graph: Graph, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alice, bob = await people(graph, "alice", "bob")
-    root = await graph.posts.publish(alice, "root")
-    for _ in range(MOST_READS + 3):
-        await graph.posts.publish(bob, "reply", reply_to=root.id)
+    await posts(graph, bob, *["muted"] * (MOST_READS + 3))
+    await raw.zadd(keys.muting(alice), {str(bob): 1})
     watermark = await settle(graph)
     reads = 0
     published = graph.archive.published
 
-    async def one_by_one(window: Window) -> Any:
+    async def one_by_one(window: Window, hidden: frozenset[int]) -> Any:
         nonlocal reads
         reads += 1
-        return await published(Window(1, window.forward, window.low, window.high))
+        return await published(Window(1, window.forward, window.low, window.high), hidden)
 
     monkeypatch.setattr(graph.archive, "published", one_by_one)
-    page = await graph.public_timeline.page(SYSTEM, watermark, newest(3))
+    page = await graph.public_timeline.page(graph.visibility.of(alice), watermark, newest(3))
 
     assert (ids(page.items), page.has_next, reads) == ([], True, MOST_READS)
+
+
+@pytest.fixture
+async def on_each_database(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
+    """Open a graph with an archive in SQLite, PostgreSQL or MariaDB, and thirty posts by ann."""
+    await empty_store(store_url)
+    archive = Archive(archive_url, timeout=PATIENCE)
+    graph = await open_graph(store_url, CHEAP, partial(Store, single_slot=True), archive)
+    await posts(graph, *await people(graph, "ann"), *(f"post {n}" for n in range(30)))
+    yield graph
+    await graph.close()
+
+
+async def page_of_20(graph: Graph, viewer: int | None = None) -> list[Post]:
+    """Return the newest page of 20 posts. Assert that it is full, has more to come and costs one transaction."""
+    timeline = await graph.public_timeline.begin()
+    view = graph.visibility.of(viewer)
+    with used_by(Usage("reader", anonymous=True)):
+        recording = Recording()
+        token = RECORDING.set(recording)
+        page = await graph.public_timeline.page(view, timeline.watermark, newest(20))
+        RECORDING.reset(token)
+    assert (len(page.items), page.has_next) == (20, True)
+    assert len(recording.transactions) == 1
+    return list(page.items)
+
+
+async def test_replies_and_suspended_authors_take_no_place(on_each_database: Graph) -> None:
+    """2,100 unlisted replies are no candidates, and neither are 2,100 posts of a suspended author, at once."""
+    graph = on_each_database
+    flooder, spammer = await people(graph, "flooder", "spammer")
+    root = (await graph.posts.publish(flooder, "root")).id
+    reply = PostPublished(flooder, "reply", reply_to=root + 1, root=root + 1, listed=False)
+    for _ in range(7):
+        await graph.commit([reply] * 300)
+    await settle(graph)
+
+    assert {post.author for post in await page_of_20(graph)} > {flooder}
+    await graph.moderation.suspend(flooder)
+    assert flooder not in {post.author for post in await page_of_20(graph)}
+    await settle(graph)
+    assert flooder not in {post.author for post in await page_of_20(graph)}
+
+    await many_posts(graph, spammer, 2100)
+    await settle(graph)
+    assert {post.author for post in await page_of_20(graph)} == {spammer}
+    await graph.moderation.suspend(spammer)
+    ann_only = await page_of_20(graph)
+    assert len({post.author for post in ann_only}) == 1
+    await settle(graph)
+    assert await page_of_20(graph) == ann_only
+    await graph.moves.finish()
+    assert await page_of_20(graph) == ann_only
+
+    await graph.moderation.unsuspend(spammer)
+    await settle(graph)
+    await graph.moves.finish()
+    assert {post.author for post in await page_of_20(graph)} == {spammer}
+
+
+async def test_readers_of_a_page_share_one_read(graph: Graph, raw: Redis) -> None:
+    """Thirty at once cost two transactions, and see what each of them may see. Each one pays for the rows."""
+    [alice, bob, carol] = await people(graph, "alice", "bob", "carol")
+    for author in (alice, bob):
+        await posts(graph, author, *(f"post {n}" for n in range(5)))
+    await raw.zadd(keys.muting(carol), {str(bob): 1})
+    await settle(graph)
+    usages = [Usage(f"reader {n}", anonymous=True) for n in range(30)]
+
+    async def read(usage: Usage, viewer: int | None) -> list[Post]:
+        with used_by(usage):
+            timeline = await graph.public_timeline.begin()
+            page = await graph.public_timeline.page(graph.visibility.of(viewer), timeline.watermark, newest(20))
+            return list(page.items)
+
+    with transactions_of(graph) as begun:
+        pages = await asyncio.gather(*(read(usage, carol if n == 7 else None) for n, usage in enumerate(usages)))
+
+    assert len(begun) == 2, "one for the watermark, one for the page"
+    assert begun == ["public pages"] * 2
+    assert [len(page) for page in pages] == [10] * 7 + [5] + [10] * 22
+    assert {usage.rows for usage in usages} == {10}
+    assert sorted(usage.statements for usage in usages)[-2:] != [0, 0]
+
+
+async def test_searches_and_public_timelines_share_the_watermark(graph: Graph) -> None:
+    await settle(graph)
+    filter_ = post_filter(keywords=["word"])
+
+    with transactions_of(graph) as begun:
+        await asyncio.gather(graph.public_timeline.begin(), graph.searches.begin(filter_), graph.public_timeline.begin())
+
+    assert len(begun) == 1
+
+
+async def test_a_cancelled_reader_takes_nothing_from_the_others(graph: Graph) -> None:
+    """Not even the one whose call began the read. That one pays nevertheless."""
+    await settle(graph)
+    first = Usage("first", anonymous=True)
+    with used_by(first):
+        begun = asyncio.ensure_future(graph.public_timeline.begin())
+    others = [asyncio.ensure_future(graph.public_timeline.begin()) for _ in range(3)]
+    while not graph.binding.shared_reads.running:
+        await asyncio.sleep(0)
+    begun.cancel()
+    others[0].cancel()
+
+    results = await asyncio.gather(begun, *others, return_exceptions=True)
+
+    assert [type(result) for result in results] == [asyncio.CancelledError] * 2 + [Timeline] * 2
+    assert first.statements == 1
+    assert (await graph.public_timeline.begin()) == results[-1]
+
+
+async def test_a_failure_reaches_all_who_share_it_and_nobody_else(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await settle(graph)
+    with monkeypatch.context() as patch:
+
+        async def fail(*_: Any) -> None:
+            await asyncio.sleep(0)
+            raise ArchiveUnavailable("down")
+
+        patch.setattr(graph.archive, "_transaction", fail)
+        failed = await asyncio.gather(*(graph.public_timeline.begin() for _ in range(3)), return_exceptions=True)
+    assert [type(each) for each in failed] == [ArchiveUnavailable] * 3
+    assert await graph.public_timeline.begin()
+
+
+@contextmanager
+def transactions_of(graph: Graph) -> Iterator[list[str]]:
+    """Collect the callers of the archive's transactions."""
+    begun: list[str] = []
+    transaction = graph.archive.database.transaction
+
+    async def note(work: Any) -> Any:
+        usage = USAGE.get()
+        begun.append(usage.caller if usage else "")
+        return await transaction(work)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph.archive.database, "transaction", note)
+        yield begun
 
 
 async def test_without_the_archive_it_cannot_be_read(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,14 +27,15 @@ from tests.graph.repair.broken import (
     repair,
 )
 from tests.graph.repair.notification_damages import DAMAGES
+from tests.graph.repair.public_damages import DAMAGES as ALL_DAMAGES
 from tests.support.graph_worlds import cached, counted, crowd, posts
 from tests.support.raw import open_raw
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", ALL_DAMAGES)
 async def test_every_damage_is_found_and_corrected(world: RepairWorld, damage: str) -> None:
     """A check finds the damage and changes nothing. A repair corrects it, and then pages are right."""
-    apply, kinds = DAMAGES[damage]
+    apply, kinds = ALL_DAMAGES[damage]
     await apply(world)
     before = world.content()
 

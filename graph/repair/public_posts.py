@@ -1,0 +1,76 @@
+"""Comparison of the public timeline: its posts in the archive, and who is suspended there, with the events."""
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from graph import keys
+from graph.archive.rows import Overtaken
+from graph.repair.report import Difference, Kind, Part
+from graph.repair.scope import Comparison
+
+POSTS_AT_ONCE = 2000
+
+
+class Decisions(Comparison):
+    """Compares what the archive notes about the suspension of each user. One transaction for 500 users."""
+
+    part = Part.PUBLIC
+    key = staticmethod(keys.user)
+
+    async def compare(self, subjects: Sequence[int]) -> list[Difference]:
+        """Return the users with another decision than the newest. The correction moves their posts in the background."""
+        found = await self.scope.archive.wrong_decisions(subjects)
+        return [
+            Difference(
+                Kind.SUSPENSION_WRONG,
+                user,
+                "suspension",
+                f"user {user}: the newest decision is {f'event {event.number}' if event else 'missing'}",
+                partial(self._correct, user),
+            )
+            for user, event in found.items()
+            if event is None or event.number <= self.scope.upto
+        ]
+
+    async def _correct(self, user: int) -> bool:
+        try:
+            await self.scope.archive.correct_decisions([user], await self.scope.binding.store_id())
+        except Overtaken:
+            return False
+        return True
+
+
+class PublicPosts(Comparison):
+    """Compares the posts on the public timeline with all posts. Two transactions for 2,000 posts."""
+
+    part = Part.PUBLIC
+    key = staticmethod(keys.post)
+    of_users = False
+
+    async def subjects(self) -> AsyncIterator[list[int]]:
+        """Yield all posts of the archive, and those that are on the public timeline only."""
+        after = 0
+        while posts := await self.scope.archive.public_numbers(after, POSTS_AT_ONCE):
+            after = posts[-1]
+            yield [post for post in posts if post <= self.scope.upto]
+
+    async def compare(self, subjects: Sequence[int]) -> list[Difference]:
+        """Return the posts that are missing on the public timeline, or there by mistake."""
+        found = await self.scope.archive.wrong_public_posts(subjects)
+        return [
+            Difference(
+                Kind.PUBLIC_WRONG,
+                post,
+                "public",
+                f"post {post} {'by mistake' if each.wanted is None else f'by user {each.wanted}, missing or wrong'}",
+                partial(self._correct, post),
+            )
+            for post, each in found.items()
+        ]
+
+    async def _correct(self, post: int) -> bool:
+        try:
+            await self.scope.archive.correct_public_posts([post], await self.scope.binding.store_id())
+        except Overtaken:
+            return False
+        return True
