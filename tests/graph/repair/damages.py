@@ -265,18 +265,18 @@ async def an_archived_post_has_a_partial_record(w: RepairWorld) -> None:
     await w.raw.hset(keys.post(w.posts[w.bob][2]), "text", "number 3")
 
 
-@finds(Kind.POST_UNKNOWN)
+@finds(Kind.POST_UNKNOWN, Kind.PUBLIC_WRONG)
 async def the_archive_has_lost_a_hot_post(w: RepairWorld) -> None:
     w.sql("DELETE FROM events WHERE number = ?", w.posts[w.bob][-1])
 
 
-@finds(Kind.POST_UNKNOWN)
+@finds(Kind.POST_UNKNOWN, Kind.PUBLIC_WRONG)
 async def the_archive_and_the_timeline_have_lost_a_post(w: RepairWorld) -> None:
     w.sql("DELETE FROM events WHERE number = ?", w.posts[w.bob][-1])
     await w.raw.zrem(keys.posts(w.bob), w.posts[w.bob][-1])
 
 
-@finds(Kind.POST_UNKNOWN)
+@finds(Kind.POST_UNKNOWN, Kind.PUBLIC_WRONG)
 async def a_post_is_left_in_a_timeline_only(w: RepairWorld) -> None:
     lost = w.posts[w.carol].pop()
     w.sql("DELETE FROM events WHERE number = ?", lost)
@@ -288,12 +288,12 @@ async def an_unreadable_record_is_unknown(w: RepairWorld) -> None:
     await w.raw.hset(keys.post(w.alice - 1), "text", "what is left")
 
 
-@finds(Kind.DELETION_UNKNOWN)
+@finds(Kind.DELETION_UNKNOWN, Kind.PUBLIC_WRONG)
 async def the_archive_has_lost_the_deletion_of_a_hot_post(w: RepairWorld) -> None:
     await undelete(w, w.posts[w.bob].pop(-2))
 
 
-@finds(Kind.DELETION_UNKNOWN)
+@finds(Kind.DELETION_UNKNOWN, Kind.PUBLIC_WRONG)
 async def the_archive_has_lost_the_deletion_of_an_archived_post(w: RepairWorld) -> None:
     await undelete(w, w.posts[w.bob].pop(2))
 

@@ -228,6 +228,7 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
 
     assert report.clean, report.examples
     assert report.compared == {
+        Part.PUBLIC: 900,
         Part.ACCOUNTS: 400,
         Part.BLOCKS: 400,
         Part.FOLLOWS: 800,
