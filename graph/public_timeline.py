@@ -7,8 +7,8 @@ what depends on the viewer is left out afterwards.
 
 from collections.abc import Sequence
 
+from graph.archive.public_posts import PublicPage
 from graph.archive.rows import EventRow, post_of
-from graph.archive.search import Candidates
 from graph.binding import Binding
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import Window
@@ -41,7 +41,7 @@ class PublicTimeline:
         """
         archive = await self._binding.archive()
 
-        async def read(rest: Window, _: int) -> Candidates:
+        async def read(rest: Window, _: int) -> PublicPage:
             known = view.known_suspended()
             hidden = known if len(known) <= FEW else NONE
             key = (archive, watermark, rest, hidden)

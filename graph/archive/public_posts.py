@@ -24,7 +24,6 @@ from graph.archive import postgresql, statements
 from graph.archive.inserts import add_rows
 from graph.archive.pages import IDS_PER_QUERY, chunks, post_rows, posts_by_id
 from graph.archive.rows import POST, SUSPENSION, UNSUSPENSION, EventRow, list_owners
-from graph.archive.search import Candidates
 from graph.archive.tables import PUBLIC_MOVES, PUBLIC_POSTS
 from graph.model import MAX_NUMBER
 from graph.paging import Window
@@ -39,6 +38,13 @@ SCANNED = 20_000
 SCANNED_EVENTS = 2000
 """The same for posts that are not filled in yet."""
 TABLE, OLD = "public_posts", "events"
+
+
+class PublicPage(NamedTuple):
+    """Rows of posts in the direction of paging, and the rest of the window, None if it is finished."""
+
+    rows: list[EventRow]
+    rest: Window | None
 
 
 class Move(NamedTuple):
@@ -121,7 +127,7 @@ async def suspended_among(connection: AsyncConnection, authors: Collection[int])
     return {author for author, held in (await decisions(connection, authors)).items() if held.suspended}
 
 
-async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> Candidates:
+async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> PublicPage:
     """Return up to `window.count` of the next posts without those of hidden and moving authors, and the rest.
 
     There may be fewer, even none, and a rest of the window. Three statements, and up to two more if the next posts are
@@ -142,7 +148,7 @@ async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) ->
     numbers, bound = await _scan(connection, source, zone, left_out)
     rows = sorted(await posts_by_id(connection, numbers), key=lambda row: row.number, reverse=window.forward)
     bound = end if bound is None else bound
-    return Candidates(rows, None if bound is None else window.beyond(bound))
+    return PublicPage(rows, None if bound is None else window.beyond(bound))
 
 
 async def _scan(

@@ -9,9 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import public_checks, public_posts
 from graph.archive.append import lock
 from graph.archive.public_checks import Listing
-from graph.archive.public_posts import Move
+from graph.archive.public_posts import Move, PublicPage
 from graph.archive.rows import EventRow
-from graph.archive.search import Candidates
 from graph.paging import Window
 
 T = TypeVar("T")
@@ -24,7 +23,7 @@ class PublicReads(ABC):
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction and commit it."""
 
-    async def published(self, window: Window, hidden: Set[int] = frozenset()) -> Candidates:
+    async def published(self, window: Window, hidden: Set[int] = frozenset()) -> PublicPage:
         """Return the next `window.count` posts on the public timeline, and the rest of the window.
 
         Posts of `hidden` authors are left out, and so are those of suspended authors that still have to be moved out.
@@ -73,7 +72,7 @@ class PublicReads(ABC):
         return await self._transaction(lambda connection: public_checks.wrong_decisions(connection, users))
 
     async def correct_decisions(self, users: Collection[int], store: str) -> None:
-        """Note the newest decision about each user's suspension, and begin a move. One transaction. Raises Overtaken."""
+        """Note the newest decision about each user's suspension, and begin a move. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)

@@ -18,7 +18,7 @@ class Decisions(Comparison):
     key = staticmethod(keys.user)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the users with another decision than the newest. The correction moves their posts in the background."""
+        """Return the users with another decision than the newest. The correction begins a move of their posts."""
         found = await self.scope.archive.wrong_decisions(subjects)
         return [
             Difference(

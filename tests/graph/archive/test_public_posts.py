@@ -30,7 +30,8 @@ def unsuspended(number: int, user: int = 1) -> EventRow:
 async def table(archive: Archive) -> dict[int, int]:
     """Return the posts in the table, with their authors."""
     async with archive.database.engine.begin() as connection:
-        return {number: author for number, author in await connection.execute(select(PUBLIC_POSTS))}
+        rows = await connection.execute(select(PUBLIC_POSTS))
+        return {row.number: row.author for row in rows}
 
 
 async def definition(archive: Archive) -> dict[int, int]:
@@ -47,7 +48,9 @@ async def finish(archive: Archive, limit: int = 500) -> None:
         pass
 
 
-async def pages(archive: Archive, size: int, hidden: frozenset[int] = frozenset(), *, forward: bool = True) -> list[int]:
+async def pages(
+    archive: Archive, size: int, hidden: frozenset[int] = frozenset(), *, forward: bool = True
+) -> list[int]:
     """Return the ids on all pages, newest first."""
     rest: Window | None = Window(size, forward)
     found: list[int] = []
