@@ -1,28 +1,35 @@
 """Reads that serve all who ask for the same at the moment: one query in flight for each public page.
 
-A read runs in a task of its own, as an operation of a caller of its own, so that nobody waits for the connections of
-the one who asked first, and who is cancelled takes nothing from the others.
+A read waits for a connection as the caller who asked first, and only callers of the same name wait for it with the
+first one: nobody waits for the connections of somebody else. Once it has its connection, it serves all. It runs in a
+task of its own, so that who is cancelled takes nothing from the others.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from graph.archive.usage import USAGE, Usage, used_by
 
 T = TypeVar("T")
 
-CALLER = "public pages"
+Key: TypeAlias = tuple[Hashable, str | None]
+"""What is read, and the caller whose connection the read waits for; None once it has one."""
+
+
+class SharedRead(NamedTuple):
+    """The task of a read, and what it has read so far; None for a read of the system."""
+
+    task: "asyncio.Task[Any]"
+    usage: Usage | None
 
 
 class SharedReads:
-    """The reads that run in this process, by key. Whoever asks for a key meanwhile gets the same result.
-
-    `running` holds their tasks, and what they have read so far.
-    """
+    """The reads of this process that are not finished, as `unfinished`."""
 
     def __init__(self) -> None:
-        self.running: dict[Hashable, tuple[asyncio.Task[Any], Usage]] = {}
+        self.unfinished: dict[Key, SharedRead] = {}
 
     async def read(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """Return the result of `work`, which may have begun earlier for another caller with the same key.
@@ -30,31 +37,48 @@ class SharedReads:
         The rows are charged to every operation that gets the result, the statements to the one whose call begins the
         read, even if it is cancelled. Raises what `work` raises.
         """
-        running, own = self.running.get(key), USAGE.get()
-        if running is None:
-            usage = Usage(CALLER, anonymous=False)
-            task = asyncio.get_running_loop().create_task(_run(work, usage))
-            self.running[key] = (task, usage)
-            if own is not None:
-                own.begin_transaction()
-            task.add_done_callback(lambda done: self._finish(key, done, own, usage))
-            return await asyncio.shield(task)
-        task, usage = running
-        result: T = await asyncio.shield(task)
-        if own is not None:
-            own.rows += usage.rows
-        return result
+        own = USAGE.get()
+        found = self.unfinished.get((key, None)) or (self.unfinished.get((key, own.caller)) if own else None)
+        if found is None:
+            found = self._start(key, work, own)
+        elif own is not None:
+            result: T = await asyncio.shield(found.task)
+            own.rows += found.usage.rows if found.usage else 0
+            return result
+        begun: T = await asyncio.shield(found.task)
+        return begun
 
-    def _finish(self, key: Hashable, task: "asyncio.Task[Any]", own: Usage | None, usage: Usage) -> None:
-        del self.running[key]
+    def _start(self, key: Hashable, work: Callable[[], Awaitable[Any]], own: Usage | None) -> SharedRead:
+        usage = None
+        if own is not None:
+            begun = partial(self._has_connection, key, own.caller)
+            usage = Usage(own.caller, anonymous=own.anonymous, begun=begun)
+            own.hold()
+        task = asyncio.get_running_loop().create_task(self._run(key, work, usage))
+        read = self.unfinished[key, own.caller if own else None] = SharedRead(task, usage)
+        task.add_done_callback(partial(self._finish, key, read, own))
+        return read
+
+    async def _run(self, key: Hashable, work: Callable[[], Awaitable[T]], usage: Usage | None) -> T:
+        other = self.unfinished.get((key, None))  # of a caller who asked in the same iteration of the event loop
+        if usage is not None and other is not None:
+            result: T = await asyncio.shield(other.task)
+            usage.rows += other.usage.rows if other.usage else 0
+            return result
+        with used_by(usage):
+            return await work()
+
+    def _has_connection(self, key: Hashable, caller: str) -> None:
+        read = self.unfinished.pop((key, caller), None)
+        if read is not None:
+            self.unfinished[key, None] = read
+
+    def _finish(self, key: Hashable, read: SharedRead, own: Usage | None, task: "asyncio.Task[Any]") -> None:
+        for place in ((key, None), (key, own.caller if own else None)):
+            if self.unfinished.get(place) is read:
+                del self.unfinished[place]
         if not task.cancelled():
             task.exception()  # mark as retrieved: all callers may have been cancelled
-        if own is not None:
-            own.rows += usage.rows
-            own.statements += usage.statements
+        if own is not None and read.usage is not None:
+            own.add(read.usage)
             own.end_transaction()
-
-
-async def _run(work: Callable[[], Awaitable[T]], usage: Usage) -> T:
-    with used_by(usage):
-        return await work()

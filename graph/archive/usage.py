@@ -37,11 +37,23 @@ class Usage:
 
     All anonymous callers together have a share of the archive's connections. `charge` is called with the points used,
     once the operation has ended and its last transaction, too: a cancelled operation leaves a transaction running.
+    `begun` is called when a transaction has its connection.
     """
 
-    __slots__ = ("_charge", "_ended", "_open", "anonymous", "caller", "items", "rows", "statements", "transactions")
+    __slots__ = (
+        *("_begun", "_charge", "_ended", "_open", "anonymous", "caller"),
+        *("items", "rows", "statements", "transactions"),
+    )
 
-    def __init__(self, caller: str, *, anonymous: bool, charge: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        caller: str,
+        *,
+        anonymous: bool,
+        charge: Callable[[int], None] | None = None,
+        begun: Callable[[], None] | None = None,
+    ) -> None:
+        self._begun = begun
         self.caller = caller
         self.anonymous = anonymous
         self.transactions = 0
@@ -68,9 +80,22 @@ class Usage:
         return max(0, BUDGET - self.points) // ROW_POINTS
 
     def begin_transaction(self) -> None:
-        """Note that a transaction runs."""
+        """Note that a transaction has a connection."""
         self._open += 1
         self.transactions += 1
+        if self._begun is not None:
+            self._begun()
+
+    def hold(self) -> None:
+        """Put the charge off until `end_transaction` is called, too: another usage counts for this one."""
+        self._open += 1
+
+    def add(self, other: "Usage") -> None:
+        """Add what another usage has counted."""
+        self.transactions += other.transactions
+        self.statements += other.statements
+        self.rows += other.rows
+        self.items += other.items
 
     def end_transaction(self) -> None:
         """Note that a transaction has ended."""

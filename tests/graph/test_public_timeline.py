@@ -205,7 +205,7 @@ async def page_of_20(graph: Graph, viewer: int | None = None) -> list[Post]:
     """Return the newest page of 20 posts. Assert that it is full, has more to come and costs one transaction."""
     timeline = await graph.public_timeline.begin()
     view = graph.visibility.of(viewer)
-    await view.all_suspended()  # a process that does not know of a suspension yet takes two transactions
+    await view.suspended(())  # a process that does not know of a suspension yet takes two transactions
     with used_by(Usage("reader", anonymous=True)):
         recording = Recording()
         token = RECORDING.set(recording)
@@ -268,10 +268,29 @@ async def test_readers_of_a_page_share_one_read(graph: Graph, raw: Redis) -> Non
         pages = await asyncio.gather(*(read(usage, carol if n == 7 else None) for n, usage in enumerate(usages)))
 
     assert len(begun) == 2, "one for the watermark, one for the page"
-    assert begun == ["public pages"] * 2
+    assert set(begun) == {"reader 0"}, "the first one waits for the connection"
     assert [len(page) for page in pages] == [10] * 7 + [5] + [10] * 22
     assert {usage.rows for usage in usages} == {10}
     assert sorted(usage.statements for usage in usages)[-2:] != [0, 0]
+
+
+async def test_nobody_waits_for_the_connections_of_another_reader(graph: Graph) -> None:
+    """A read serves others once it has its connection. Readers with the same name wait for it together."""
+    await settle(graph)
+    gate, reads = graph.archive.database.gate, graph.binding.shared_reads
+    busy, other = Usage("busy", anonymous=True), Usage("other", anonymous=True)
+    with used_by(busy):
+        leave = [await gate.enter(PATIENCE) for _ in range(2)]
+        waiting = [asyncio.ensure_future(graph.public_timeline.begin()) for _ in range(2)]
+    while gate.waiting < 1:  # noqa: ASYNC110 - a few turns of the event loop
+        await asyncio.sleep(0)
+    assert len(reads.unfinished) == 1
+    with used_by(other):
+        served = await graph.public_timeline.begin()
+    assert not any(task.done() for task in waiting)
+    for give_back in leave:
+        give_back()
+    assert await asyncio.gather(*waiting) == [served] * 2
 
 
 async def test_searches_and_public_timelines_share_the_watermark(graph: Graph) -> None:
@@ -291,8 +310,9 @@ async def test_a_cancelled_reader_takes_nothing_from_the_others(graph: Graph) ->
     first = Usage("first", anonymous=True)
     with used_by(first):
         begun = asyncio.ensure_future(graph.public_timeline.begin())
-    others = [asyncio.ensure_future(graph.public_timeline.begin()) for _ in range(3)]
-    while not graph.binding.shared_reads.running:  # noqa: ASYNC110 - a few turns of the event loop
+    with used_by(Usage("other", anonymous=True)):
+        others = [asyncio.ensure_future(graph.public_timeline.begin()) for _ in range(3)]
+    while not graph.binding.shared_reads.unfinished:  # noqa: ASYNC110 - a few turns of the event loop
         await asyncio.sleep(0)
     begun.cancel()
     others[0].cancel()
