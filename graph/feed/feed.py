@@ -19,6 +19,7 @@ from graph.feed.handover import Courier, Handover
 from graph.feed.home_source import HomeIndex, HomeSource
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
+from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, NotificationSource
 from graph.feed.notification_stream import NotificationStream
 from graph.feed.reader import LogReader
@@ -72,7 +73,7 @@ class Feed:
         self._posts = posts
         self._follows = follows
         self._projections = projections
-        self._notifications = notifications
+        self._notification_reads = NotificationReads(log, notifications, projections, visibility)
         self._reader = LogReader(store, log, self)
         self._session_watch = SessionWatch(sessions, users, checkpoint_seconds)
         self._live: set[Buffer[Any]] = set()
@@ -106,16 +107,22 @@ class Feed:
         return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer), courier).updates()
 
     def notifications(
-        self, viewer: int, after: int | None = None, session: str | None = None
+        self,
+        viewer: int,
+        after: int | None = None,
+        session: str | None = None,
+        *,
+        delay: Callable[[], float] = float,
     ) -> AsyncGenerator[NotificationUpdate]:
         """Stream the changes of the viewer's notifications in log order, each group at most once a second.
 
-        See `home` for the rest. An update takes two round trips, and more if its event is not projected yet.
+        See `home` for the rest. Updates wait longer while `delay` returns more than 0 seconds. An update takes two
+        round trips, which all streams of the viewer share, and more if its event is not projected yet.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
         source = NotificationSource(viewer, self._notified)
         subscription = Subscription(self._shared, source, after, claims, Turn(self._turns, viewer))
-        stream = NotificationStream(viewer, self._shared.log, self._notifications, self._projections, self._visibility)
+        stream = NotificationStream(viewer, self._notification_reads, delay)
         return stream.updates(subscription.updates())
 
     def events(

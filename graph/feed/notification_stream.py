@@ -7,28 +7,13 @@ in the order of their numbers: a client that resumes after any of them gets thos
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from graph.errors import ArchiveUnavailable, StoreUnavailable
-from graph.feed.updates import (
-    Checkpoint,
-    Gap,
-    Notice,
-    NotificationAdded,
-    NotificationChange,
-    NotificationsChanged,
-    NotificationUpdate,
-)
-from graph.log.events import Event
-from graph.log.log import Log
-from graph.notifications.groups import Group, Notification
-from graph.notifications.notifications import Notifications
-from graph.projections.mode import Mode
-from graph.projections.projections import Projections
+from graph.feed.notification_reads import Alarm, NotificationReads, Waiting
+from graph.feed.updates import Checkpoint, Gap, Notice, NotificationChange, NotificationUpdate
 from graph.tasks import end
-from graph.visibility import Visibility
 
 SETTLE_SECONDS = 0.05
 SEND_SECONDS = 1.0
@@ -36,58 +21,50 @@ RETRY_SECONDS = 0.5
 MAX_WAITING = 1000
 
 
-@dataclass(slots=True)
-class Waiting:
-    """The updates that wait to be sent: the newest of each group, and the newest change of the whole list."""
-
-    added: dict[Group, Event] = field(default_factory=dict)
-    changes: list[Event] = field(default_factory=list)
-
-    def add(self, notice: Notice) -> None:
-        """Add an update."""
-        if notice.group is None:
-            self.changes.append(notice.event)
-        else:
-            self.added[notice.group] = notice.event
-
-    def __len__(self) -> int:
-        """Return the number of updates."""
-        return len(self.added) + len(self.changes)
-
-
 class NotificationStream:
-    """Sends the updates of one viewer's notifications."""
+    """Sends the updates of one viewer's notifications.
 
-    def __init__(
-        self, viewer: int, log: Log, notifications: Notifications, projections: Projections, visibility: Visibility
-    ) -> None:
+    `delay` returns the seconds that the updates must wait longer, because the viewer has used up the points of events.
+    """
+
+    def __init__(self, viewer: int, reads: NotificationReads, delay: Callable[[], float]) -> None:
         self._viewer = viewer
-        self._log = log
-        self._notifications = notifications
-        self._projections = projections
-        self._visibility = visibility
+        self._reads = reads
+        self._delay = delay
 
     async def updates(self, source: AsyncGenerator[Notice | Checkpoint | Gap]) -> AsyncGenerator[NotificationUpdate]:
         """Yield what the updates of a subscription amount to. Raises the errors of the subscription."""
         clock = asyncio.get_running_loop().time
-        waiting, due, sent_at = Waiting(), 0.0, -SEND_SECONDS
+        waiting, gap, sent_at = Waiting(), None, -SEND_SECONDS
+        alarm: Alarm | None = None
         upcoming = asyncio.create_task(_next_of(source))
         try:
             while True:
-                await asyncio.wait([upcoming], timeout=max(0.0, due - clock()) if waiting else None)
-                update = None
-                if upcoming.done():
+                is_full = gap is not None or len(waiting) >= MAX_WAITING
+                await _first_of(alarm, None if is_full and alarm is not None else upcoming)
+                if upcoming.done() and not is_full:
                     update, upcoming = upcoming.result(), asyncio.create_task(_next_of(source))
-                if isinstance(update, Notice):
-                    due = due if waiting else max(clock() + SETTLE_SECONDS, sent_at + SEND_SECONDS)
-                    waiting.add(update)
-                if waiting and (clock() >= due or len(waiting) >= MAX_WAITING or isinstance(update, Gap)):
-                    for change in await self._read(waiting, upcoming):
+                    if isinstance(update, Notice):
+                        waiting.add(update)
+                        at = max(clock() + SETTLE_SECONDS, sent_at + SEND_SECONDS)
+                        alarm = alarm or self._reads.alarm(self._viewer, at)
+                    elif isinstance(update, Gap):
+                        gap = update
+                    elif not waiting:
+                        yield update
+                rings = alarm is not None and alarm.rings.done()
+                if rings or gap is not None or len(waiting) >= MAX_WAITING:
+                    raise_error(upcoming)
+                    if waiting and (delay := self._delay()):
+                        alarm = self._reads.alarm(self._viewer, clock() + delay)
+                        continue
+                    sent_at = alarm.at if alarm is not None and rings else clock()
+                    for change in await self._read(waiting, upcoming) if waiting else ():
                         yield change
                         raise_error(upcoming)
-                    waiting, sent_at = Waiting(), clock()
-                if isinstance(update, Gap) or (isinstance(update, Checkpoint) and not waiting):
-                    yield update
+                    if gap is not None:
+                        yield gap
+                    waiting, gap, alarm = Waiting(), None, None
         finally:
             await end([upcoming])
             if not upcoming.cancelled():
@@ -101,45 +78,13 @@ class NotificationStream:
         """
         while True:
             try:
-                changes = await self._read_once(waiting)
+                changes = await self._reads.read(self._viewer, waiting)
             except (StoreUnavailable, ArchiveUnavailable):
                 raise_error(upcoming)
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 raise_error(upcoming)
                 return changes
-
-    async def _read_once(self, waiting: Waiting) -> list[NotificationChange]:
-        """Return the updates to send. Two round trips, and more if events are not projected.
-
-        A change is sent although the viewer may have seen its effect. A group that has vanished is left out.
-        """
-        watermark = await self._log.recent_watermark()
-        await self._project(event for event in waiting.changes if event.number > watermark)
-        found = await self._find(waiting.added)
-        lacking = [
-            event
-            for group, event in waiting.added.items()
-            if event.number > watermark and (group not in found or found[group].number < event.number)
-        ]
-        if lacking:
-            await self._project(lacking)
-            found = await self._find(waiting.added)
-        changes: list[NotificationChange] = [
-            NotificationAdded(event.number, found[group]) for group, event in waiting.added.items() if group in found
-        ]
-        if waiting.changes:
-            changes.append(NotificationsChanged(max(event.number for event in waiting.changes)))
-        return sorted(changes, key=lambda change: change.number)
-
-    async def _project(self, events: Iterable[Event]) -> None:
-        """Project events whose process may have died after the commit, or is still projecting them."""
-        await self._projections.project(list(events), Mode.CATCH_UP)
-
-    async def _find(self, groups: Iterable[Group]) -> dict[Group, Notification]:
-        wanted = list(groups)
-        found = await self._notifications.get_many(self._visibility.of(self._viewer), wanted)
-        return {group: each for group, each in zip(wanted, found, strict=True) if each is not None}
 
 
 async def _next_of(source: AsyncGenerator[Notice | Checkpoint | Gap]) -> Notice | Checkpoint | Gap:
@@ -150,3 +95,11 @@ def raise_error(upcoming: "asyncio.Task[Any]") -> None:
     """Raise the error with which a task has ended, if it has."""
     if upcoming.done():
         upcoming.result()
+
+
+async def _first_of(alarm: Alarm | None, upcoming: "asyncio.Task[Any] | None") -> None:
+    """Wait until an alarm rings or the next update of a subscription is there."""
+    awaited: list[asyncio.Future[Any]] = [] if alarm is None else [alarm.rings]
+    if upcoming is not None:
+        awaited.append(upcoming)
+    await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)

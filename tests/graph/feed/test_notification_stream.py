@@ -12,6 +12,7 @@ from graph import Graph
 from graph.errors import SessionOver
 from graph.feed import notification_stream
 from graph.feed.feed import Feed
+from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, notices
 from graph.feed.notification_stream import NotificationStream
 from graph.feed.updates import Checkpoint, Gap, GapReason, Notice, NotificationAdded, NotificationsChanged
@@ -38,6 +39,11 @@ async def notified(
         yield watcher
     finally:
         await stream.aclose()
+
+
+def reads_of(graph: Graph) -> NotificationReads:
+    """Return what streams of notifications share."""
+    return NotificationReads(graph.log, graph.notifications, graph.projections, graph.visibility)
 
 
 async def mention(graph: Graph, author: int, *users: int) -> int:
@@ -299,7 +305,7 @@ async def test_a_gap_comes_after_the_updates_before_it(graph: Graph) -> None:
         yield Gap(post, at, GapReason.SLOW_CONSUMER)
         await asyncio.Event().wait()
 
-    stream = NotificationStream(alice, graph.log, graph.notifications, graph.projections, graph.visibility)
+    stream = NotificationStream(alice, reads_of(graph), float)
     updates: Any = stream.updates(source())
     found = [type(await anext(updates)) for _ in range(3)]
     await updates.aclose()

@@ -1,0 +1,137 @@
+"""What the streams of notifications of one viewer share: the times at which they send, and what they read then.
+
+Streams that are due at nearly the same time wait for the same alarm. Those that then ask for the same updates in one
+iteration of the event loop share one read of them, which begins in that iteration.
+"""
+
+import asyncio
+from collections.abc import Hashable, Iterable
+from contextvars import Context
+from dataclasses import dataclass, field
+from functools import partial
+
+from graph.archive.usage import Usage, used_by
+from graph.feed.updates import Notice, NotificationAdded, NotificationChange, NotificationsChanged
+from graph.log.events import Event
+from graph.log.log import Log
+from graph.notifications.groups import Group, Notification
+from graph.notifications.notifications import Notifications
+from graph.projections.mode import Mode
+from graph.projections.projections import Projections
+from graph.visibility import Visibility
+
+EARLY_SECONDS = 0.01
+LATE_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Waiting:
+    """The updates that wait to be sent: the newest of each group, and the newest change of the whole list."""
+
+    added: dict[Group, Event] = field(default_factory=dict)
+    changes: list[Event] = field(default_factory=list)
+
+    def add(self, notice: Notice) -> None:
+        """Add an update."""
+        if notice.group is None:
+            self.changes.append(notice.event)
+        else:
+            self.added[notice.group] = notice.event
+
+    def __len__(self) -> int:
+        """Return the number of updates."""
+        return len(self.added) + len(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A time of the event loop, and a future that is done then."""
+
+    at: float
+    rings: "asyncio.Future[None]"
+
+
+class NotificationReads:
+    """The alarms and reads of the streams of notifications of a process. Requires a running event loop."""
+
+    def __init__(
+        self, log: Log, notifications: Notifications, projections: Projections, visibility: Visibility
+    ) -> None:
+        self._log = log
+        self._notifications = notifications
+        self._projections = projections
+        self._visibility = visibility
+        self._alarms: dict[int, list[Alarm]] = {}
+        self._reads: dict[Hashable, asyncio.Task[list[NotificationChange]]] = {}
+
+    def alarm(self, viewer: int, at: float) -> Alarm:
+        """Return an alarm for a viewer's stream. It is at most 10 ms earlier and 50 ms later than asked for."""
+        alarms = self._alarms.setdefault(viewer, [])
+        for alarm in alarms:
+            if at - EARLY_SECONDS <= alarm.at <= at + LATE_SECONDS:
+                return alarm
+        loop = asyncio.get_running_loop()
+        alarm = Alarm(at, loop.create_future())
+        alarms.append(alarm)
+        loop.call_at(at, self._ring, viewer, alarm)
+        return alarm
+
+    def _ring(self, viewer: int, alarm: Alarm) -> None:
+        alarm.rings.set_result(None)
+        self._alarms[viewer].remove(alarm)
+        if not self._alarms[viewer]:
+            del self._alarms[viewer]
+
+    async def read(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
+        """Return the updates to send to a viewer, in the order of their numbers.
+
+        Two round trips for all that ask for the same updates now, and more if events are not projected. A change is
+        sent although the viewer may have seen its effect. A group that has vanished is left out.
+        """
+        added = frozenset((group, event.number) for group, event in waiting.added.items())
+        key = viewer, added, tuple(event.number for event in waiting.changes)
+        task = self._reads.get(key)
+        if task is None:
+            loop = asyncio.get_running_loop()
+            # in a context of its own: it belongs to all that ask, although one has started it
+            task = self._reads[key] = loop.create_task(self._read(viewer, waiting), context=Context())
+            task.add_done_callback(_retrieve)
+            loop.call_soon(partial(self._reads.pop, key))
+        return await asyncio.shield(task)
+
+    async def _read(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
+        with used_by(Usage(f"user:{viewer}", anonymous=False)):
+            return await self._read_once(viewer, waiting)
+
+    async def _read_once(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
+        watermark = await self._log.recent_watermark()
+        await self._project(event for event in waiting.changes if event.number > watermark)
+        found = await self._find(viewer, waiting.added)
+        lacking = [
+            event
+            for group, event in waiting.added.items()
+            if event.number > watermark and (group not in found or found[group].number < event.number)
+        ]
+        if lacking:
+            await self._project(lacking)
+            found = await self._find(viewer, waiting.added)
+        changes: list[NotificationChange] = [
+            NotificationAdded(event.number, found[group]) for group, event in waiting.added.items() if group in found
+        ]
+        if waiting.changes:
+            changes.append(NotificationsChanged(max(event.number for event in waiting.changes)))
+        return sorted(changes, key=lambda change: change.number)
+
+    async def _project(self, events: Iterable[Event]) -> None:
+        """Project events whose process may have died after the commit, or is still projecting them."""
+        await self._projections.project(list(events), Mode.CATCH_UP)
+
+    async def _find(self, viewer: int, groups: Iterable[Group]) -> dict[Group, Notification]:
+        wanted = list(groups)
+        found = await self._notifications.get_many(self._visibility.of(viewer), wanted)
+        return {group: each for group, each in zip(wanted, found, strict=True) if each is not None}
+
+
+def _retrieve(task: "asyncio.Task[list[NotificationChange]]") -> None:
+    if not task.cancelled():
+        task.exception()  # mark the exception as retrieved: all that asked may have left
