@@ -40,6 +40,9 @@ class Client(Protocol):
     def user_agent(self) -> str | None:
         """The program of the client, as it names itself; None if it does not."""
 
+    def event_delay(self) -> float:
+        """Return the seconds that the client's next live event must wait, because many were executed."""
+
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
@@ -54,6 +57,10 @@ class LocalClient:
     network: str = ""
     holder: str | None = None
     user_agent: str | None = None
+
+    def event_delay(self) -> float:
+        """Return 0.0."""
+        return 0.0
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Return a function that does nothing."""
@@ -92,6 +99,7 @@ class Context:
         self.courier = courier
         self.users_created = 0
         self._watermark: int | None = None
+        self._followed: Context | None = None
 
     @lazy
     def loaders(self) -> Loaders:
@@ -104,7 +112,12 @@ class Context:
         return Batches()
 
     def _new_loaders(self) -> Loaders:
-        return Loaders(self.graph, self.viewer_id)
+        return Loaders(self.graph, self.viewer_id) if self._followed is None else self._followed.loaders
+
+    def follow(self, other: "Context") -> None:
+        """Use the values that another context of the same viewer loads, instead of own ones, until `forget`."""
+        self.forget()
+        self._followed = other
 
     @property
     def viewer_id(self) -> int | None:
@@ -135,6 +148,8 @@ class Context:
 
         A page is loaded once: with a newer watermark, a stream would skip the posts that the page lacks.
         """
+        if self._followed is not None:
+            return await self._followed.watermark()
         if not self.note_watermark():
             watermark = await self.graph.log.recent_watermark()
             if self._watermark is None:
@@ -144,6 +159,8 @@ class Context:
 
     def note_watermark(self) -> bool:
         """Note what `watermark` returns, if nothing has to be awaited for it. Return whether it is known."""
+        if self._followed is not None:
+            return self._followed.note_watermark()
         if self._watermark is None:
             self._watermark = self.graph.log.recent_watermark_now()
         return self._watermark is not None
@@ -153,6 +170,7 @@ class Context:
         self.__dict__.pop("loaders", None)
         self.__dict__.pop("batches", None)
         self._watermark = None
+        self._followed = None
 
 
 def _nothing() -> None:

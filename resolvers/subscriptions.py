@@ -58,7 +58,8 @@ def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGe
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     viewer = context.require_viewer()
-    return context.graph.feed.notifications(viewer.user, _position(context, after), viewer.session)
+    position, delay = _position(context, after), context.client.event_delay
+    return context.graph.feed.notifications(viewer.user, position, viewer.session, delay=delay)
 
 
 async def events(

@@ -171,6 +171,16 @@ class Settings(ObservabilitySettings):
         default=1000,
         description="Maximum subscriptions of a viewer or anonymous address in a process, over all transports.",
     )
+    max_streams_per_field: Count = Field(
+        default=20,
+        description="Maximum subscriptions of a viewer or anonymous address to one field, such as `notifications`, in "
+        "a process.",
+    )
+    event_points_per_minute: Count = Field(
+        default=300_000,
+        description="With rate limits: maximum points of the events that a process executes for a viewer or anonymous "
+        "address per minute. Further events wait.",
+    )
     max_filter_terms: Count = Field(
         default=50_000,
         description="Maximum terms in the event filters of a viewer in a process; a hundredth if anonymous.",

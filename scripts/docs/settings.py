@@ -24,7 +24,7 @@ GROUPS = {
     "operations": "max_body max_tokens max_depth max_selections max_aliases max_directives max_cost max_event_cost "
     "max_response deadline load_shedding",
     "rates": "rate_limits points_per_minute writes_per_minute log_ins_per_minute sign_ups_per_hour operations_at_once "
-    "max_anonymous_streams max_streams max_filter_terms max_connections",
+    "max_anonymous_streams max_streams max_streams_per_field event_points_per_minute max_filter_terms max_connections",
 }
 """The settings of each table of docs/configuration.md, in its order."""
 

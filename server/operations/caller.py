@@ -1,7 +1,8 @@
 """Callers: who sent a request or opened a WebSocket, and whether their session is still live."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import EllipsisType
@@ -9,7 +10,7 @@ from types import EllipsisType
 from starlette.types import Receive
 
 from graph import Graph
-from graph.archive.usage import Usage
+from graph.archive.usage import Usage, used_by
 from graph.feed.handover import Courier
 from graph.model import Session
 from resolvers.context import Context, Viewer
@@ -18,7 +19,6 @@ from server.operations.quotas import Quotas
 from server.operations.rates import Meter, RateLimits
 from server.transport.networks import network_of, site_of
 
-EVENTS_AT_ONCE = 4
 SESSION_ENDED = "The session has ended. Log in again."
 
 
@@ -48,13 +48,6 @@ class Caller:
     keeps_cookie: bool = False
     user_agent: str | None = None
     session: Session | EllipsisType | None = ...
-    _event_turns: asyncio.Semaphore | None = None
-
-    @property
-    def event_turns(self) -> asyncio.Semaphore:
-        """Limits how many events of one WebSocket or stream are completed at the same time."""
-        self._event_turns = self._event_turns or asyncio.Semaphore(EVENTS_AT_ONCE)
-        return self._event_turns
 
     @property
     def holder(self) -> str:
@@ -79,9 +72,36 @@ class Caller:
             if meter is not None and points > prepaid:
                 meter.owe(points - prepaid)
 
+        return self._usage(charge)
+
+    def _usage(self, charge: Callable[[int], None]) -> Usage:
         if self.viewer is None:
             return Usage(site_of(self.address), anonymous=True, charge=charge)
         return Usage(self.holder, anonymous=False, charge=charge)
+
+    @contextmanager
+    def reading_for_event(self, prepaid: int = 0) -> Iterator[None]:
+        """Read the archive in this block for an event, which pays afterwards for what is not `prepaid`."""
+        usage = self._usage(lambda points: self.charge_event(max(0, points - prepaid)))
+        try:
+            with used_by(usage):
+                yield
+        finally:
+            usage.end()
+
+    def charge_event(self, points: int) -> None:
+        """Charge an event of a subscription, which does not touch the points of requests."""
+        if self.quotas.event_points is not None:
+            self.quotas.event_points.charge(self.holder, points)
+
+    def event_delay(self) -> float:
+        """Return the seconds that the caller's next event must wait; 0.0 unless too many were executed."""
+        return 0.0 if self.quotas.event_points is None else self.quotas.event_points.delay(self.holder)
+
+    async def wait_for_event_points(self) -> None:
+        """Wait until the caller's next event may be executed."""
+        if self.quotas.event_points is not None:
+            await self.quotas.event_points.wait(self.holder)
 
     def start_meter(self) -> Meter | None:
         """Return the meter of a new operation; None if rates are not limited."""
@@ -118,9 +138,12 @@ class Caller:
         viewer = self.viewer
         return self.graph.feed.watch(viewer.user, viewer.session, on_end) if viewer else _nothing
 
-    def acquire_stream(self) -> Callable[[], None]:
-        """Count a live subscription. Return a function that releases it. Raises GraphQLError beyond the quota."""
-        return self.quotas.acquire_stream(self.holder, anonymous=self.viewer is None)
+    def acquire_stream(self, fields: Collection[str]) -> Callable[[], None]:
+        """Count a live subscription to root fields. Return a function that releases it.
+
+        Raises GraphQLError beyond the quotas.
+        """
+        return self.quotas.acquire_stream(self.holder, fields, anonymous=self.viewer is None)
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Count the terms of an event filter. Return a function that releases them.

@@ -14,16 +14,26 @@ from strawberry.types import ExecutionResult
 
 from executor import Operation
 from executor.observer import Observer
-from graph.feed.updates import Change, HomeUpdate, StreamUpdate
+from graph.feed.updates import (
+    Change,
+    HomeUpdate,
+    NotificationAdded,
+    NotificationsChanged,
+    NotificationUpdate,
+    StreamUpdate,
+)
 from graph.recording import recorded
 from resolvers.context import Context
 from server.errors import with_codes
 from server.operations.caller import Caller
+from server.operations.cost import OperationCost
+from server.operations.event_points import CHECKPOINT, share
+from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.preparation import PreparedOperation
 from server.operations.shared_runs import Group, Outcome
 
-Update: TypeAlias = HomeUpdate | StreamUpdate
+Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
 
 IN_PAYLOAD = ExecutionResult(None, None)
@@ -45,10 +55,21 @@ class Completion:
     """Completes the events of a subscription of a caller.
 
     A subscription of a `group` takes part in the shared runs of its events. Checkpoints and gaps are its own.
-    `explained` is its operation if the client has asked for explanations.
+    `cost` is that of an event, which the caller pays. `explained` is its operation if the client has asked for
+    explanations. `events` are shared by all subscriptions of the process.
     """
 
-    __slots__ = ("_alone", "_caller", "_context", "_executed", "_explained", "_group", "_observation")
+    __slots__ = (
+        "_alone",
+        "_caller",
+        "_context",
+        "_cost",
+        "_events",
+        "_executed",
+        "_explained",
+        "_group",
+        "_observation",
+    )
 
     def __init__(
         self,
@@ -58,6 +79,8 @@ class Completion:
         group: Group | None,
         observation: Observation,
         explained: PreparedOperation | None,
+        cost: OperationCost,
+        events: LiveEvents,
     ) -> None:
         self._caller = caller
         self._alone = alone
@@ -65,6 +88,8 @@ class Completion:
         self._group = None if explained else group
         self._observation = observation
         self._explained = explained
+        self._cost = cost
+        self._events = events
         self._executed: tuple[Change, Outcome] | None = None
 
     @property
@@ -76,6 +101,23 @@ class Completion:
         """Keep the outcome of the shared run of an event until the result for that event is asked for."""
         self._executed = event, outcome
 
+    def delay(self) -> float:
+        """Return the seconds that the next event must wait for points of the caller."""
+        return self._caller.event_delay()
+
+    async def wait_for_points(self, event: Update) -> None:
+        """Wait before the event after this one is taken, while the caller has used up the points of events.
+
+        A stream of notifications waits by itself: it combines its events before it reads what they show.
+        """
+        if not isinstance(event, NotificationAdded | NotificationsChanged):
+            await self._caller.wait_for_event_points()
+
+    def charge_shared(self, subscribers: int, outcome: Outcome) -> None:
+        """Charge an event that was executed together with other subscriptions, unless it has to be executed alone."""
+        if outcome is not None:
+            self._caller.charge_event(share(self._cost.points, subscribers))
+
     async def result(self, event: Update) -> StreamedResult:
         """Return the result for an event, whose errors have codes."""
         if self._group is not None and isinstance(event, Change):
@@ -83,13 +125,20 @@ class Completion:
             if executed is not None and executed[0] is event:
                 outcome = executed[1]
             else:
-                outcome = await self._group.complete(event, self._context)
+                outcome, subscribers = await self._group.complete(event, self._context)
+                self.charge_shared(subscribers, outcome)
             if isinstance(outcome, bytes):
                 return StreamedResult(IN_PAYLOAD, event.number, outcome)
             if outcome is not None:
                 return StreamedResult(result_of(self._caller, outcome.data, outcome.errors), event.number)
-        async with self._caller.event_turns:
-            return StreamedResult(await self._by_itself(event), event.number)
+        caller, reads = self._caller, self._events.reads
+        joined = reads.join(self._context, event) if isinstance(event, Change) else None
+        async with self._events.turns.turn(caller.holder):
+            if joined is not None:
+                reads.close(joined)
+            caller.charge_event(CHECKPOINT if joined is None else self._cost.points)
+            with caller.reading_for_event(self._cost.prepaid):
+                return StreamedResult(await self._by_itself(event), event.number)
 
     async def _by_itself(self, event: Update) -> ExecutionResult:
         """Return the result for an event, with an explanation if the client has asked for one."""

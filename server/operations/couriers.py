@@ -41,13 +41,16 @@ class SocketCourier:
         self._group = completion.group
 
     def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
-        """Join the run of an update. Return False if the subscription belongs to no group."""
+        """Join the run of an update.
+
+        Return False if the subscription belongs to no group, or its viewer has to wait for points.
+        """
         group = self._group
-        if group is None:
+        if group is None or self._completion.delay():
             return False
         self._taken = update, settle
         run = self._run = group.run_of(update)
-        run.join(self._context, self._deliver)
+        group.join(run, self._context, self._deliver)
         return True
 
     def leave(self) -> None:
@@ -57,10 +60,11 @@ class SocketCourier:
             run.leave()
 
     def _deliver(self, outcome: Outcome) -> None:
-        taken, self._run, self._taken = self._taken, None, None
-        if taken is None:
+        taken, run, self._run, self._taken = self._taken, self._run, None, None
+        if taken is None or run is None:
             return
         update, settle = taken
+        self._completion.charge_shared(run.size, outcome)
         if self._group is not None and not self._group.operation.is_independent:
             self._context.forget()  # what the run has loaded in it: the task may complete the next event
         if isinstance(outcome, bytes) and self._has_sent(outcome):

@@ -34,9 +34,11 @@ from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
 from server.operations.documents import DocumentCache
+from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.rates import SUBSCRIPTION, Meter
+from server.operations.root_fields import root_fields
 from server.operations.shared_runs import Groups
 from server.operations.turns import Turns
 from server.operations.variables import build_executor
@@ -77,7 +79,8 @@ class Execution:
         self.preparation = Preparation(kept, limits)
         self._deadlines = Deadlines(limits.deadline.total_seconds())
         self._turns = Turns(limits.at_once)
-        self._groups = Groups()
+        self._events = LiveEvents()
+        self._groups = Groups(self._events)
         self._hide_suggestions = not introspection
         self._observation = observation or Observation()
 
@@ -290,11 +293,12 @@ class Execution:
                 if prepared.meter:
                     prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
                     await prepared.meter.settle()
-                release = caller.acquire_stream()
+                release = caller.acquire_stream(root_fields(document, operation_name))
                 context = caller.context(courier=courier)
                 source = self._source(document, context, variables, operation_name)
-                events = source if isinstance(source, list) else await _events_of(source)
-                event = None if isinstance(events, list) else await anext(events, None)
+                with caller.reading_for_event():
+                    events = source if isinstance(source, list) else await _events_of(source)
+                    event = None if isinstance(events, list) else await anext(events, None)
             if isinstance(events, list) or isinstance(source, list):
                 yield StreamedResult(result_of(caller, None, cast("list[GraphQLError]", events)))
                 return
@@ -309,7 +313,9 @@ class Execution:
                 while event is not None:
                     yield await completion.result(event)
                     self._observation.delivered(event, live_from)
-                    event = await anext(events, None)
+                    await completion.wait_for_points(event)
+                    with caller.reading_for_event():
+                        event = await anext(events, None)
         except Exception as error:
             failure = self._deadline_exceeded() if deadline.expired() else _as_graphql(error)
             yield StreamedResult(result_of(caller, None, [failure]))
@@ -347,7 +353,8 @@ class Execution:
         group = self._groups.join(operation, caller.graph) if operation is not None else None
         reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
         alone = completing_alone(group.operation if group else operation, context, source, reason)
-        return Completion(caller, alone, context, group, self._observation, prepared if explain else None)
+        explained = prepared if explain else None
+        return Completion(caller, alone, context, group, self._observation, explained, prepared.cost, self._events)
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:

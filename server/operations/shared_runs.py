@@ -26,9 +26,11 @@ from graphql.execution import ExecutionResult as CoreResult
 from executor import Operation
 from executor.steps import Open
 from graph import Graph
+from graph.archive.usage import used_by
+from graph.feed.updates import Change
 from resolvers.context import Context
-from resolvers.shared_context import SharedContext
 from server.errors import UNAVAILABLE, code_for
+from server.operations.live_events import LiveEvents, shared_usage
 
 logger = logging.getLogger("fanline.server")
 
@@ -41,12 +43,16 @@ Callback: TypeAlias = Callable[[Outcome], None]
 
 
 class SharedRun:
-    """One execution of an event, and the subscriptions that wait for it. The last one that leaves cancels it."""
+    """One execution of an event, and the subscriptions that wait for it. The last one that leaves cancels it.
 
-    __slots__ = ("_awaited_by", "_callbacks", "_contexts", "_task", "event")
+    `size` is the number of subscriptions that have joined.
+    """
 
-    def __init__(self, event: object) -> None:
+    __slots__ = ("_awaited_by", "_callbacks", "_contexts", "_task", "event", "size")
+
+    def __init__(self, event: Change) -> None:
         self.event = event
+        self.size = 0
         self._contexts: list[Context] = []
         self._callbacks: list[Callback] = []
         self._awaited_by = 0
@@ -56,6 +62,7 @@ class SharedRun:
         """Call a function with the outcome in a subscription's context, also after `leave`. It must not raise."""
         self._callbacks.append(callback)
         self._contexts.append(context)
+        self.size += 1
         self._awaited_by += 1
 
     def leave(self) -> None:
@@ -72,7 +79,8 @@ class SharedRun:
     async def _run(self, group: "Group") -> None:
         outcomes: Iterable[Outcome] = repeat(None)
         try:
-            outcomes = await group.execute(self.event, self._contexts)
+            with used_by(shared_usage()):
+                outcomes = await group.execute(self.event, self._contexts)
         finally:
             for callback, outcome in zip(self._callbacks, outcomes, strict=False):
                 callback(outcome)
@@ -83,29 +91,37 @@ class SharedRun:
 class Group:
     """The subscriptions with one operation. It exists as long as one of them holds it."""
 
-    __slots__ = ("__weakref__", "_graph", "_runs", "operation")
+    __slots__ = ("__weakref__", "_events", "_graph", "_runs", "operation")
 
-    def __init__(self, operation: Operation, graph: Graph) -> None:
+    def __init__(self, operation: Operation, graph: Graph, events: LiveEvents) -> None:
         self.operation = operation
+        self._events = events
         self._graph = graph
         self._runs: dict[int, SharedRun] = {}
 
-    async def complete(self, event: object, context: Context) -> Outcome:
+    async def complete(self, event: Change, context: Context) -> tuple[Outcome, int]:
         """Return the outcome of an event, executed once for all that ask for it in this iteration of the event loop.
 
+        The second value is the number of those.
         `context` is that of the subscription, in which the fields that depend on the viewer are resolved.
         A cancelled call cancels nothing that others wait for.
         """
         run, waiter = self.run_of(event), asyncio.get_running_loop().create_future()
-        run.join(context, partial(_set_result, waiter))
+        self.join(run, context, partial(_set_result, waiter))
         try:
             outcome: Outcome = await waiter
         except asyncio.CancelledError:
             run.leave()
             raise
-        return outcome
+        return outcome, run.size
 
-    def run_of(self, event: object) -> SharedRun:
+    def join(self, run: SharedRun, context: Context, callback: Callback) -> None:
+        """Join a run, as `SharedRun.join` does. What it looks up for the viewer is shared with the viewer's others."""
+        if not self.operation.is_independent:
+            self._events.reads.close(self._events.reads.join(context, run.event))
+        run.join(context, callback)
+
+    def run_of(self, event: Change) -> SharedRun:
         """Return the run that those share who ask for an event in this iteration of the event loop."""
         run = self._runs.get(id(event))
         if run is None:
@@ -118,7 +134,7 @@ class Group:
         del self._runs[id(run.event)]
         run.start(self)
 
-    async def execute(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome]:
+    async def execute(self, event: Change, contexts: Sequence[Context]) -> Iterable[Outcome]:
         """Execute an event for all.
 
         Each executes the event itself after all failures but outages of what all have in common, which all would meet.
@@ -126,7 +142,9 @@ class Group:
         try:
             if not self.operation.is_independent:
                 return await self._execute_open(event, contexts)
-            completed = await self.operation.run(event, SharedContext(self._graph))
+            context = self._events.reads.without_viewer(self._graph, event)
+            await self._events.turns.start()
+            completed = await self.operation.run(event, context)
             if not completed.errors:
                 return repeat(orjson.dumps({"data": completed.data}))
             unexpected = [error for error in completed.errors if code_for(error) not in UNAVAILABLE]
@@ -137,9 +155,13 @@ class Group:
             logger.exception("A shared execution failed")
         return repeat(None)
 
-    async def _execute_open(self, event: object, contexts: Sequence[Context]) -> Iterable[Outcome]:
+    async def _execute_open(self, event: Change, contexts: Sequence[Context]) -> Iterable[Outcome]:
         """Execute what is the same for all once, and what depends on the viewer in each context, as one layer."""
-        run = await self.operation.run_open(event, SharedContext(self._graph)) if len(contexts) > 1 else None
+        if len(contexts) == 1:
+            return repeat(None)
+        context = self._events.reads.without_viewer(self._graph, event)
+        await self._events.turns.start()
+        run = await self.operation.run_open(event, context)
         if run is None:
             return repeat(None)
         template = Template(run.data)
@@ -178,7 +200,8 @@ class Template:
 class Groups:
     """The groups of a process, by operation."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: LiveEvents) -> None:
+        self._events = events
         self._groups: WeakValueDictionary[Hashable, Group] = WeakValueDictionary()
 
     def join(self, operation: Operation, graph: Graph) -> Group | None:
@@ -188,5 +211,5 @@ class Groups:
         key = operation.key, graph
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(operation, graph)
+            group = self._groups[key] = Group(operation, graph, self._events)
         return group

@@ -33,7 +33,9 @@ from schema import schema
 from server.auth import Tokens
 from server.operations.caller import Caller
 from server.operations.completion import IN_PAYLOAD, Completion, StreamedResult, completing_alone
+from server.operations.cost import OperationCost
 from server.operations.couriers import SocketCourier
+from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.quotas import Quotas
 from server.operations.shared_runs import Groups
@@ -59,7 +61,8 @@ class Executed:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.executor = Executor(schema._schema)
-        self._groups = Groups()
+        self._events = LiveEvents()
+        self._groups = Groups(self._events)
         self._documents: dict[str, Any] = {}
 
     async def stream(
@@ -77,7 +80,8 @@ class Executed:
         caller = Caller(self.graph, Tokens(["a key that is long enough for a test"]), QUOTAS, "a request", "", who)
         context = Context(self.graph, who, str)
         alone = completing_alone(operation, context, cast(Any, None), "")
-        completion = Completion(caller, alone, context, self._groups.join(operation, self.graph), Observation(), None)
+        group, cost = self._groups.join(operation, self.graph), OperationCost(0, 0)
+        completion = Completion(caller, alone, context, group, Observation(), None, cost, self._events)
         received = Received()
         if by_courier:
             received.courier.start(completion, context, 0)
