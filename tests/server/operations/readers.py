@@ -36,7 +36,7 @@ class Readers:
     def __init__(self, graph: Graph, settings: Settings, stack: AsyncExitStack) -> None:
         self.graph = graph
         self.execution = make_execution(settings, Observation())
-        self._quotas = Quotas.of(settings)
+        self.quotas = Quotas.of(settings)
         self.stack = stack
 
     async def users(self, *logins: str) -> list[User]:
@@ -48,7 +48,7 @@ class Readers:
     ) -> "Reader":
         """Subscribe, and wait for the first event."""
         session = await self.graph.sessions.start(user.id)
-        caller = Caller(self.graph, Tokens([KEY]), self._quotas, f"of {user.login}", "127.0.0.1")
+        caller = Caller(self.graph, Tokens([KEY]), self.quotas, f"of {user.login}", "127.0.0.1")
         caller.viewer = Viewer(user.id, session.id, session.expires_at)
         results = self.execution.stream(caller, document, variables, send_now=send_now)
         reader = Reader(await self.stack.enter_async_context(aclosing(results)))

@@ -59,6 +59,33 @@ async def test_subscriptions_of_a_viewer_are_limited_over_all_transports(strict:
             assert (await begun(other, "1"))["type"] == "next"
 
 
+async def test_subscriptions_to_one_field_are_limited(settings: Settings, graph: Graph) -> None:
+    """Aliases and fragments hide nothing. Other fields and users are not affected, and an end makes room."""
+    documents = [
+        LIVE,
+        "subscription { mine: homeTimeline { cursor } }",
+        "subscription { ...Mine } fragment Mine on Subscription { ... on Subscription { homeTimeline { cursor } } }",
+    ]
+    async with serving(settings.model_copy(update={"max_streams_per_field": 2}), graph) as api:
+        alice = await api.token("alice")
+        async with api.socket(alice) as socket, api.socket(await api.token("bob")) as other:
+            for at, document in enumerate(documents):
+                message = await begun(socket, f"{at}", document)
+                assert message["type"] == ("next" if at < 2 else "error")
+            assert refused(message["payload"])
+            [error] = message["payload"]
+            expected = (
+                "You have 2 live subscriptions to 'homeTimeline', which is the limit of one field. End one first."
+            )
+            assert error["message"] == expected
+            assert (await begun(socket, "another", "subscription { notifications { cursor } }"))["type"] == "next"
+            assert (await begun(other, "1"))["type"] == "next"
+            assert api.quotas.streams.held == 4
+            await socket.send(type="complete", id="1")
+            await until(lambda: api.quotas.streams.held == 3)
+            assert (await begun(socket, "3"))["type"] == "next"
+
+
 async def test_anonymous_subscriptions_of_an_address_are_limited(strict: Api) -> None:
     """Subscriptions of users from the same address do not count."""
     async with strict.socket() as socket, AsyncExitStack() as stack:
