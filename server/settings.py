@@ -171,15 +171,9 @@ class Settings(ObservabilitySettings):
         default=1000,
         description="Maximum subscriptions of a viewer or anonymous address in a process, over all transports.",
     )
-    max_streams_per_field: Count = Field(
-        default=20,
-        description="Maximum subscriptions of a viewer or anonymous address to one field, such as `notifications`, in "
-        "a process.",
-    )
+    max_streams_per_field: Count = Field(default=20, description="Likewise, to one field, such as `notifications`.")
     event_points_per_minute: Count = Field(
-        default=300_000,
-        description="With rate limits: maximum points of the events that a process executes for a viewer or anonymous "
-        "address per minute. Further events wait.",
+        default=300_000, description="With rate limits: points of a viewer's events in a process. Further events wait."
     )
     max_filter_terms: Count = Field(
         default=50_000,

@@ -130,6 +130,8 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT is not a setting. Did you mean FANLINE_RATE_LIMITS?"),
         ("TRUSTED_PROXIES", "10.0.0.0/8, proxy", "FANLINE_TRUSTED_PROXIES: 'proxy' must be an address, a network"),
         ("MAX_CONNECTIONS", "0", "FANLINE_MAX_CONNECTIONS must be greater than 0"),
+        ("MAX_STREAMS_PER_FIELD", "0", "FANLINE_MAX_STREAMS_PER_FIELD must be greater than 0"),
+        ("EVENT_POINTS_PER_MINUTE", "-1", "FANLINE_EVENT_POINTS_PER_MINUTE must be greater than 0"),
         ("ENV", "production", "In production, set FANLINE_SECRET"),
     ],
 )

@@ -240,12 +240,18 @@ async def test_a_courier_delivers_nothing_to_a_viewer_without_points(charged: Re
         return True
 
     stream = await charged.subscribe(bob, SHARED, send_now)
-    put_in_debt(charged, bob, 1.5)
     waiting = asyncio.create_task(stream.next())
-    await asyncio.sleep(0)
-    await charged.graph.posts.publish(author.id, "hello")
-    assert node(await waiting)["text"] == "hello"
-    assert sent == []
+    async with asyncio.timeout(PATIENCE):
+        while not len(charged.graph.feed):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.001)
+    await charged.graph.posts.publish(author.id, "first")
+    async with asyncio.timeout(PATIENCE):
+        while not sent:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.001)
+    put_in_debt(charged, bob, 1.5)
+    await charged.graph.posts.publish(author.id, "second")
+    assert node(await waiting)["text"] == "second"
+    assert len(sent) == 1
 
 
 async def test_events_read_the_archive_in_the_name_of_their_viewer(
