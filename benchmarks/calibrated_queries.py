@@ -95,7 +95,11 @@ def searches(world: World) -> dict[str, Calibrated]:
     common = [json.dumps([*words, f"word{at}"]) for at in range(5)]
     return {
         "publicTimeline, first: 1": Calibrated(
-            lambda n: repeated(n, f"publicTimeline {{ posts(first: 1) {{ {FRUGAL} }} }}"), 2, "alias", True
+            lambda n: repeated(n, f"publicTimeline {{ posts(first: 1) {{ {FRUGAL} }} }}"),
+            1,
+            "page",
+            True,
+            is_whole=True,
         ),
         "publicTimeline, first: 20": Calibrated(
             lambda n: f"{{ publicTimeline {{ posts(first: {20 * n}) {{ nodes {{ {POST} }} }} }} }}", 2, "20 posts", True

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from graph.archive.codes import Clause, area_clause, author_clause, keyword_clause
 from graph.archive.rows import EventRow, post_of
+from graph.archive.usage import count_items
 from graph.binding import Binding
 from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, check_length
@@ -22,6 +23,8 @@ from graph.visibility import View
 
 MAX_USERS = 100
 MAX_KEYWORDS = 20
+STEPS_PER_CANDIDATE = 8
+"""What comparing a post with the filter costs, in the small steps of `graph.archive.usage`."""
 SEGMENTS = (4, 16, 64)
 """How many segments of the index a read looks at: few at first, because most words are frequent."""
 
@@ -83,6 +86,7 @@ class Searches:
             return archive.candidates(clauses, rest, SEGMENTS[min(turn, len(SEGMENTS) - 1)], suspended)
 
         async def show(rows: Sequence[EventRow]) -> list[Post]:
+            count_items(STEPS_PER_CANDIDATE * len(rows))
             return await self._visible(view, [row for row in rows if matches(search.filter, row)])
 
         return await scanned_page(window, read, show, upto=search.watermark, most=self._most)

@@ -13,8 +13,8 @@ from graph.errors import GraphError
 TRANSACTION_POINTS = 600
 """The points of a transaction: the gate, a connection, BEGIN and COMMIT."""
 STATEMENT_POINTS = 450
-ROW_POINTS = 18
-"""The points of a row that is read, decoded and compared with a filter."""
+ROW_POINTS = 10
+"""The points of a row that is read and decoded."""
 ITEM_POINTS = 1
 """The points of a small step for each of many items: to compare a member of a set, for example."""
 BUDGET = 30_000

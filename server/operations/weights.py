@@ -56,13 +56,13 @@ EXTRA: dict[str, float] = {
     "Query.mutedUsers": 10,
     "Query.blockedUsers": 10,
     "UserEdge.node": 4,
-    "UserConnection.nodes": 4,
+    "UserConnection.nodes": 3,
     "User.followers": 10,
-    "UserList.members": 40,
-    "UserList.membersCount": 6,
+    "UserList.members": 20,
+    "UserList.membersCount": 4,
     "User.following": 10,
     "User.followersYouKnow": 40,
-    "Timeline.posts": 15,
+    "Timeline.posts": 12,
     "Post.likes": 20,
     "Post.viewerHasLiked": 1.5,
     "LikeEdge.node": 4,
@@ -84,7 +84,7 @@ EXTRA: dict[str, float] = {
 """Points in addition to those of the objects and values of a field; for a list, per item."""
 
 PER_ITEM: dict[str, float] = {
-    "Post.replies": 5,
+    "Post.replies": 3,
     "Post.reposts": 5,
     "Query.mutedUsers": 1,
     "Query.blockedUsers": 1,

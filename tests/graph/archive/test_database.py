@@ -196,7 +196,7 @@ async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened
 
     older = opened(archive_url)
     for use in (older.migrate, older.state, lambda: append(older, post(1))):
-        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0007\."):
+        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0008\."):
             await use()
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
     assert (await older.state()).watermark == 0

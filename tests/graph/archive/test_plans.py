@@ -179,7 +179,8 @@ async def test_posts_that_are_not_filled_in_are_read_in_order(filled: Archive) -
         plans = await plans_of(filled, partial(filled.published, window, frozenset({1})))
         assert {step for step in plans if "Filter: ((listed_by" not in step} == {BY_KIND, BY_NUMBER}
         assert slow_steps(await steps_of(filled, partial(filled.published, window))) == []
-    assert await plans_of(filled, partial(filled.move_public_posts, 10, STORE)) == {BY_KIND}
+    plans = await plans_of(filled, partial(filled.move_public_posts, 10, STORE))
+    assert {BY_KIND} <= plans <= {BY_KIND, BY_NUMBER}, "and the posts that the table holds, by number"
 
 
 async def test_moves_search_the_posts_of_their_author(filled: Archive) -> None:
