@@ -10,7 +10,7 @@ from itertools import islice
 import orjson
 from graphql import GraphQLError, GraphQLSyntaxError
 from starlette.responses import Response
-from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+from strawberry.schema.exceptions import InvalidOperationTypeError
 
 from graph.errors import Overloaded
 from resolvers.errors import code_of
@@ -67,11 +67,11 @@ class Refused(Exception):
         self.code = code
         self.headers = dict(headers or {})
 
-    def response(self, request_id: str) -> Response:
-        """Return the response, in the format of GraphQL errors."""
+    def response(self, request_id: str, media_type: str = "application/json") -> Response:
+        """Return the response, in the format of GraphQL errors and with this media type."""
         extensions = {**RETRY.get(self.code, {}), "code": self.code, "requestId": request_id}
         error = {"message": self.message, "extensions": extensions}
-        return Response(orjson.dumps({"errors": [error]}), self.status, self.headers, "application/json")
+        return Response(orjson.dumps({"errors": [error]}), self.status, self.headers, media_type)
 
 
 def overloaded() -> Refused:
@@ -136,7 +136,7 @@ def code_for(error: GraphQLError) -> str:
     if isinstance(error, GraphQLSyntaxError):
         return "GRAPHQL_PARSE_FAILED"
     cause = _cause(error)
-    if cause is None or isinstance(cause, CannotGetOperationTypeError | InvalidOperationTypeError):
+    if cause is None or isinstance(cause, InvalidOperationTypeError):
         return BAD_USER_INPUT
     if isinstance(cause, BadToken):
         return UNAUTHENTICATED

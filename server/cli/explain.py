@@ -11,7 +11,7 @@ import orjson
 from graphql import GraphQLError
 from rich.console import Console
 from rich.tree import Tree
-from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+from strawberry.schema.exceptions import InvalidOperationTypeError
 from strawberry.types.graphql import OperationType
 
 from graph import Graph
@@ -70,8 +70,6 @@ async def explain(graph: Graph, settings: Settings, question: Question) -> dict[
             result = await execution.execute(
                 caller, question.document, question.variables, question.operation, QUERIES, explain=True
             )
-        except CannotGetOperationTypeError:
-            raise SettingsError(f"{question.file} has no operation named '{question.operation}'.") from None
         except InvalidOperationTypeError as error:
             raise SettingsError(_not_explained(error.operation_type)) from None
         found = result.extensions and result.extensions["explain"]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
-from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+from strawberry.schema.exceptions import InvalidOperationTypeError
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types.graphql import OperationType
 
@@ -16,8 +16,8 @@ from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.event_stream import ChangedCookie, EventStream
 from server.endpoint.request_ids import REQUEST_ID, set_request_id
 from server.endpoint.requests import combine_headers, parse_body, parse_parameters, receive_body
-from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, for_caches, render
-from server.errors import Refused, internal_error, overloaded, shortened
+from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, for_caches, refusal, render
+from server.errors import Refused, internal_error, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import Caller
 from server.operations.execution import Execution
@@ -74,11 +74,11 @@ class GraphQLEndpoint:
             if isinstance(response, EventStream):
                 response.permit, permit = permit, None
         except Refused as refused:
-            response = HttpResponse.of(refused.response(request_id.decode()))
+            response = refusal(refused, request_id, accept_of(given))
         except ClientDisconnect:
             return
         except Exception:
-            response = HttpResponse.of(internal_error(request_id.decode()).response(request_id.decode()))
+            response = refusal(internal_error(request_id.decode()), request_id, accept_of(given))
             await response.send(scope, receive, send, headers)
             raise  # the server logs the traceback
         finally:
@@ -92,7 +92,7 @@ class GraphQLEndpoint:
         """Execute the operation of a request. Raises Refused if the request has none that may be executed."""
         if scope["method"] not in ALLOWED:
             raise method_not_allowed()
-        accept = headers.get(b"accept", b"").decode("latin-1")
+        accept = accept_of(headers)
         if self._playground and _wants_page(scope, accept):
             return HttpResponse.of(self._playground.page())
         caller = self.callers.identify(scope, headers)
@@ -110,8 +110,8 @@ class GraphQLEndpoint:
             result = await self.execution.execute(
                 caller, query, request.variables, request.operation_name, allowed, explain=explain
             )
-        except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
-            raise _wrong_operation(error) from None
+        except InvalidOperationTypeError as error:
+            raise _wrong_kind(error) from None
         response = render(result, media_type, self.execution.limits.response, caller.meter)
         if caller.from_cookie or caller.keeps_cookie:
             response.headers.extend(await self.callers.changed_cookie(scope, caller, response.status))
@@ -140,6 +140,11 @@ class GraphQLEndpoint:
         return EventStream(results, caller, changed_cookie)
 
 
+def accept_of(headers: Mapping[bytes, bytes]) -> str:
+    """Return the `Accept` header of a request, empty without one."""
+    return headers.get(b"accept", b"").decode("latin-1")
+
+
 def method_not_allowed() -> Refused:
     """Return the response to methods other than GET and POST."""
     return Refused(405, "The method must be GET or POST.", headers={"Allow": "GET, POST"})
@@ -152,10 +157,8 @@ def _wants_page(scope: Scope, accept: str) -> bool:
     return not OPERATION_PARAMETERS & QueryParams(scope["query_string"]).keys()
 
 
-def _wrong_operation(error: CannotGetOperationTypeError | InvalidOperationTypeError) -> Refused:
-    """Return the error for an operation that is not in the document, or whose kind this request may not execute."""
-    if isinstance(error, CannotGetOperationTypeError):
-        return Refused(400, shortened(error.as_http_error_reason()))
+def _wrong_kind(error: InvalidOperationTypeError) -> Refused:
+    """Return the error for an operation whose kind this request may not execute."""
     if error.operation_type is OperationType.MUTATION:
         return Refused(405, "Mutations must be sent with POST.", headers={"Allow": "POST"})
     transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"

@@ -80,6 +80,16 @@ def _choose(accept: str) -> str:
     return GRAPHQL_JSON if qualities[GRAPHQL_JSON] >= max(qualities[JSON], 0.001) else JSON
 
 
+def refusal(refused: Refused, request_id: bytes, accept: str) -> HttpResponse:
+    """Return the response to a request that was refused, in GraphQL JSON if the client prefers that.
+
+    A refusal with status 200 is always plain JSON: GraphQL JSON without `data` must have another status.
+    """
+    preferred = choose_media_type(accept)
+    media_type = GRAPHQL_JSON if preferred == GRAPHQL_JSON and refused.status >= 400 else JSON
+    return HttpResponse.of(refused.response(request_id.decode(), media_type))
+
+
 def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> HttpResponse:
     """Return the response for a result whose errors have their codes.
 
@@ -95,7 +105,7 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
         body: dict[str, Any] = {"data": result.data}
         if result.extensions:
             body["extensions"] = result.extensions
-        return HttpResponse(200, _bounded(body, max_size), headers)
+        return HttpResponse(200, _bounded(body, max_size, media_type), headers)
     response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
     extensions = response["errors"][0]["extensions"]
     if result.extensions:
@@ -103,8 +113,8 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
     if was_executed(result):
         response["data"] = result.data
         if extensions["code"] not in OUTAGES or any(value is not None for value in (result.data or {}).values()):
-            return HttpResponse(200, _bounded(response, max_size), headers)
-    status = STATUSES.get(extensions["code"], 400 if media_type == GRAPHQL_JSON else 200)
+            return HttpResponse(200, _bounded(response, max_size, media_type), headers)
+    status = STATUSES.get(extensions["code"], _status(media_type))
     if status == 401:
         headers.append((b"www-authenticate", CHALLENGE.encode()))
     if "retryAfter" in extensions:
@@ -112,9 +122,14 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
     return HttpResponse(status, orjson.dumps(response), headers)
 
 
-def _bounded(response: dict[str, Any], max_size: int) -> bytes:
+def _status(media_type: str) -> int:
+    """Return the status of a well-formed request that has no data, as the specification recommends."""
+    return 400 if media_type == GRAPHQL_JSON else 200
+
+
+def _bounded(response: dict[str, Any], max_size: int, media_type: str) -> bytes:
     body = orjson.dumps(response)
     if len(body) > max_size:
         message = f"The response has {len(body):,} bytes; the limit is {max_size:,}. Request less data."
-        raise Refused(400, message, COST_LIMIT)
+        raise Refused(_status(media_type), message, COST_LIMIT)
     return body

@@ -98,8 +98,7 @@ class Execution:
 
         The session check and the charge of rates share the first round trip of a query, whose result is returned only
         if the session is live and no rate is used up. A mutation waits for both first. Raises
-        CannotGetOperationTypeError if the document has no such operation, and InvalidOperationTypeError if the kind of
-        the operation is not allowed.
+        InvalidOperationTypeError if the kind of the operation is not allowed.
         """
         operation_name = operation_name or None
         try:
@@ -259,7 +258,7 @@ class Execution:
 
         Results of live events go to `send_now` where that is possible, and are not yielded then.
         A failure before or during execution yields a last result without data. Before the first result, raises the same
-        errors as `execute`.
+        error as `execute`.
         """
         operation_name = operation_name or None
         try:

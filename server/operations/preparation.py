@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import graphql as core
 from graphql import DocumentNode, GraphQLError
-from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+from strawberry.schema.exceptions import InvalidOperationTypeError
 from strawberry.types.graphql import OperationType
 
 from server.errors import RateLimited
@@ -86,9 +86,8 @@ class Preparation:
     ) -> PreparedOperation:
         """Prepare an operation, and its meter. No round trip.
 
-        A refused request is charged for the preparation of its document. Raises DocumentRefused;
-        CannotGetOperationTypeError if the document has no such operation, and InvalidOperationTypeError if the kind of
-        the operation is not allowed.
+        A refused request is charged for the preparation of its document. Raises DocumentRefused, also if the document
+        has no such operation, and InvalidOperationTypeError if the kind of the operation is not allowed.
         """
         meter = caller.start_meter()
         preparation = 0
@@ -100,7 +99,7 @@ class Preparation:
             cost = self._check(prepared, operation_name, variables or {}, allowed)
         except RateLimited as limited:
             raise DocumentRefused([limited]) from None
-        except (DocumentRefused, CannotGetOperationTypeError, InvalidOperationTypeError):
+        except (DocumentRefused, InvalidOperationTypeError):
             if meter:
                 caller.charge_refused_request(meter, preparation_points(query))
             raise
@@ -114,16 +113,13 @@ class Preparation:
         variables: Mapping[str, Any],
         allowed: Collection[OperationType] = ALL_KINDS,
     ) -> OperationCost:
-        """Return the cost of an operation. Raises DocumentRefused if it exceeds the limits, or if none is chosen.
+        """Return the cost of an operation. Raises DocumentRefused if it exceeds the limits, or if it is not determined.
 
-        Raises CannotGetOperationTypeError and InvalidOperationTypeError as `prepare` does.
+        Raises InvalidOperationTypeError as `prepare` does.
         """
-        if prepared.operations > 1 and not operation_name:
-            message = "The document has several operations. Name one of them in 'operationName'."
-            raise DocumentRefused([GraphQLError(message)])
         kind = prepared.kind(operation_name)
         if kind is None:
-            raise CannotGetOperationTypeError(operation_name)
+            raise DocumentRefused([GraphQLError(_undetermined(prepared, operation_name))])
         if KINDS[kind] not in allowed:
             raise InvalidOperationTypeError(KINDS[kind])
         cost = prepared.cost(operation_name, variables)
@@ -135,6 +131,15 @@ class Preparation:
         if error:
             raise DocumentRefused([error])
         return cost
+
+
+def _undetermined(prepared: PreparedDocument, operation_name: str | None) -> str:
+    """Return why a document has no operation to execute."""
+    if operation_name:
+        return f'Unknown operation named "{operation_name}".'
+    if prepared.operations:
+        return "The document has several operations. Name one of them in 'operationName'."
+    return "The document has no operation. Send a query, a mutation or a subscription."
 
 
 def _with_place(error: GraphQLError) -> str:
