@@ -13,7 +13,7 @@ from graph.errors import GraphError
 TRANSACTION_POINTS = 600
 """The points of a transaction: the gate, a connection, BEGIN and COMMIT."""
 STATEMENT_POINTS = 450
-ROW_POINTS = 10
+ROW_POINTS = 9
 """The points of a row that is read and decoded."""
 ITEM_POINTS = 1
 """The points of a small step for each of many items: to compare a member of a set, for example."""

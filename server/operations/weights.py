@@ -97,7 +97,7 @@ PER_ITEM: dict[str, float] = {
     "Query.likedPosts": 5,
     "PostSearch.posts": 5,
     "Query.searchUsers": 5,
-    "NotificationFeed.entries": 16,
+    "NotificationFeed.entries": 18,
 }
 """Points per item of a page, regardless of its selections."""
 
