@@ -18,7 +18,7 @@ LoadPages: TypeAlias = Callable[[Sequence[tuple[O, Window]]], Awaitable[Sequence
 
 
 @dataclass(slots=True)
-class Batch(Generic[O, V]):
+class WindowBatch(Generic[O, V]):
     """The keys of the calls that share a read, and the pages once they are read, if there are several calls."""
 
     keys: list[tuple[O, Window]] = field(default_factory=list)
@@ -34,19 +34,19 @@ class SharedWindows(Generic[O, V]):
     def __init__(self, load: LoadPages[O, V], cut: Callable[[Window, V], V]) -> None:
         self._load = load
         self._cut = cut
-        self._batch: Batch[O, V] | None = None
+        self._batch: WindowBatch[O, V] | None = None
 
     def __call__(self, keys: Sequence[tuple[O, Window]]) -> Awaitable[Sequence[V | Exception]]:
         """Return the page of each owner and window. Costs what the widest windows cost."""
         batch = self._batch
         if batch is None:
-            self._batch = Batch([*keys])
+            self._batch = WindowBatch([*keys])
             return self._lead(self._batch, keys)
         batch.keys += keys
         batch.pages = batch.pages or asyncio.get_running_loop().create_future()
         return self._follow(batch.pages, keys)
 
-    async def _lead(self, batch: Batch[O, V], keys: Sequence[tuple[O, Window]]) -> Sequence[V | Exception]:
+    async def _lead(self, batch: WindowBatch[O, V], keys: Sequence[tuple[O, Window]]) -> Sequence[V | Exception]:
         self._batch = None
         if batch.pages is None:
             return await self._read(keys)

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import public_posts, statements
 from graph.archive.inserts import add_rows
 from graph.archive.pages import IDS_PER_QUERY, by_owners, chunks, first_rows, post_numbers
-from graph.archive.public_posts import ALL, NO_DECISION, Decision, Move
+from graph.archive.public_posts import ALL, NO_DECISION, Move, SuspensionDecision
 from graph.archive.rows import POST, SUSPENSION, UNSUSPENSION, EventRow
 from graph.archive.tables import EVENTS, PUBLIC_MOVES, PUBLIC_POSTS
 from graph.model import MAX_NUMBER
@@ -98,6 +98,6 @@ async def correct_decisions(connection: AsyncConnection, users: Collection[int])
     wrong: Sequence[tuple[int, EventRow | None]] = [*(await wrong_decisions(connection, users)).items()]
     for chunk in chunks(wrong, statements.MAX_LIST_LENGTH):
         await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_([user for user, _ in chunk])))
-        decisions = [(user, Decision(*_of(event), MAX_NUMBER + 1)) for user, event in chunk]
+        decisions = [(user, SuspensionDecision(*_of(event), MAX_NUMBER + 1)) for user, event in chunk]
         rows = [Move(user, each.number, int(each.suspended), each.rest) for user, each in decisions]
         await add_rows(connection, PUBLIC_MOVES, Move._fields, rows)

@@ -56,7 +56,7 @@ class Move(NamedTuple):
     rest: int
 
 
-class Decision(NamedTuple):
+class SuspensionDecision(NamedTuple):
     """The newest decision about the suspension of an author, and how far the author's posts have moved."""
 
     suspended: bool
@@ -64,7 +64,7 @@ class Decision(NamedTuple):
     rest: int
 
 
-NO_DECISION = Decision(False, 0, 0)
+NO_DECISION = SuspensionDecision(False, 0, 0)
 
 
 def author_of(row: EventRow) -> int | None:
@@ -113,12 +113,12 @@ async def decide(connection: AsyncConnection, events: Sequence[EventRow]) -> Non
         await add_rows(connection, PUBLIC_MOVES, Move._fields, rows)
 
 
-async def decisions(connection: AsyncConnection, authors: Collection[int]) -> dict[int, Decision]:
+async def decisions(connection: AsyncConnection, authors: Collection[int]) -> dict[int, SuspensionDecision]:
     """Return the newest decision about each author, if there is one. One statement per 2,000 authors."""
-    found: dict[int, Decision] = {}
+    found: dict[int, SuspensionDecision] = {}
     for chunk in chunks(sorted(authors), IDS_PER_QUERY):
         for row in await connection.execute(select(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_(chunk))):
-            found[row.author] = Decision(bool(row.suspended), row.number, row.rest)
+            found[row.author] = SuspensionDecision(bool(row.suspended), row.number, row.rest)
     return found
 
 

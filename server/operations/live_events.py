@@ -22,7 +22,7 @@ STARTS = 8  # executions that start in one iteration of the event loop; each tak
 SHARED_USAGE = "live events"
 
 
-class SharedReads:
+class JoinedContexts:
     """Contexts whose look-ups are shared: those that can still be joined, because no joined one has read anything."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class LiveEvents:
     """The look-ups that executions of events share in a process, and their turns."""
 
     def __init__(self) -> None:
-        self.reads = SharedReads()
+        self.reads = JoinedContexts()
         self.turns = EventTurns()
 
 
