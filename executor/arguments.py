@@ -29,7 +29,7 @@ class Arguments:
         self._constant: Mapping[str, Any] | None = None
         if not definition.args:
             self._constant = NO_ARGUMENTS
-        elif not any(isinstance(part, VariableNode) for part in nodes_of(node)):
+        elif not any(isinstance(part, VariableNode) for each in node.arguments or () for part in nodes_of(each)):
             self._constant = self._try_constants()
 
     def of(self, run: Run) -> Mapping[str, Any]:

@@ -23,16 +23,13 @@ class Declaration:
 
     `attribute` is the name of the Python attribute with the value. `own` is the metadata of `batched`, `single` or
     `live`. A field with neither has an ordinary resolver. `convert` turns graphql-core's arguments into Strawberry's.
+    `is_async` is True if a batch resolver returns an awaitable.
     """
 
     own: Mapping[str, Any]
     attribute: str | None = None
     convert: Convert | None = None
-
-    @property
-    def is_async(self) -> bool:
-        """True if the batch resolver returns an awaitable."""
-        return is_async(self.own["batch"])
+    is_async: bool = False
 
     @property
     def is_independent(self) -> bool:
@@ -69,7 +66,8 @@ class Declarations:
             return Declaration({}, attribute=field.python_name)
         if field.extensions or handled or not any(kind in field.metadata for kind in OWN):
             return Declaration({})
-        return Declaration(field.metadata, convert=self._converter(field))
+        own = field.metadata
+        return Declaration(own, convert=self._converter(field), is_async="batch" in own and is_async(own["batch"]))
 
     def _converter(self, field: StrawberryField) -> Convert:
         schema = self._strawberry

@@ -13,8 +13,15 @@ from graphql import (
     VariableNode,
 )
 from graphql.execution.collect_fields import FragmentDetails
+from graphql.language.ast import QUERY_DOCUMENT_KEYS
 
 CONDITIONS = ("skip", "include")
+PARTS = {
+    kind: tuple(part for part in parts if part not in ("alias", "description", "name"))
+    for kind, parts in QUERY_DOCUMENT_KEYS.items()
+    if kind != "variable"
+}
+"""The attributes of each kind of node that contain other nodes than names."""
 UNSUPPORTED = ("defer", "stream", "__schema", "__type")
 
 
@@ -65,10 +72,14 @@ class DocumentInfo:
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it."""
-    yield node
-    for key in node.keys:
-        value = getattr(node, key, None)
-        for child in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(child, Node):
-                yield from nodes_of(child)
+    """Yield a node and all nodes below it, in any order, but no names. O(n)."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        for part in PARTS.get(node.kind, ()):
+            value = getattr(node, part)
+            if isinstance(value, Node):
+                pending.append(value)
+            elif value:
+                pending.extend(reversed(value))

@@ -30,6 +30,8 @@ Row: TypeAlias = dict[str, Any]
 Paths: TypeAlias = Sequence[Path] | None
 RowMaker: TypeAlias = Callable[[Sequence[Column]], list[Row]]
 
+COMPILED_FROM = 100  # rows of a selection
+
 
 class Run(Protocol):
     """The execution of a plan.
@@ -139,7 +141,7 @@ class Selection:
     make_rows: RowMaker = dataclass_field(init=False)
 
     def __post_init__(self) -> None:
-        self.make_rows = row_maker(tuple(each.key for each in self.fields))
+        self.make_rows = Rows(tuple(each.key for each in self.fields))
 
 
 @dataclass(slots=True, eq=False)
@@ -162,14 +164,34 @@ class Fallback:
     reason: str
 
 
-def row_maker(keys: tuple[str, ...]) -> RowMaker:
-    """Return a function that turns columns into rows.
+class Rows:
+    """Turns the columns of a selection into rows.
 
-    The function is a generated comprehension with dictionary displays, which is faster than a loop. Keys are GraphQL
-    names, so they cannot contain code.
+    After `COMPILED_FROM` rows it compiles a comprehension with dictionary displays, which is faster than a loop, but
+    costs as much as a hundred rows. Keys are GraphQL names, so they cannot contain code.
     """
-    if not keys:
-        return lambda columns: []
+
+    __slots__ = ("_compiled", "_keys", "_made")
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._made = 0
+        self._compiled: RowMaker | None = None
+
+    def __call__(self, columns: Sequence[Column]) -> list[Row]:
+        """Return a row for each place of the columns; there is a column for each key, and at least one."""
+        if self._compiled is not None:
+            return self._compiled(columns)
+        keys = self._keys
+        rows = [dict(zip(keys, cells, strict=True)) for cells in zip(*columns, strict=True)]
+        self._made += len(rows)
+        if self._made >= COMPILED_FROM:
+            self._compiled = compile_rows(keys)
+        return rows
+
+
+def compile_rows(keys: tuple[str, ...]) -> RowMaker:
+    """Return a function that turns columns into rows."""
     names = [f"cell_{index}" for index in range(len(keys))]
     cells = ", ".join(f"{key!r}: {name}" for key, name in zip(keys, names, strict=True))
     loop = f"for {names[0]} in columns[0]" if len(keys) == 1 else f"for {', '.join(names)} in zip(*columns)"

@@ -44,6 +44,7 @@ class Planner:
         self._operation = operation
         self._variables = restrict(variables, info.conditions)
         self._hide_suggestions = hide_suggestions
+        self._leaves: dict[tuple[str, bool], Leaf] = {}
 
     def plan(self) -> Plan:
         """Return the plan. Raises Unsupported."""
@@ -118,7 +119,10 @@ class Planner:
             return Object(field, field.selection, self._declarations.record_of(type_), nullable=nullable)
         if isinstance(type_, core.GraphQLInterfaceType | core.GraphQLUnionType):
             return self._abstract(field, type_, nullable=nullable)
-        return Leaf(type_, nullable=nullable)
+        leaf = self._leaves.get((type_.name, nullable))
+        if leaf is None:
+            leaf = self._leaves[type_.name, nullable] = Leaf(type_, nullable=nullable)
+        return leaf
 
     def _abstract(self, field: Field, type_: core.GraphQLAbstractType, *, nullable: bool) -> Abstract:
         records = self._declarations.records_of(type_)

@@ -5,18 +5,18 @@ Documents are measured first, because validation of hostile documents is slow.
 
 from collections.abc import Sequence
 
-from graphql import GraphQLError, GraphQLSchema, GraphQLSyntaxError, validate
+from graphql import GraphQLError, GraphQLSchema, GraphQLSyntaxError
 
 from server.errors import COST_LIMIT, shortened
 from server.operations.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
 from server.operations.parsing import parse_document
 from server.operations.prepared_document import PreparedDocument
+from server.operations.traversal import ABORTED, validate
 from server.operations.validation import RULES, NoIntrospection
 from server.operations.weights import Weights
 
 MAX_ERRORS = 20
 INVALID = "GRAPHQL_VALIDATION_FAILED"
-ABORTED = "Validation aborted."  # graphql-core's message
 TOO_COMPLEX = "The document nests too many fragments, or its operations share too many. Split it up."
 
 

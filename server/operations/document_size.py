@@ -1,7 +1,8 @@
 """The size of a document, measured in linear time before validation, which is slow for hostile documents."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphql import (
     DocumentNode,
@@ -18,22 +19,13 @@ MAX_ALIAS_LENGTH = 255
 """Characters. The response repeats an alias for each object and in the path of each error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """The size of a document, in which a fragment counts at each of its spreads."""
 
     levels: int = 0
     selections: int = 0
     aliases: int = 0
     directives: int = 0
-
-    def __add__(self, other: "Size") -> "Size":
-        return Size(
-            max(self.levels, other.levels),
-            min(self.selections + other.selections, COUNTED_TO),
-            min(self.aliases + other.aliases, COUNTED_TO),
-            min(self.directives + other.directives, COUNTED_TO),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,52 +44,65 @@ class DocumentLimits:
         return Size(self.depth, self.selections, self.aliases, self.directives)
 
 
+LEAF = Size()
+
+
 def measure(document: DocumentNode) -> Size:
     """Return the size of all operations and unused fragments together. O(nodes)."""
     fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
     measured: dict[str, Size] = {}
-    total = Size()
+    sizes = []
     for node in document.definitions:
         if isinstance(node, OperationDefinitionNode):
-            total += Size(directives=len(node.directives or ())) + _of(node.selection_set, fragments, measured)
-    for name, fragment in fragments.items():
-        if name not in measured:
-            total += _of(fragment.selection_set, fragments, measured)
-    return total
+            sizes.append(Size(directives=len(node.directives or ())))
+            sizes.append(_of(node.selection_set, fragments, measured))
+    sizes.extend(
+        _of(fragment.selection_set, fragments, measured) for name, fragment in fragments.items() if name not in measured
+    )
+    levels, *counts = zip(*sizes, strict=True) if sizes else ((0,), (0,), (0,), (0,))
+    return Size(max(levels), *(min(sum(count), COUNTED_TO) for count in counts))
 
 
 def _of(
-    selection_set: SelectionSetNode | None,
-    fragments: Mapping[str, FragmentDefinitionNode],
-    measured: dict[str, Size],
+    selection_set: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode], measured: dict[str, Size]
 ) -> Size:
-    total = Size()
-    for node in selection_set.selections if selection_set else ():
-        total += Size(selections=1, directives=len(node.directives or ()))
-        if isinstance(node, FragmentSpreadNode):
-            name = node.name.value
-            if name not in measured and name in fragments:
-                measured[name] = Size()  # for fragments that spread themselves, which validation refuses
-                measured[name] = _of(fragments[name].selection_set, fragments, measured)
-            total += measured.get(name, Size())
-        elif isinstance(node, FieldNode):
-            inner = _of(node.selection_set, fragments, measured)
-            total += inner + Size(levels=inner.levels + 1, aliases=int(node.alias is not None))
+    deepest = selections = aliases = directives = 0
+    for node in selection_set.selections:
+        selections += 1
+        if node.directives:
+            directives += len(node.directives)
+        if isinstance(node, FieldNode):
+            aliases += node.alias is not None
+            inner = _of(node.selection_set, fragments, measured) if node.selection_set else LEAF
+            levels = inner.levels + 1
+        elif isinstance(node, FragmentSpreadNode):
+            inner = _of_fragment(node.name.value, fragments, measured)
+            levels = inner.levels
         elif isinstance(node, InlineFragmentNode):
-            total += _of(node.selection_set, fragments, measured)
-    return total
+            inner = _of(node.selection_set, fragments, measured)
+            levels = inner.levels
+        if levels > deepest:
+            deepest = levels
+        if inner is not LEAF:
+            selections = min(selections + inner.selections, COUNTED_TO)
+            aliases = min(aliases + inner.aliases, COUNTED_TO)
+            directives = min(directives + inner.directives, COUNTED_TO)
+    return Size(deepest, selections, aliases, directives)
+
+
+def _of_fragment(name: str, fragments: Mapping[str, FragmentDefinitionNode], measured: dict[str, Size]) -> Size:
+    if name not in measured and name in fragments:
+        measured[name] = LEAF  # for fragments that spread themselves, which validation refuses
+        measured[name] = _of(fragments[name].selection_set, fragments, measured)
+    return measured.get(name, LEAF)
 
 
 def excess(size: Size, limits: Size) -> str | None:
     """Return a message about the first limit that a document exceeds; None if it exceeds none."""
-    for field in fields(Size):
-        found, allowed = getattr(size, field.name), getattr(limits, field.name)
+    for what, found, allowed in zip(Size._fields, size, limits, strict=True):
         if found > allowed:
             count = "too many" if found >= COUNTED_TO else f"{found:,}"
-            return (
-                f"The document has {count} {field.name} with its fragments spread; the limit is {allowed:,}. "
-                "Split it up."
-            )
+            return f"The document has {count} {what} with its fragments spread; the limit is {allowed:,}. Split it up."
     return None
 
 

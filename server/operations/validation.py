@@ -32,6 +32,7 @@ from server.operations.overlaps import LinearOverlappingFields
 MAX_LINES = 5_000
 MAX_FRAGMENT_WORK = 10_000  # visits of fragment spreads and variables, counted per operation
 MAX_INVALID_VALUES = 5
+MAX_QUOTED = 1_000
 
 
 class LimitedDocument(ValidationRule):
@@ -52,18 +53,20 @@ class LimitedDocument(ValidationRule):
 
 
 class LimitedValues(ValuesOfCorrectTypeRule):
-    """Stop after a few invalid values: each error quotes a value, which can be as long as the document."""
+    """Stop after a few invalid values, or the first long one: each error quotes a value, as long as the document."""
 
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
         self._reported = 0
 
     def report_error(self, error: GraphQLError) -> None:
-        """Report at most `MAX_INVALID_VALUES` errors."""
+        """Report at most `MAX_INVALID_VALUES` errors, and none after one of `MAX_QUOTED` characters."""
         super().report_error(error)
         self._reported += 1
         if self._reported >= MAX_INVALID_VALUES:
             raise ValidationAbortedError(f"Validation stopped after {MAX_INVALID_VALUES} invalid values.")
+        if len(error.message) > MAX_QUOTED:
+            raise ValidationAbortedError(f"Validation stopped after an invalid value of {MAX_QUOTED:,} characters.")
 
 
 class OneOfInputObjects(ValidationRule):

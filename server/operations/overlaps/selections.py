@@ -36,10 +36,15 @@ from graphql import (
 
 
 class Selections:
-    """The fields of one selection set, inline fragments included, and the fragments that it spreads."""
+    """The fields of one selection set, inline fragments included, and the fragments that it spreads.
+
+    `leaves` are the types and names of the fields that are only a name. Each is in `fields` once, however often it is
+    repeated.
+    """
 
     def __init__(self) -> None:
         self.fields: list[Field] = []
+        self.leaves: set[tuple[GraphQLNamedType | None, str]] = set()
         self.spreads: list[Selections] = []
 
     @cached_property
@@ -72,7 +77,8 @@ class Field:
     @cached_property
     def call(self) -> str:
         """The field's name and arguments in a normal form."""
-        return repr((self.node.name.value, _by_name(self.node.arguments or ())))
+        name = self.node.name.value
+        return repr((name, _by_name(self.node.arguments))) if self.node.arguments else name
 
     @cached_property
     def shape(self) -> Hashable:
@@ -134,6 +140,11 @@ class Reader:
             while unread:
                 node, parent = unread.popleft()
                 if isinstance(node, FieldNode):
+                    if not (node.selection_set or node.arguments or node.alias or node.directives):
+                        leaf = (parent, node.name.value)
+                        if leaf in into.leaves:
+                            continue
+                        into.leaves.add(leaf)
                     field = _field(node, parent)
                     into.fields.append(field)
                     if node.selection_set and field.selections:
