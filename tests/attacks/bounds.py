@@ -9,6 +9,7 @@ from tests.attacks.victim import MEGABYTE, PLAIN, Spent, Victim, ask
 WARM_UP, ROUNDS, EACH = 100, 9, 40
 REFUSAL, ANONYMOUS = 0.050, 0.100  # seconds of CPU
 REFUSAL_PLAIN, ANONYMOUS_PLAIN = 200, 400  # or the cost of this number of plain requests, on slower machines
+DOCUMENT_PLAIN = 80  # plain requests, of a document of any shape with what little it requests
 ANSWER = 5 * MEGABYTE
 ATTEMPTS = 3
 
@@ -37,6 +38,11 @@ class Bounds:
     def refusal(self) -> float:
         """The CPU seconds that a refused request may cost."""
         return max(REFUSAL, REFUSAL_PLAIN * self.plain)
+
+    @property
+    def document(self) -> float:
+        """The CPU seconds that a new document of maximum length may cost, if it requests little."""
+        return DOCUMENT_PLAIN * self.plain
 
     @property
     def anonymous(self) -> float:

@@ -38,6 +38,40 @@ OVERLAPS = {
     + " fragment F60 on User { id } fragment F61 on User { name }",
     "inline fragments": f"{{ {ALICE} {{ {'... on User { timeline { id } } ' * 160} }} }}",
 }
+LARGE = {  # documents of nearly as many tokens and selections as the limits allow
+    "960 fields below two objects": f"{{ a: {ALICE} {{ {'login ' * 480} }} b: {ALICE} {{ {'login ' * 480} }} }}",
+    "960 fields below three objects": "{ " + f"{ALICE} {{ {'login ' * 320} }} " * 3 + "}",
+    "five fields 190 times": f"{{ a: {ALICE} {{ {'login name bio id postsCount ' * 190} }} }}",
+    "320 objects": "{ " + "viewer { id login } " * 320 + "}",
+    "95 objects under aliases": "{ " + " ".join(f"a{at}: {ALICE} {{ login name bio id }}" for at in range(95)) + " }",
+    "a fragment below 90 objects": "{ " + " ".join(f"a{at}: {ALICE} {{ ...F }}" for at in range(90)) + " } "
+    "fragment F on User { login name bio id postsCount followersCount avatarUrl joinedAt }",
+    "190 fragments": f"{{ {ALICE} {{ {' '.join(f'...F{at}' for at in range(190))} }} }} "
+    + " ".join(f"fragment F{at} on User {{ login }}" for at in range(190)),
+    "a chain of fragments": f"{{ {ALICE} {{ ...F0 }} }} "
+    + " ".join(f"fragment F{at} on User {{ ...F{at + 1} login }}" for at in range(180))
+    + " fragment F180 on User { id }",
+    "fragments of an interface": f'{{ node(id: "x") {{ {"... on User { login } ... on Post { text } " * 160} }} }}',
+    "fragments of a union": "subscription { homeTimeline { "
+    + "... on PostAdded { cursor } ... on Gap { cursor } " * 150
+    + "} }",
+    "fragments without a type": f"{{ {ALICE} {{ {'... { login } ' * 400} }} }}",
+    "95 pages": f"{{ {ALICE} {{ "
+    + " ".join(f"a{at}: followers(first: {at + 1}) {{ totalCount }}" for at in range(95))
+    + " } }",
+    "95 variables": f"query ({' '.join(f'$v{at}: String!' for at in range(95))}) {{ "
+    + " ".join(f"a{at}: user(by: {{login: $v{at}}}) {{ id }}" for at in range(95))
+    + " }",
+    "480 unused variables": f"query ({' '.join(f'$v{at}: Int' for at in range(480))}) {{ viewer {{ id }} }}",
+    "240 operations": " ".join(f"query Q{at} {{ viewer {{ id }} }}" for at in range(240)),
+    "95 directives": f"{{ {ALICE} {{ {'login @include(if: true) ' * 95} }} }}",
+    "1,900 values": "{ nodes(ids: [" + '"x" ' * 1_900 + "]) { id } }",
+    "600 unknown fields of an input": f"{{ user(by: {{{' '.join(f'x{at}: 1' for at in range(600))}}}) {{ id }} }}",
+    "960 unknown fields": f"{{ a: {ALICE} {{ {' '.join(f'x{at}' for at in range(480))} }} }}",
+    "one conflict among 960 fields": f"{{ a: {ALICE} {{ {'login ' * 950} login: name }} }}",
+    "a long text": '{ user(by: {login: "' + "x" * 90_000 + '"}) { id } }',
+    "a long comment": "#" + "x" * 90_000 + "\n{ viewer { id } }",
+}
 HEADS = {
     "accept": lambda size: request({"query": PLAIN}, headers=[("accept", "a/b;q=1," * (size // 8))]),
     "accept of one type": lambda size: request({"query": PLAIN}, headers=[("accept", "a/b" + ";q=1" * (size // 4))]),

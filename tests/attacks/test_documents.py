@@ -8,7 +8,7 @@ import pytest
 
 from tests.attacks.bounds import Bounds, assert_within
 from tests.attacks.clients import exchange, open_socket, request, run_on_socket, streamed
-from tests.attacks.payloads import NODES, OVERLAPS
+from tests.attacks.payloads import LARGE, NODES, OVERLAPS
 from tests.attacks.victim import GRAPHQL, Victim
 from tests.attacks.world import LOUD
 
@@ -120,3 +120,10 @@ def test_x14_selections_that_overlap(victim: Victim, bounds: Bounds, name: str, 
     """X14: 248 repeated or conflicting fields took 94 to 166 ms of validation, twice over SSE and WebSocket."""
     query = OVERLAPS[name]
     assert_within(victim, bounds.refusal, lambda attempt: send(victim, transport, f"{query} #{attempt}"))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_x14_large_documents(victim: Victim, bounds: Bounds, name: str) -> None:
+    """X14: a new document of a thousand fields cost as much as 100 to 140 plain requests, most of it validation."""
+    query = LARGE[name]
+    assert_within(victim, bounds.document, lambda attempt: send(victim, "http", f"{query} #{attempt}"))
