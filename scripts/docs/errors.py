@@ -23,8 +23,8 @@ GRAPHQL = {
         "correct the request",
     ),
     "COST_LIMIT": (
-        "the operation would cost more than 20,000 points (`FANLINE_MAX_COST`), or is too deep or too long; the "
-        "message names the limit",
+        "the operation would cost more than 20,000 points (`FANLINE_MAX_COST`), or is too deep or too long, and the "
+        "message names the limit; or, with a `path`, a page was not read, because the operation had searched enough",
         "request smaller pages or fewer fields, or split the query",
     ),
     "UNAUTHENTICATED": (
