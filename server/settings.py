@@ -21,6 +21,7 @@ from graph.archive.database import read_url
 from graph.store.urls import check_url
 from server.embedded import Durability
 from server.observability_settings import ObservabilitySettings
+from server.rate_settings import RateSettings
 from server.setting_messages import sentences
 from server.setting_values import (
     Count,
@@ -44,7 +45,7 @@ class SettingsError(Exception):
     """A setting is invalid. The message names the setting and its allowed values."""
 
 
-class Settings(ObservabilitySettings):
+class Settings(ObservabilitySettings, RateSettings):
     """The settings of a process. `load` reads them from the environment; tests pass keywords."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
@@ -142,45 +143,6 @@ class Settings(ObservabilitySettings):
     deadline: Duration = Field(default=timedelta(seconds=10), description="Maximum duration of an operation.")
     load_shedding: bool = Field(
         default=True, description="Whether operations are refused at once while the process cannot keep up."
-    )
-    rate_limits: bool | None = Field(
-        default=None,
-        description="Whether the rates of viewers and addresses are limited. Default: only in production.",
-    )
-    points_per_minute: Count = Field(
-        default=60_000, description="With rate limits: maximum points of a viewer or anonymous address per minute."
-    )
-    writes_per_minute: Count = Field(
-        default=60,
-        description="With rate limits: maximum writes of a viewer per minute; each followed user and each member of a "
-        "list counts as one.",
-    )
-    log_ins_per_minute: Count = Field(
-        default=10, description="With rate limits: maximum log-ins of an address per minute."
-    )
-    sign_ups_per_hour: Count = Field(
-        default=5, description="With rate limits: maximum sign-ups of an address per hour."
-    )
-    operations_at_once: Count = Field(
-        default=4, description="With rate limits: maximum concurrent operations of a viewer or address in a process."
-    )
-    max_anonymous_streams: Count = Field(
-        default=20, description="With rate limits: maximum subscriptions of an anonymous address in a process."
-    )
-    max_streams: Count = Field(
-        default=1000,
-        description="Maximum subscriptions of a viewer or anonymous address in a process, over all transports.",
-    )
-    max_streams_per_field: Count = Field(default=20, description="Likewise, to one field, such as `notifications`.")
-    event_points_per_minute: Count = Field(
-        default=300_000, description="With rate limits: points of a viewer's events in a process. Further events wait."
-    )
-    max_filter_terms: Count = Field(
-        default=50_000,
-        description="Maximum terms in the event filters of a viewer in a process; a hundredth if anonymous.",
-    )
-    max_connections: Count = Field(
-        default=100, description="With rate limits: maximum connections of an address in a process."
     )
     trusted_proxies: Names = Field(
         default=(),
