@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from graphlib import TopologicalSorter
 from operator import itemgetter
 
@@ -17,6 +17,7 @@ from graphql import (
     GraphQLInterfaceType,
     GraphQLNamedType,
     GraphQLObjectType,
+    GraphQLOutputType,
     GraphQLSchema,
     InlineFragmentNode,
     ListValueNode,
@@ -60,7 +61,7 @@ class Selections:
         return tuple(found)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Field:
     """A field of the document, with the properties that must be equal in merged fields."""
 
@@ -68,28 +69,21 @@ class Field:
     parent: GraphQLNamedType | None
     definition: GraphQLField | None
     selections: Selections | None
+    response_name: str
+    _call: str | None = None
 
-    @cached_property
-    def response_name(self) -> str:
-        """The name in the response."""
-        return self.node.alias.value if self.node.alias else self.node.name.value
-
-    @cached_property
+    @property
     def call(self) -> str:
         """The field's name and arguments in a normal form."""
-        name = self.node.name.value
-        return repr((name, _by_name(self.node.arguments))) if self.node.arguments else name
+        if self._call is None:
+            name = self.node.name.value
+            self._call = repr((name, _by_name(self.node.arguments))) if self.node.arguments else name
+        return self._call
 
-    @cached_property
+    @property
     def shape(self) -> Hashable:
         """The list and non-null wrappers of the field's type, and its scalar or enum; None if the type is unknown."""
-        if self.definition is None:
-            return None
-        wrappers, inner = "", self.definition.type
-        while is_list_type(inner) or is_non_null_type(inner):
-            wrappers += "[" if is_list_type(inner) else "!"
-            inner = inner.of_type
-        return wrappers, inner if is_leaf_type(inner) else None
+        return None if self.definition is None else _shape(self.definition.type)
 
     @property
     def streamed(self) -> bool:
@@ -161,10 +155,21 @@ class Reader:
         return spread
 
 
+@lru_cache(maxsize=1024)
+def _shape(type_: GraphQLOutputType) -> Hashable:
+    wrappers = ""
+    while is_list_type(type_) or is_non_null_type(type_):
+        wrappers += "[" if is_list_type(type_) else "!"
+        type_ = type_.of_type
+    return wrappers, type_ if is_leaf_type(type_) else None
+
+
 def _field(node: FieldNode, parent: GraphQLNamedType | None) -> Field:
     # As in graphql-core, meta fields such as __typename have no definition, so their types are not compared.
     fields = parent.fields if isinstance(parent, GraphQLObjectType | GraphQLInterfaceType) else {}
-    return Field(node, parent, fields.get(node.name.value), Selections() if node.selection_set else None)
+    name = node.name.value
+    selections = Selections() if node.selection_set else None
+    return Field(node, parent, fields.get(name), selections, node.alias.value if node.alias else name)
 
 
 def _by_name(nodes: Iterable[ArgumentNode | ObjectFieldNode]) -> list[tuple[str, object]]:
