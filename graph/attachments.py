@@ -1,7 +1,7 @@
 """Attachments: pictures and videos on other servers that a post shows. Fanline stores their URLs, not the files.
 
-Browsers of all readers load these URLs, so the hosts must be in the setting `media_hosts`. The grammar of URLs is that
-of `graph.web_urls`, which leaves no room for programs to find another host in the same URL.
+Browsers of all readers load these URLs, so the hosts must be in the setting `media_hosts`: see `graph.media_hosts`. The
+grammar of URLs is that of `graph.web_urls`, which leaves no room for programs to find another host in the same URL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Any
 
 from graph.errors import ProblemCode
+from graph.media_hosts import may_show, media_url
 from graph.validation import Check
-from graph.web_urls import authority_of
 
 MAX_ATTACHMENTS = 4
 MAX_ALT = 1000
@@ -88,18 +88,24 @@ def one_checked(check: Check, given: Attachment, hosts: frozenset[str], *path: s
     preview = given.preview_url
     return replace(
         given,
-        url=media_url(check, given.url, hosts, *path, "url"),
-        preview_url=None if preview is None else media_url(check, preview, hosts, *path, "previewUrl"),
+        url=file_url(check, given.url, hosts, *path, "url"),
+        preview_url=None if preview is None else file_url(check, preview, hosts, *path, "previewUrl"),
         alt=check.words(given.alt, "alternative text", MAX_ALT, *path, "alt"),
     )
 
 
-def media_url(check: Check, given: str, hosts: frozenset[str], *path: str) -> str:
-    """Check and return the normalised URL of a file: `https` and a host, perhaps with a port, of `hosts`."""
-    url = check.url(given, *path)
+def file_url(check: Check, given: str, hosts: frozenset[str], *path: str) -> str:
+    """Check and return the normalised URL of a file of an attachment, which must not be empty."""
     if not given.strip():
         check.fail(ProblemCode.INVALID, "The URL is empty. It must begin with https:// and a domain name.", *path)
-    elif url and authority_of(url) not in hosts:
-        accepted = f"Files from this host are not accepted. Use one of these: {', '.join(sorted(hosts)[:5])}."
-        check.fail(ProblemCode.INVALID, accepted if hosts else "This server accepts no attachments.", *path)
-    return url
+        return ""
+    return media_url(check, given, hosts, FIELD, *path)
+
+
+def shown(attachments: Sequence[Attachment], hosts: frozenset[str]) -> list[Attachment]:
+    """Return the attachments that are on these hosts, without previews from other hosts."""
+    return [
+        each if each.preview_url is None or may_show(each.preview_url, hosts) else replace(each, preview_url=None)
+        for each in attachments
+        if may_show(each.url, hosts)
+    ]

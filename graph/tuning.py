@@ -15,7 +15,7 @@ class Tuning:
     infinity means push only, 0 pull only. The store keeps the newest `hot_posts` posts of an author and up to
     `hot_slack` more; of those older than `hot_age`, only the author's newest `hot_newest`. Tombstones live for at least
     `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for deletions, unfollows and
-    log-outs. So is the memory of the store from the part `store_full_at` on. Attachments may be on `media_hosts`,
+    log-outs. So is the memory of the store from the part `store_full_at` on. Files may be on `media_hosts`,
     domain names in lower case, some with a port. A user's list of notifications keeps the newest `notifications_kept`
     groups. A user follows at most `max_following` others, and mutes and blocks at most `max_blocked` each.
     """

@@ -18,6 +18,7 @@ from graph.errors import AccountDeleted, ProblemCode, Rejected, StoreUnavailable
 from graph.log.account_events import login_hash
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log.log import IdempotencyKey
+from graph.media_hosts import media_url
 from graph.model import Permission, User
 from graph.passwords.attempts import Attempts, wrong_credentials
 from graph.passwords.common_passwords import MAX_PASSWORD
@@ -46,11 +47,14 @@ class Users:
     """Accounts, with passwords hashed by argon2id in threads.
 
     `network` identifies where a sign-up or log-in comes from, such as the client's address: hashing is fair among
-    networks, and failed log-ins are counted for each.
+    networks, and failed log-ins are counted for each. Pictures of users may be on `media_hosts`.
     """
 
-    def __init__(self, store: Store, commit: Commit, hasher: PasswordHasher) -> None:
+    def __init__(
+        self, store: Store, commit: Commit, hasher: PasswordHasher, media_hosts: frozenset[str] = frozenset()
+    ) -> None:
         self._store = store
+        self._media_hosts = media_hosts
         self._commit = commit
         self.hashing = Hashing(hasher)
         self._attempts = Attempts(store)
@@ -275,14 +279,15 @@ class Users:
     ) -> User:
         """Change the fields that are not None, and return the user as changed. Three round trips.
 
-        An empty text removes a bio or URL. Raises Rejected (INVALID, NOT_FOUND).
+        An empty text removes a bio or URL. The picture must be on one of the hosts of media. Raises Rejected (INVALID,
+        NOT_FOUND).
         """
         check = Check()
         changes = ProfileChanged(
             user,
             None if name is None else check.name(name),
             None if bio is None else check.bio(bio),
-            None if avatar_url is None else check.url(avatar_url, "avatarUrl"),
+            None if avatar_url is None else media_url(check, avatar_url, self._media_hosts, "pictures", "avatarUrl"),
             None if website_url is None else check.url(website_url, "websiteUrl"),
         )
         check.done()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from graph.attachments import Attachment, decoded
+from graph.attachments import Attachment, decoded, shown
 from graph.model import Post
 from resolvers.context import Context
 from resolvers.inputs import AttachmentInput
@@ -10,7 +10,8 @@ from resolvers.inputs import AttachmentInput
 
 def attachments(posts: Sequence[Post], context: Context) -> list[list[Attachment]]:
     """Return the attachments of posts."""
-    return [decoded(post.attachments) if post.attachments else [] for post in posts]
+    hosts = context.graph.tuning.media_hosts
+    return [shown(decoded(post.attachments), hosts) if post.attachments else [] for post in posts]
 
 
 def given(inputs: Sequence[AttachmentInput] | None) -> list[Attachment]:

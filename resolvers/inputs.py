@@ -89,11 +89,13 @@ class UpdateProfileInput:
         description="The viewer's description of themselves, up to 300 characters.", default=strawberry.UNSET
     )
     avatar_url: str | None = strawberry.field(
-        description="The URL of the viewer's picture: `https`, a domain name, and up to 500 characters in all.",
+        description="The URL of the viewer's picture: `https`, a host that the operator lists, and up to 500 "
+        "characters in all.",
         default=strawberry.UNSET,
     )
     website_url: str | None = strawberry.field(
-        description="The URL of the viewer's website, with the rules of `avatarUrl`.", default=strawberry.UNSET
+        description="The URL of the viewer's website: `https`, any domain name, and up to 500 characters in all.",
+        default=strawberry.UNSET,
     )
 
 

@@ -8,6 +8,7 @@ import strawberry
 
 from executor.loader import DataLoader
 from graph.known_followers import KnownFollowers
+from graph.media_hosts import may_show
 from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window
 from resolvers import ids
@@ -64,6 +65,12 @@ def known_id(context: Context, by: UserBy) -> int | None:
 def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
     """Return the global ids of users."""
     return ids.encode_all(ids.Kind.USER, [user.id for user in users])
+
+
+def avatar_urls(users: Sequence[User], context: Context) -> list[str | None]:
+    """Return the URLs of the pictures; None for those on hosts that the operator does not list."""
+    hosts = context.graph.tuning.media_hosts
+    return [user.avatar_url if user.avatar_url and may_show(user.avatar_url, hosts) else None for user in users]
 
 
 def joining_times(users: Sequence[Identified], context: Context) -> list[FormattedTime]:

@@ -28,9 +28,11 @@ class User(Node):
     bio: str = strawberry.field(
         description="The user's description of themselves, up to 300 characters. It may be empty."
     )
-    avatar_url: str | None = strawberry.field(
+    avatar_url: str | None = batched(
+        users.avatar_urls,
+        independent=True,
         description="The `https` URL of the user's picture, up to 500 characters, or null. Fanline stores no files: "
-        "the picture is on another server, which sees who loads it."
+        "the picture is on another server that the operator lists, which sees who loads it.",
     )
     website_url: str | None = strawberry.field(
         description="The `https` URL of the user's website, up to 500 characters, or null."

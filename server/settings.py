@@ -116,7 +116,9 @@ class Settings(ObservabilitySettings, RateSettings):
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
     max_blocked: Count = Field(default=10_000, description="Maximum users that one user can mute, and can block.")
-    media_hosts: Hosts = Field(default=(), description="Hosts of the pictures and videos that posts may show.")
+    media_hosts: Hosts = Field(
+        default=(), description="Hosts of the pictures and videos that posts and users may show."
+    )
     durability: Durability = Field(
         default=Durability.SAFE,
         description="When a write is acknowledged. The embedded store: when it is on disk (`safe`), or up to a second "

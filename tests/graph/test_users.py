@@ -1,6 +1,7 @@
 """Users: sign-up, passwords, profiles, look-ups and counts."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -222,8 +223,9 @@ async def test_a_claimed_login_cannot_log_in(graph: Graph) -> None:
     assert codes(rejected.value) == [ProblemCode.WRONG_CREDENTIALS]
 
 
-async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
+async def test_a_profile_changes_field_by_field(another: Open) -> None:
     """Fields that are not given stay. A biography can be emptied, and a URL removed."""
+    graph = await another(media_hosts=frozenset({"example.org"}))
     [alice] = await people(graph, "alice")
 
     changed = [
@@ -248,6 +250,37 @@ async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
     removed = await graph.users.update_profile(alice, avatar_url="")
     assert removed == with_urls._replace(name="爱", avatar_url=None)
     assert await graph.users.get_many([alice]) == [removed]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "message"),
+    [
+        (
+            {"media.example.org", "example.org:8443"},
+            "Files from this host are not accepted. Use one of these: example.",
+        ),
+        ((), "This server accepts no pictures."),
+    ],
+)
+async def test_a_picture_is_on_a_host_that_the_operator_lists(
+    another: Open, hosts: Iterable[str], message: str
+) -> None:
+    """Each reader loads it from there. A website may have any host, because readers open it only if they want to."""
+    graph = await another(media_hosts=frozenset(hosts))
+    [alice] = await people(graph, "alice")
+    last = await graph.log.last()
+    for url in (
+        "https://evil.example/a",
+        "https://example.org/a",
+        "https://media.example.org.evil.example/",
+        "https://a.media.example.org/",
+    ):
+        with pytest.raises(Rejected, match=message) as rejection:
+            await graph.users.update_profile(alice, name="Alice", avatar_url=url)
+        assert [(each.code, each.field) for each in rejection.value.problems] == [(ProblemCode.INVALID, ("avatarUrl",))]
+    assert await graph.log.last() == last
+    changed = await graph.users.update_profile(alice, avatar_url="", website_url="https://evil.example/a")
+    assert (changed.avatar_url, changed.website_url) == (None, "https://evil.example/a")
 
 
 async def test_a_look_up_that_evicts_a_login_does_not_hide_it_from_another(

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from graph import Graph
+from graph.log.events import PostPublished
+from resolvers import ids
 from tests.resolvers.conftest import World
 from tests.support.graphs import CHEAP, open_graph
 
@@ -66,3 +68,21 @@ async def test_refused_attachments(world: World, given: dict[str, Any], code: st
     [error] = answer.data["publishPost"]["userErrors"]
     assert (error["code"], error["field"]) == (code, field)
     assert await world.graph.log.last() == last
+
+
+async def test_attachments_on_hosts_that_are_no_longer_listed_are_not_shown(world: World, store_url: str) -> None:
+    """A preview neither. The record keeps them, in case the host comes back."""
+    [alice] = await world.users("alice")
+    other = "https://old.example.org/a"
+    files = [
+        {"kind": "IMAGE", "url": URL, "preview_url": other},
+        {"kind": "IMAGE", "url": other},
+        {"kind": "IMAGE", "url": URL, "preview_url": URL},
+    ]
+    [event] = await world.graph.commit([PostPublished(alice.id, "hi", attachments=tuple(files))])
+    ask = f'{{ post(id: "{ids.encode(ids.Kind.POST, event.number)}") {{ attachments {{ url previewUrl }} }} }}'
+    answer = await world.ask(ask, alice)
+    assert answer.data["post"]["attachments"] == [{"url": URL, "previewUrl": None}, {"url": URL, "previewUrl": URL}]
+    own = await open_graph(store_url, replace(CHEAP, media_hosts=frozenset({"media.example.org", "old.example.org"})))
+    assert len((await World(own).ask(ask, None)).data["post"]["attachments"]) == 3
+    await own.close()

@@ -4,7 +4,8 @@ The documents are generated from the schema, so that new declarations are checke
 its type.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from graphql import (
 
 from executor import Executor, Operation
 from executor.declarations import Declarations
+from graph import Graph
 from graph.errors import ViewerNeeded
 from graph.feed import updates
 from graph.model import Location, Post
@@ -30,6 +32,7 @@ from schema import schema
 from server.operations.live_events import LiveEvents
 from server.operations.shared_runs import Groups
 from tests.resolvers.conftest import World, errors_of
+from tests.support.graphs import CHEAP, open_graph
 
 SCHEMA = schema._schema
 DECLARATIONS = Declarations(SCHEMA)
@@ -117,6 +120,14 @@ def events_of(posts: Sequence[Post], users: Sequence[int]) -> dict[str, list[Any
 
 
 @pytest.fixture
+async def world(store_url: str, graph: Graph) -> AsyncIterator[World]:
+    """Return a world of a server that shows pictures from a host."""
+    own = await open_graph(store_url, replace(CHEAP, media_hosts=frozenset({"example.org"})))
+    yield World(own)
+    await own.close()
+
+
+@pytest.fixture
 async def events(world: World) -> dict[str, list[Any]]:
     """Return events among users who follow, mute, block, answer, quote, repost, like and mention each other."""
     users = alice, bob, carol, dave = await world.users(*LOGINS)
@@ -125,6 +136,7 @@ async def events(world: World) -> dict[str, list[Any]]:
         await world.follow(user, *(other for other in users if other is not user))
         text = "for @alice, @bob, @carol and @dave, see https://example.com/#x #rain"
         posts.append(await graph.posts.publish(user.id, text, location=Location(52.5, 13.4), platform="Web"))
+        await graph.users.update_profile(user.id, avatar_url="https://example.org/a.png")
     target = posts[1].id
     posts.append(await graph.posts.publish(carol.id, "answer", reply_to=target, quote_of=target))
     posts.append(await graph.reposts.repost(graph.visibility.of(dave.id), dave.id, target))

@@ -124,25 +124,6 @@ async def test_anonymous_requests_write_nothing(world: World, call: str) -> None
     assert await last_event(world) == before
 
 
-async def test_update_profile(world: World) -> None:
-    """Fields that are omitted do not change, and null clears a field."""
-    [alice] = await world.users("alice")
-    answer = await world.ask(UPDATE, alice, input={"bio": "hi"})
-    user = {"name": "Alice", "bio": "hi", "avatarUrl": None, "websiteUrl": None}
-    assert answer.data["updateProfile"] == {"user": user, "userErrors": []}
-    urls = {"avatarUrl": "https://example.org/a.png", "websiteUrl": "https://例え.example"}
-    answer = await world.ask(UPDATE, alice, input={"name": "Alicia", **urls})
-    assert codes(answer, "updateProfile") == [("INVALID", ["websiteUrl"])]
-    urls["websiteUrl"] = "https://xn--r8jz45g.example/?a=%E3%81%82#b"
-    answer = await world.ask(UPDATE, alice, input={"name": "Alicia", **urls})
-    assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "hi", **urls}
-    answer = await world.ask(UPDATE, alice, input={"bio": None, "avatarUrl": None})
-    assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "", **urls, "avatarUrl": None}
-    assert (await world.ask("{ viewer { websiteUrl avatarUrl } }", alice)).data == {
-        "viewer": {**urls, "avatarUrl": None}
-    }
-
-
 async def test_an_invalid_profile_writes_nothing(world: World) -> None:
     """All problems are reported together. A name cannot be cleared."""
     [alice] = await world.users("alice")

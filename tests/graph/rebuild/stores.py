@@ -9,7 +9,7 @@ from graph import Graph
 from graph.archive.archive import Archive
 from graph.archive.event_rows import event_row
 from graph.archive.rows import Credential
-from graph.log.events import Event, UserCreated
+from graph.log.events import Event, ProfileChanged, UserCreated
 from graph.model import Location, Permission
 from graph.store.store import Store
 from graph.tuning import Tuning
@@ -55,7 +55,8 @@ async def populate(graph: Graph) -> list[int]:
     users = await people(graph, "alice", "bob", "carol", "dave", "erin")
     alice, bob, carol, dave, erin = users
     await graph.passwords.change(bob, PASSWORD, "a new password")
-    await graph.users.update_profile(alice, name="Alice the second", bio="é\n", avatar_url=AVATAR)
+    await graph.users.update_profile(alice, name="Alice the second", bio="é\n")
+    await graph.commit([ProfileChanged(alice, avatar_url=AVATAR)])  # older versions did not check the host
     await graph.users.grant(bob, Permission.FIREHOSE)
     await graph.users.grant(carol, Permission.FIREHOSE)
     await graph.users.revoke(carol, Permission.FIREHOSE)

@@ -1,6 +1,7 @@
 """Cost analysis: the maximum cost of an operation is computed before execution."""
 
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
@@ -8,6 +9,7 @@ import pytest
 from graphql import GraphQLInterfaceType, GraphQLObjectType, build_schema, get_named_type, parse
 
 from graph import Graph
+from graph.log.events import ProfileChanged
 from graph.model import Location
 from schema import schema
 from server.operations.cost import CostAnalysis, OperationCost
@@ -15,7 +17,8 @@ from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
 from server.operations.preparation import OperationLimits
 from server.operations.weights import BYTES, EXTRA, HOME_PAGE, LEAF, LISTS, PER_ITEM, USUAL, Weights
-from tests.server.conftest import Api
+from server.settings import Settings
+from tests.server.conftest import Api, serving
 
 URL = "https://example.org/" + "x" * 480
 WEIGHTS = Weights(schema._schema)
@@ -120,12 +123,21 @@ def test_the_response_size_counts_keys_and_maximum_values() -> None:
     assert demand(f"{{ {long}: __typename }}").size == demand("{ __typename }").size + 200 - len("__typename")
 
 
-async def test_no_response_exceeds_its_computed_size(api: Api, graph: Graph) -> None:
+@pytest.fixture
+async def picturing(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+    """Serve an application that shows the pictures of users."""
+    async with serving(settings.model_copy(update={"media_hosts": ("example.org",)}), graph) as api:
+        yield api
+
+
+async def test_no_response_exceeds_its_computed_size(picturing: Api, graph: Graph) -> None:
     """For values of maximum length of every kind."""
+    api = picturing
     token = await api.token("a" * 30)
     viewer = (await graph.users.ids_of_logins(["a" * 30]))[0]
     assert viewer
-    await graph.users.update_profile(viewer, name="\U0001f600" * 50, bio='"' * 300, avatar_url=URL, website_url=URL)
+    await graph.users.update_profile(viewer, name="\U0001f600" * 50, bio='"' * 300, website_url=URL)
+    await graph.commit([ProfileChanged(viewer, avatar_url=URL)])
     for _ in range(3):
         await graph.posts.publish(
             viewer, '"\n"' * 333, platform="\U0001f600" * 30, location=Location(-1.2345678901234567, 1e-7)

@@ -1,0 +1,26 @@
+"""The hosts of pictures and videos, which the browsers of all readers load from there.
+
+A host learns who loads its files, so the operator lists the hosts in the setting `media_hosts`. A URL is checked when
+it is stored, and again when it is shown: the list may have become shorter, and older pictures were not checked.
+"""
+
+from graph.errors import ProblemCode
+from graph.validation import Check
+from graph.web_urls import authority_of
+
+
+def media_url(check: Check, given: str, hosts: frozenset[str], what: str, *path: str) -> str:
+    """Check and return the normalised URL of a file: `https` and a host, perhaps with a port, of `hosts`.
+
+    An empty text stays empty. `what` names such files in the message of a server that accepts none.
+    """
+    url = check.url(given, *path)
+    if url and not may_show(url, hosts):
+        accepted = f"Files from this host are not accepted. Use one of these: {', '.join(sorted(hosts)[:5])}."
+        check.fail(ProblemCode.INVALID, accepted if hosts else f"This server accepts no {what}.", *path)
+    return url
+
+
+def may_show(url: str, hosts: frozenset[str]) -> bool:
+    """Return True if a stored URL is on one of the hosts."""
+    return authority_of(url) in hosts
