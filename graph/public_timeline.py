@@ -6,8 +6,8 @@ what depends on the viewer is left out afterwards.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from graph.archive.public_posts import PublicPage
 from graph.archive.rows import EventRow, post_of
 from graph.binding import Binding
 from graph.model import Page, Post, Timeline, TimelineKind
@@ -15,6 +15,9 @@ from graph.paging import Window
 from graph.posts import Posts
 from graph.scanning import MOST_SCANNED, scanned_page
 from graph.visibility import FEW, NONE, View
+
+if TYPE_CHECKING:
+    from graph.archive.public_posts import PublicPage
 
 
 class PublicTimeline:
@@ -41,7 +44,7 @@ class PublicTimeline:
         """
         archive = await self._binding.archive()
 
-        async def read(rest: Window, _: int) -> PublicPage:
+        async def read(rest: Window, _: int) -> "PublicPage":
             known = view.known_suspended()
             hidden = known if len(known) <= FEW else NONE
             key = (archive, watermark, rest, hidden)

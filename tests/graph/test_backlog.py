@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import delete, update
 
 from graph import Graph, keys
-from graph.archive.tables import EVENTS, STATE
+from graph.archive.tables import EVENTS, PUBLIC_POSTS, STATE
 from graph.log.events import PostDeleted, PostPublished
 from graph.worker.housekeeping import Housekeeping
 from tests.support.graph_worlds import append_events, archive_log, archiver_of, counted
@@ -95,7 +95,8 @@ async def test_after_a_restore_of_the_archive_the_number_is_what_the_log_holds(g
 async def rewind(graph: Graph, watermark: int, store_id: str) -> None:
     """Make the archive what it was at this watermark, as a restored backup does."""
     async with graph.archive.database.engine.begin() as connection:
-        await connection.execute(delete(EVENTS).where(EVENTS.c.number > watermark))
+        for table in (EVENTS, PUBLIC_POSTS):
+            await connection.execute(delete(table).where(table.c.number > watermark))
         await connection.execute(update(STATE).values(watermark=watermark, store=store_id))
 
 
