@@ -22,10 +22,12 @@ from graph.paging import Window
 from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication
 from graph.records import (
+    AUTHOR_COLUMNS,
     POST_COLUMNS,
     REPOST_COLUMNS,
     STORED_POSTS,
     as_post,
+    authors_in,
     published_post,
     read_post,
     reposters_in,
@@ -123,19 +125,22 @@ class Posts:
             authors.update((id_, post.author) for id_, post in posts.items() if post.is_plain_repost)
         return authors
 
-    async def authors(self, ids: Sequence[int]) -> dict[int, int]:
+    async def authors(self, view: View, ids: Sequence[int]) -> dict[int, int]:
         """Return the authors of those of the posts that are not deleted, whoever may see them.
 
-        Without their texts and counts, so cheaper than `get_many`. One round trip, and one query of the archive for
-        archived posts. Raises ArchiveUnavailable.
+        Without their texts and counts, so cheaper than `get_many`, unless the near cache has or keeps whole records.
+        One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
-        rows = await self._store.ask_each("HMGET", [keys.post(post) for post in ids], ("author", "deleted"), list)
-        found = {id_: int(author) for id_, (author, gone) in zip(ids, rows, strict=True) if author and gone is None}
-        absent = [id_ for id_, (author, gone) in zip(ids, rows, strict=True) if author is None and gone is None]
+        if self._store.near is None:
+            names = [keys.post(post) for post in ids]
+            authors, absent = await self._store.ask_each("HMGET", names, AUTHOR_COLUMNS, partial(authors_in, ids))
+        else:
+            split = split_stored(ids, await recall(self._store, STORED_POSTS, ids, view.moment))
+            authors, absent = {id_: post.author for id_, post in split.posts.items()}, split.absent
         if absent:
             archived = (await self._binding.look_up(absent)).posts
-            found.update((id_, post.author) for id_, post in archived.items())
-        return found
+            authors.update((id_, post.author) for id_, post in archived.items())
+        return authors
 
     async def archived_reposts(self, posts: Sequence[int], most: int) -> list[list[int]]:
         """Return the newest `most` plain reposts of each post that the archive holds.

@@ -156,7 +156,7 @@ class Notifications:
         view.begin()
         crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}
         posts = list(dict.fromkeys(group.subject for group in groups if has_post(group) and group.kind is not LIKE))
-        authors, actors = await asyncio.gather(self._posts.authors(posts), self._actors.some(view, crowds))
+        authors, actors = await asyncio.gather(self._posts.authors(view, posts), self._actors.some(view, crowds))
         silenced = await view.silenced(set(authors.values()))
         shown = {post for post, author in authors.items() if author not in silenced}
         return sum(

@@ -160,3 +160,16 @@ async def test_a_version_that_the_process_has_not_read_is_not_taken_for_its_own(
     await request(near, None)
 
     assert await view.hidden([alice, bob]) == {bob}
+
+
+async def test_the_number_of_unread_notifications_uses_near_records(near: Graph, graph: Graph) -> None:
+    """The records of the posts are kept by the first request. A deletion by another process counts in the next one."""
+    alice, bob = await people(graph, "alice", "bob")
+    mentions = await posts(graph, bob, *["hello @alice"] * 5)
+    assert await near.notifications.unread_count(await request(near, alice)) == 5
+    view = await request(near, alice)
+    async with counted(near) as cost:
+        assert await near.notifications.unread_count(view) == 5
+    assert (cost.round_trips, cost.commands) == (1, 1)
+    await graph.posts.delete(bob, mentions[0])
+    assert await near.notifications.unread_count(await request(near, alice)) == 4
