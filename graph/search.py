@@ -23,7 +23,7 @@ from graph.visibility import View
 
 MAX_USERS = 100
 MAX_KEYWORDS = 20
-STEPS_PER_CANDIDATE = 8
+STEPS_PER_CANDIDATE = 6
 """What comparing a post with the filter costs, in the small steps of `graph.archive.usage`."""
 SEGMENTS = (4, 16, 64)
 """How many segments of the index a read looks at: few at first, because most words are frequent."""

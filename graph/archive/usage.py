@@ -10,14 +10,14 @@ from contextvars import ContextVar
 
 from graph.errors import GraphError
 
-TRANSACTION_POINTS = 600
+TRANSACTION_POINTS = 350
 """The points of a transaction: the gate, a connection, BEGIN and COMMIT."""
-STATEMENT_POINTS = 450
-ROW_POINTS = 9
+STATEMENT_POINTS = 260
+ROW_POINTS = 7
 """The points of a row that is read and decoded."""
 ITEM_POINTS = 1
 """The points of a small step for each of many items: to compare a member of a set, for example."""
-BUDGET = 30_000
+BUDGET = 20_000
 """The points after which an operation scans no further."""
 
 USAGE: ContextVar["Usage | None"] = ContextVar("usage", default=None)

@@ -37,9 +37,9 @@ EXTRA: dict[str, float] = {
     "Query.post": 60,
     "Query.user": 60,
     "Query.viewer": 10,
-    "Query.searchPosts": 800,
-    "Query.publicTimeline": 700,
-    "Query.searchUsers": 1000,
+    "Query.searchPosts": 450,
+    "Query.publicTimeline": 450,
+    "Query.searchUsers": 650,
     "Query.nodes": 8,
     "Query.sessions": 2,
     "Query.lists": 2,
@@ -56,7 +56,7 @@ EXTRA: dict[str, float] = {
     "Query.mutedUsers": 10,
     "Query.blockedUsers": 10,
     "UserEdge.node": 4,
-    "UserConnection.nodes": 3,
+    "UserConnection.nodes": 2.5,
     "User.followers": 10,
     "UserList.members": 20,
     "UserList.membersCount": 4,
@@ -72,10 +72,10 @@ EXTRA: dict[str, float] = {
     "Post.thread": 4,
     "Post.repostOf": 4,
     "Post.ancestors": 4,
-    "Post.replies": 15,
+    "Post.replies": 10,
     "Post.reposts": 15,
     "Post.viewerHasReposted": 1,
-    "PostSearch.posts": 2600,
+    "PostSearch.posts": 1500,
     "NotificationFeed.unreadCount": 100,
     "NotificationFeed.entries": 100,
     "Query.__schema": 500,
@@ -102,10 +102,10 @@ PER_ITEM: dict[str, float] = {
 """Points per item of a page, regardless of its selections."""
 
 ARCHIVE: dict[str, float] = {
-    "Query.searchPosts": 800,
-    "Query.publicTimeline": 600,
-    "Query.searchUsers": 900,
-    "PostSearch.posts": 2600,
+    "Query.searchPosts": 450,
+    "Query.publicTimeline": 350,
+    "Query.searchUsers": 550,
+    "PostSearch.posts": 1500,
 }
 """The points of these fields that pay for what they usually read from the archive. More is charged afterwards."""
 
