@@ -1,7 +1,8 @@
 """Visibility: what a viewer may see. Every exit of the graph asks a `View`, and nothing else decides.
 
-- A user is *hidden* from a viewer if one of them blocks the other. The profile and the relationship stay visible. The
-  user's posts, timelines, likes and lists are hidden, and so are the user's entries in the lists of others.
+- A user is *hidden* from a viewer if one of them blocks the other. The profile and the relationship stay visible to
+  those who ask for the user. The user's posts, timelines, likes and lists are hidden, and so are the user's entries in
+  the lists of others and the mentions of the user in posts.
 - A *suspended* user is hidden from everybody, and so are the user's profile and relationships.
 - A user is *silenced* for a viewer if the user is hidden or muted. Home timelines, lists, the public timeline and
   notifications leave out silenced users; profiles, threads and search leave out hidden users only.
@@ -319,6 +320,16 @@ class Visibility:
         """Return the marks of viewers, complete or with these users checked. One round trip."""
         asked = [script("hidden").call(names_of(viewer), FEW, *users) for viewer in viewers]
         return [as_marks(users, [reply]) for reply in await self._store.read(asked)]
+
+    async def hidden_from(self, viewers: Sequence[int], users: Collection[int]) -> list[Set[int]]:
+        """Return for each viewer those of the users whom a block hides. One round trip; none without users.
+
+        Suspended users are not looked for, because they are the same for all viewers.
+        """
+        if not users or not viewers:
+            return [NOBODY for _ in viewers]
+        found = await self.marks_of(viewers, sorted(set(users)))
+        return [{user for user in users if marks.hides(user)} for marks in found]
 
     def of_several(self) -> View:
         """Return a view for an execution whose result goes to several viewers. It raises ViewerNeeded for marks."""

@@ -34,7 +34,7 @@ class MentionEntity(TextEntity):
 
     user: Annotated["User", strawberry.lazy("schema.user")] | None = batched(
         entities.mentioned_users,
-        independent=True,
+        together=entities.users_mentioned_to_viewers,
         description="The user. Null if the user no longer exists or is hidden from the viewer.",
     )
 

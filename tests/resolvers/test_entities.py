@@ -2,10 +2,20 @@
 
 from typing import Any
 
+import orjson
 import pytest
+from graphql import parse
 
+from executor import Executor, Operation
 from graph import keys
+from graph.feed.updates import PostAdded
+from graph.log.events import Blocked
+from graph.visibility import FEW
+from resolvers.context import Context
+from schema import schema
+from server.operations.shared_runs import Groups
 from tests.resolvers.conftest import World, post_id, user_id
+from tests.resolvers.test_blocks import DIRECTIONS
 
 ENTITIES = """entities { __typename start end ... on MentionEntity { user { id login } } ... on HashtagEntity { tag }
     ... on LinkEntity { url } }"""
@@ -86,3 +96,68 @@ async def test_mentions_of_a_page_share_the_round_trip_of_the_authors(world: Wor
     assert [[entity["user"]["login"] for entity in post["entities"]] for post in pages] == [["bob", "carol"]] * 30
     assert answer.round_trips == plain.round_trips
     assert answer.commands == plain.commands + 1
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+async def test_a_mentioned_user_across_a_block_is_null(world: World, direction: str) -> None:
+    """In a third user's post, until the block ends. Others, and anonymous clients, see the user."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
+    [post] = await world.post(carol, "@bob and @alice")
+    pair = (alice, bob) if direction == DIRECTIONS[0] else (bob, alice)
+    shown = [
+        mention(0, 4, {"id": user_id(bob), "login": "bob"}),
+        mention(9, 15, {"id": user_id(alice), "login": "alice"}),
+    ]
+
+    await world.graph.blocks.block(*(user.id for user in pair))
+
+    for viewer, hidden in ((alice, 0), (bob, 1), (carol, None), (None, None)):
+        expected = [{**entity, "user": None} if at == hidden else entity for at, entity in enumerate(shown)]
+        answer = await world.ask(POST, viewer, id=post_id(post))
+        assert (answer.data["post"]["entities"], answer.errors) == (expected, [])
+    await world.graph.blocks.unblock(*(user.id for user in pair))
+    assert (await world.ask(POST, alice, id=post_id(post))).data["post"]["entities"] == shown
+
+
+async def test_a_mentioned_user_who_is_muted_is_shown(world: World) -> None:
+    alice, bob, carol = await world.users("alice", "bob", "carol")
+    [post] = await world.post(carol, "@bob")
+    await world.graph.blocks.mute(alice.id, bob.id)
+    answer = await world.ask(POST, alice, id=post_id(post))
+    assert answer.data["post"]["entities"] == [mention(0, 4, {"id": user_id(bob), "login": "bob"})]
+
+
+async def test_a_viewer_with_many_blocks_sees_no_mention_of_one_of_them(world: World) -> None:
+    """Their blocks are looked up for the users of a page."""
+    alice, bob, carol, dave = await world.users("alice", "bob", "carol", "dave")
+    [post] = await world.post(carol, "@dave @bob")
+    numbers = range(10**6, 10**6 + FEW + 1)
+    await world.graph.commit([Blocked(alice.id, user) for user in (*numbers, bob.id)])
+    answer = await world.ask(POST, alice, id=post_id(post))
+    assert [entity["user"] for entity in answer.data["post"]["entities"]] == [
+        {"id": user_id(dave), "login": "dave"},
+        None,
+    ]
+
+
+async def test_a_live_event_hides_a_mention_from_the_viewers_across_a_block(world: World) -> None:
+    """Also if it is executed once for several viewers, of whom each gets what it would get alone."""
+    users = alice, bob, carol = await world.users("alice", "bob", "carol")
+    await world.graph.blocks.block(alice.id, bob.id)
+    [post] = await world.post(carol, "for @bob")
+    text = f"subscription {{ homeTimeline {{ ... on PostAdded {{ edge {{ node {{ {ENTITIES} }} }} }} }} }}"
+    operation = Executor(schema._schema).prepare(parse(text), {})
+    assert isinstance(operation, Operation)
+    group = Groups().join(operation, world.graph)
+    assert group is not None
+    contexts = [Context(world.graph, await world.viewer(user), str) for user in (*users, None)]
+
+    before = world.graph.store.round_trips
+    outcomes = await group.execute(PostAdded(post.id, post), contexts)
+
+    shown = {"id": user_id(bob), "login": "bob"}
+    found = [orjson.loads(outcome)["data"]["homeTimeline"] for outcome in outcomes if isinstance(outcome, bytes)]
+    assert [event["edge"]["node"]["entities"] for event in found] == [
+        [mention(4, 8, user)] for user in (None, shown, shown, shown)
+    ]
+    assert world.graph.store.round_trips - before <= 2  # the users who are mentioned, and all blocks

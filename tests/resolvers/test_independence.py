@@ -138,7 +138,7 @@ async def events(world: World) -> dict[str, list[Any]]:
         posts.append(await graph.posts.publish(user.id, text, location=Location(52.5, 13.4), platform="Web"))
         await graph.users.update_profile(user.id, avatar_url="https://example.org/a.png")
     target = posts[1].id
-    posts.append(await graph.posts.publish(carol.id, "answer", reply_to=target, quote_of=target))
+    posts.append(await graph.posts.publish(carol.id, "answer for @bob", reply_to=target, quote_of=target))
     posts.append(await graph.reposts.repost(graph.visibility.of(dave.id), dave.id, target))
     for user in users:
         await graph.likes.like(user.id, target)
@@ -187,7 +187,13 @@ async def test_open_runs_give_each_viewer_what_it_gets_alone(world: World, event
                 own = await operation.run(event, Context(world.graph, viewer, str))
                 assert outcome == orjson.dumps({"data": own.data})
                 found |= {*met(own.data)}
-    assert {"Relationship_id", "Post_repostOf", "Post_viewerHasLiked", "Post_likes"} - found == set()
+    assert {
+        "Relationship_id",
+        "Post_repostOf",
+        "Post_viewerHasLiked",
+        "Post_likes",
+        "MentionEntity_user",
+    } - found == set()
 
 
 async def ids_of(world: World, *logins: str) -> list[int]:
@@ -200,6 +206,7 @@ DEPENDENT = (
     "viewerHasLiked",
     "viewerHasReposted",
     "likes(first: 1) { totalCount }",
+    "entities { ... on MentionEntity { user { id } } }",
     "repostOf { id }",
     "replyTo { id }",
     "thread { id }",
@@ -244,6 +251,8 @@ async def test_an_execution_for_several_viewers_fails_if_it_needs_one(
     [
         ("viewerHasLiked repostOf { id text author { login } }", True),
         ("author { relationship { state } }", True),
+        ("entities { start ... on MentionEntity { user { id login } } }", True),
+        ("entities { ... on MentionEntity { user { relationship { state } } } }", False),
         ("repostOf { viewerHasLiked }", False),
         ("repostOf { author { relationship { state } } }", False),
         ("likes(first: 1) { nodes { relationship { state } } }", False),

@@ -41,7 +41,7 @@ ROOTS = {
 }
 """The fields of `Query` that require arguments: the type of a variable, and the arguments with the variable."""
 EXECUTOR = Executor(schema._schema)
-PROFILES = {"Query_user", "Query_node", "Query_nodes", "MentionEntity_user"}
+PROFILES = {"Query_user", "Query_node", "Query_nodes"}
 """The fields at which the profile of a hidden user is visible. The viewer's `blockedUsers` are, too."""
 LOGINS = ("alice", "bob", "carol", "dave")
 HOME = ("User_homeTimeline", "Timeline_posts")
