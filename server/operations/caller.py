@@ -75,9 +75,10 @@ class Caller:
         return self._usage(charge)
 
     def _usage(self, charge: Callable[[int], None]) -> Usage:
-        if self.viewer is None:
+        holder = self.holder
+        if holder == self.network:
             return Usage(site_of(self.address), anonymous=True, charge=charge)
-        return Usage(self.holder, anonymous=False, charge=charge)
+        return Usage(holder, anonymous=False, charge=charge)
 
     @contextmanager
     def reading_for_event(self, prepaid: int = 0) -> Iterator[None]:
