@@ -34,8 +34,8 @@ COLUMNS = (
     *("batch p50 ms", "batch p99 ms", "page p99 ms", "pages"),
 )
 NOTE = (
-    f"Two of three posts are by one author. A batch of {BATCH} posts is archived every {INTERVAL_SECONDS:g} s, and pages "
-    "of 20 posts are read one after the other with pauses. Every commit is on disk."
+    f"Two of three posts are by one author. A batch of {BATCH} posts is archived every {INTERVAL_SECONDS:g} s, and "
+    "pages of 20 posts are read one after the other with pauses. Every commit is on disk."
 )
 
 
