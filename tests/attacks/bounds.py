@@ -9,7 +9,7 @@ from tests.attacks.victim import MEGABYTE, PLAIN, Spent, Victim, ask
 WARM_UP, ROUNDS, EACH = 100, 9, 40
 REFUSAL, ANONYMOUS = 0.050, 0.100  # seconds of CPU
 REFUSAL_PLAIN, ANONYMOUS_PLAIN = 200, 400  # or the cost of this number of plain requests, on slower machines
-DOCUMENT_PLAIN = 80  # plain requests, of a document of any shape with what little it requests
+DOCUMENT_PLAIN = 110  # plain requests, of a document of any shape with what little it requests: 65 on an idle machine
 ANSWER = 5 * MEGABYTE
 ATTEMPTS = 3
 

@@ -223,7 +223,7 @@ async def test_changes_are_refused_before_the_store_is_full(small: Small, full: 
     await see_memory(full)
     await befriend(full, alice, bob)
 
-    small.limit(int(small.used() / 0.93))
+    small.limit(int(small.used() / 0.97))
     await see_memory(full)
 
     with pytest.raises(Overloaded, match="The store is full"):

@@ -305,6 +305,7 @@ async def test_a_debt_is_at_most_one_burst(processes: Processes) -> None:
     """So a holder waits for twice the time of an empty bucket at most."""
     for _ in range(5):
         processes.rates[0].owe(processes.holder, POINTS, 9)
+    await processes.stores[0].read([("EXISTS", keys.rate(processes.holder))])  # on the same connection, after the debts
     [decision] = await processes.charge(1, (POINTS, 1))
     assert decision.full_after == pytest.approx(2 * POINTS.full_seconds, abs=60)
 
