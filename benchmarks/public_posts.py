@@ -114,8 +114,8 @@ class Load:
 
 
 def at(values: Sequence[float], share: float) -> float:
-    """Return a percentile of sorted values."""
-    return values[min(len(values) - 1, int(share * len(values)))]
+    """Return a percentile of sorted values, 0 if there are none."""
+    return 0.0 if not values else values[min(len(values) - 1, int(share * len(values)))]
 
 
 async def load(archive: Archive, posts: int) -> int:
@@ -177,7 +177,7 @@ async def rows_of(kind: str, archive: Archive, sizes: Sizes) -> AsyncIterator[li
         async with archive.database.engine.begin() as connection:
             await connection.execute(text("DELETE FROM public_posts"))
             await connection.execute(
-                text("UPDATE public_moves SET rest = :rest WHERE author = 0"), {"rest": newest * 2}
+                text("UPDATE public_moves SET rest = :rest WHERE author = 0"), {"rest": work.number + 1}
             )
         work.batches, work.pages = [], []
         start = time.perf_counter()
