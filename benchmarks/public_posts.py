@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import orjson
@@ -100,8 +100,10 @@ class Load:
         """Read the newest page until cancelled."""
         while True:
             start = time.perf_counter()
-            rows, _ = await self.archive.published(Window(21, True))
-            assert len(rows) == 21
+            rest: Window | None = Window(21, True)
+            while rest is not None and rest.count:
+                rows, rest = await self.archive.published(rest)
+                rest = replace(rest, count=rest.count - len(rows)) if rest else None
             self.pages.append(time.perf_counter() - start)
             await asyncio.sleep(INTERVAL_SECONDS / 5)
 
