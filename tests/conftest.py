@@ -29,7 +29,7 @@ SharedStore: TypeAlias = EmbeddedStore | Cluster
 
 THRESHOLDS = gc.get_threshold()
 gc.set_threshold(100_000, 10, 10)  # while tests are collected: of the modules that they import, nothing is garbage
-pytest_plugins = ["tests.support.databases"]
+pytest_plugins = ["tests.support.databases", "tests.support.exploring"]
 redis.utils.get_lib_version = cache(redis.utils.get_lib_version)  # reads a file for each connection of a plain client
 vars(httpx_transports)["create_ssl_context"] = cache(create_ssl_context)  # reads all certificates for each client
 

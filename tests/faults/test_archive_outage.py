@@ -17,7 +17,7 @@ from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.faults.archive_load import Load
 from tests.faults.archive_world import HOT, SLACK, agree, caught_up, rows_of, settle, working
-from tests.support.databases import Server
+from tests.support.databases import SERVERS, Server
 from tests.support.graph_worlds import PATIENCE, background, dead_letters, newest, people, reached
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def killed(server: Server) -> Iterator[None]:
         server.start()
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest, sql_servers: Callable[[str], Server]) -> Server:
     """Return a server that may be killed and frozen. The next test that needs it starts it again."""
     return sql_servers(request.param)

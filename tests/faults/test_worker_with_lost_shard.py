@@ -26,6 +26,7 @@ OUTAGE_SECONDS = 1.5
 MOST_REFUSED = 60
 SHORT = timedelta(seconds=0.3)
 LIMIT = 0.05
+HAND_OVERS = 4
 
 
 async def test_the_other_events_of_a_batch_are_projected(graph: Graph, another: Open) -> None:
@@ -189,11 +190,14 @@ async def test_a_stopped_worker_releases_what_it_retries(graph: Graph, another: 
 
 
 async def test_deliveries_during_an_outage_do_not_add_up(
-    graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two workers meet a shard that hangs, and ever more events that need it."""
+    """Two workers meet a shard that hangs, and leave what needs it to each other, again and again.
+
+    A worker that was busy for a whole lease loses it, so a second delivery may count until it meets the outage.
+    """
     monkeypatch.setattr("graph.worker.retries.GROUPS", 1)
-    alice, *others = await crowd(graph, 13)
+    alice, *others = await crowd(graph, 50)
     await graph.worker().drain()
     workers = [await another() for _ in range(2)]
     for each in workers:
@@ -205,8 +209,11 @@ async def test_deliveries_during_an_outage_do_not_add_up(
             await append(graph, Followed(alice, other))
             await asyncio.sleep(0.2)
             most = max(most, *await deliveries(graph))
+            if caplog.text.count("are left to other workers") >= HAND_OVERS:
+                break
 
-    assert most == 1
+    assert caplog.text.count("are left to other workers") >= HAND_OVERS
+    assert most <= 2
     assert await dead_letters(graph) == []
 
 

@@ -33,6 +33,11 @@ PATIENCE = 30.0
 PASSWORD = "p@ss:w/rd %41"
 numbers = itertools.count(1)
 
+SERVERS = tuple(pytest.param(name, marks=pytest.mark.external) for name in ("postgresql", "mariadb"))
+"""The kinds of database that need a server, as parameters of tests."""
+DATABASES = ("sqlite", *SERVERS)
+"""All kinds of database, as parameters of tests."""
+
 
 class Server(ABC):
     """One private SQL server with its data in a temporary folder."""
@@ -291,7 +296,7 @@ def sqlite_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(params=DATABASES)
 def archive_url(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
     """Return the URL of an empty archive, for each kind of database."""
     if request.param == "sqlite":
@@ -300,7 +305,7 @@ def archive_url(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Cal
     return sql_servers(request.param).archive()
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(params=DATABASES)
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
     """Return the URL of an empty database, in which the first use makes an archive, for each kind."""
     if request.param == "sqlite":

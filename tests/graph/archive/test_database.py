@@ -27,7 +27,7 @@ from graph.archive.tables import metadata
 from graph.errors import ArchiveUnavailable
 from graph.model import Post
 from tests.graph.archive.events import append, followed, held, post
-from tests.support.databases import PASSWORD, Server
+from tests.support.databases import PASSWORD, SERVERS, Server
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ LONG_TIMEOUT = 20.0
 SLACK = 3.0
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest, sql_servers: Callable[[str], Server]) -> Server:
     """Return a server that the test may kill and freeze. The next test that needs it starts it again."""
     return sql_servers(request.param)

@@ -1,0 +1,22 @@
+"""Which calls an explorer interrupts: all of them at length, a sample in other runs."""
+
+import random
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+STRIDE = 5
+
+
+@pytest.fixture
+def calls(request: pytest.FixtureRequest, long_profile: bool) -> Iterator[int]:
+    """Return the numbers of the calls to interrupt: all with `--long`, else every fifth, from a random one on.
+
+    Where it begins depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
+    """
+    if long_profile:
+        return count()
+    seed = request.config.getoption("randomly_seed", None)
+    rng = random.Random(f"{seed} {request.node.nodeid}")  # noqa: S311 - a sample
+    return count(rng.randrange(STRIDE), STRIDE)
