@@ -86,7 +86,9 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], unwanted: Callabl
 
 
 def runs_at_length_only(item: pytest.Item) -> bool:
-    """Return whether only the long profile runs a test: slow faults of MariaDB, which other databases have too."""
+    """Return whether only the long profile runs a test: also slow faults of MariaDB, which other databases have too."""
+    if item.get_closest_marker("long"):
+        return True
     is_fault = item.path.name.startswith("test_archive_") and item.path.name != "test_archive_refusals.py"
     return is_fault and "mariadb" in item.name and item.get_closest_marker("slow") is not None
 

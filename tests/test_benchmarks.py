@@ -51,6 +51,8 @@ UNPLOTTED = {
     "store_size",
 }
 """Benchmarks whose tables are too small for a plot."""
+QUICK = {"capacity", "conversations", "read_clients"}
+"""Benchmarks that run in every full run of the tests: what the others share with them breaks here too."""
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -59,7 +61,9 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in TABLES]
+)
 def test_a_benchmark_runs_and_writes_its_tables(name: str, tmp_path: Path) -> None:
     """Each row has all figures, with or without matplotlib."""
     command = [sys.executable, "-m", f"benchmarks.{name}", "--tiny", "--json", "figures.json", "--plots", "plots"]

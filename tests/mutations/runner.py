@@ -8,7 +8,7 @@ folder, and its tests run on the copy. If they pass, the property machine of `te
 for none), except for mutations with `machine = false`. With `--machine` only the property machine runs. The exit code
 is 1 if a mutation survives.
 
-`tests/mutations/test_runner.py` checks in every test run that all mutations still fit the code.
+`tests/mutations/test_runner.py` checks with `--long` that all mutations still fit the code.
 
 These mutations are not listed, because only the running time shows a difference:
 
@@ -128,6 +128,7 @@ def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
         "no:cacheprovider",
         "-p",
         "no:randomly",
+        "--long",  # so that explorers interrupt every call
         "-p",
         "tests.mutations.runner",
     )

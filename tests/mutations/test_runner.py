@@ -7,6 +7,7 @@ from tests.mutations.runner import ROOT, Mutation, mutations
 ALL = mutations()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.name)
 def test_a_mutation_fits_the_code(mutation: Mutation) -> None:
     """The text that it replaces occurs in its file exactly once, and its tests exist."""

@@ -36,7 +36,7 @@ def test_events_may_be_projected_again_later() -> None:
     assert Explorer(FOLLOWER, ADD, DELETE, runs=1, late=1).run() > 100
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [FOLLOW, LIKE], ids=["a follow", "a like or post"])
 def test_erasers_may_die_and_meet(kind: Kind) -> None:
     assert Explorer(kind, ADD, DELETE, runs=2).run() > 10_000

@@ -28,9 +28,9 @@ def test_counts_and_pages_are_right_in_every_interleaving(length: int, users: in
     assert states > 30_000, "the explorer does not reach what it is for"
 
 
-@pytest.mark.slow
-def test_counts_and_pages_are_right_for_longer_histories(*, long_profile: bool) -> None:
-    states = explore(histories(5, 3 if long_profile else 2), Rule())
+@pytest.mark.long
+def test_counts_and_pages_are_right_for_longer_histories() -> None:
+    states = explore(histories(5, 3), Rule())
     assert states > 700_000
 
 

@@ -237,7 +237,7 @@ def test_users_see_what_others_did(store_url: str, long_profile: bool) -> None:
     """Whatever they do: the newest groups in which visible users act. Groups move up only, unless it is renewed."""
 
     @settings(
-        max_examples=10_000 if long_profile else 30,
+        max_examples=10_000 if long_profile else 15,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

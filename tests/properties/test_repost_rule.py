@@ -24,7 +24,7 @@ def test_every_order_of_steps_and_crashes_ends_in_what_the_events_say(explorer: 
     assert explorer.run() > 100
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "explorer",
     [
