@@ -24,6 +24,11 @@ class Calibrated:
     anonymous: bool = False
     is_whole: bool = False
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The numbers whose requests are compared."""
+        return (0, self.n) if self.is_whole else (self.n, 2 * self.n)
+
 
 def queries(world: World) -> Mapping[str, Calibrated]:
     """Return the queries by the field that they measure."""

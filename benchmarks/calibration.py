@@ -82,17 +82,18 @@ class Spent:
 
 
 class Stage:
-    """A server, its store and its database, whose CPU time is measured."""
+    """A server, its store and its database, whose CPU time is measured. `urls` are those of the last two."""
 
-    def __init__(self, victim: Victim, world: World, store: int) -> None:
+    def __init__(self, victim: Victim, world: World, store: int, urls: tuple[str, str]) -> None:
         self.world = world
-        self._victim = victim
+        self.victim = victim
+        self.urls = urls
         self._store = store
         self._clients = {True: victim.client(), False: victim.client(world.token)}
 
     def cpu(self) -> float:
         """Return the CPU seconds that all of them have used."""
-        measured = {self._victim.pid, self._store, *descendants(os.getpid())}
+        measured = {self.victim.pid, self._store, *descendants(os.getpid())}
         return sum(map(cpu_of, measured))
 
     def time(self, query: Calibrated, n: int) -> float:
@@ -133,21 +134,28 @@ class Stage:
             body["extensions"] = {"explain": True}
         return self._clients[query.anonymous].post("/graphql", content=json.dumps(body), headers=JSON)
 
-    def measure(self, query: Calibrated, rounds: int) -> Spent:
-        """Return what one more of the unit costs: the difference of 2n and n, divided by n.
+    def measure(self, written: Mapping[str, Calibrated], rounds: int) -> dict[str, Spent]:
+        """Return what one more of the unit of each query costs: the difference of 2n and n, divided by n.
 
-        Of each request the lowest of several times counts: other processes only add to it.
+        The queries take turns, and of each the lowest of all times counts: other processes only add to it, and those
+        that are busy for a while disturb all queries alike. The page of a home timeline, to which all are compared, has
+        more turns.
         """
-        sizes = (0, query.n) if query.is_whole else (query.n, 2 * query.n)
-        times: dict[int, list[float]] = {n: [] for n in sizes}
-        for _ in range(rounds + 1):
-            for n in sizes:
-                times[n].append(self.time(query, n))
-        small, large = (min(times[n][1:]) for n in sizes)
-        before, after = (self.explain(query, n) for n in sizes)
+        times: dict[tuple[str, int], list[float]] = {}
+        turns = [*written, HOME, HOME]
+        for label in [*written, *turns * rounds]:
+            for n in written[label].sizes:
+                times.setdefault((label, n), []).append(self.time(written[label], n))
+        return {
+            label: self._slope(query, [min(times[label, n][1:]) for n in query.sizes])
+            for label, query in written.items()
+        }
+
+    def _slope(self, query: Calibrated, seconds: Sequence[float]) -> Spent:
+        before, after = (self.explain(query, n) for n in query.sizes)
         n = query.n
         return Spent(
-            (large - small) / n,
+            (seconds[1] - seconds[0]) / n,
             (after.points - before.points) / n,
             (after.late - before.late) / n,
             (after.commands - before.commands) / n,
@@ -179,8 +187,7 @@ def table_of(name: str, sizes: Sizes) -> Table | None:
         if opened is None:
             return None
         written = queries(opened.world)
-        rounds = dict.fromkeys(written, sizes.rounds) | {HOME: 3 * sizes.rounds}
-        found = {label: opened.measure(query, rounds[label]) for label, query in written.items()}
+        found = opened.measure(written, sizes.rounds)
     home = rate_of(found[HOME])
     rows = [row(label, written[label], spent, home) for label, spent in found.items()]
     return Table(f"calibration-{name.lower()}", f"Points and CPU time, {name}", COLUMNS, rows, NOTE)
@@ -202,7 +209,7 @@ def stage(name: str, scale: float, settings: Mapping[str, str]) -> Iterator[Stag
         victim = stack.enter_context(Victim(folder / "server", store, attacked(world), settings=all_settings))
         with raw(store) as client:
             store_pid = int(client.info("server")["process_id"])
-        opened = Stage(victim, world, store_pid)
+        opened = Stage(victim, world, store_pid, (store, archive))
         stack.callback(opened.close)
         yield opened
 

@@ -1,8 +1,8 @@
 """The most expensive accepted requests: `python -m benchmarks.most_expensive [--quick] [--json FILE]`. On Linux.
 
 Of each query of the calibration, the largest that the limits of production accept is sent. Measures the CPU time of the
-server, the store and the database together, and the size of the response. `python -m tests.attacks.search` searches
-among generated documents, too.
+server, the store and the database together, and the size of the response; then the same of the largest events of
+subscriptions. `python -m tests.attacks.search` searches among generated documents, too.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from benchmarks.calibrated_queries import Calibrated, queries
 from benchmarks.calibration import SETTINGS, Sizes, Stage, stage
 from benchmarks.command import Benchmark
 from benchmarks.databases import SQLITE
+from benchmarks.expensive_events import events_table
 from benchmarks.report import Cell, Table
 
 COLUMNS = ("query", "one more", "n", "CPU ms", "points", "of them late", "kB")
@@ -28,20 +29,21 @@ UNLIMITED = {"FANLINE_MAX_COST", "FANLINE_MAX_RESPONSE"}
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:
     """Yield a table for each database."""
     for database in sizes.databases:
-        table = await asyncio.to_thread(table_of, database, sizes)
-        if table is not None:
+        for table in await asyncio.to_thread(tables_of, database, sizes):
             yield table
 
 
-def table_of(name: str, sizes: Sizes) -> Table | None:
-    """Return the table of one database; None if the database is not installed."""
+def tables_of(name: str, sizes: Sizes) -> list[Table]:
+    """Return the tables of requests and of events of one database; none if the database is not installed."""
     settings = {key: value for key, value in SETTINGS.items() if key not in UNLIMITED}
     with stage(name, sizes.scale, settings) as opened:
         if opened is None:
-            return None
+            return []
         rows = [row(opened, label, query, sizes.rounds) for label, query in queries(opened.world).items()]
+        events = events_table(name, opened)
     rows.sort(key=lambda cells: -float(cells[3]))
-    return Table(f"most-expensive-{name.lower()}", f"The largest accepted requests, {name}", COLUMNS, rows, NOTE)
+    key, title = f"most-expensive-{name.lower()}", f"The largest accepted requests, {name}"
+    return [Table(key, title, COLUMNS, rows, NOTE), events]
 
 
 def row(opened: Stage, label: str, query: Calibrated, rounds: int) -> list[Cell]:

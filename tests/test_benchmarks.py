@@ -25,7 +25,7 @@ TABLES = {
     "live": ["matching", "memory", "latency", "readers", "churn"],
     "overload": ["overload", "overload-time"],
     "likes": ["likes", "memory"],
-    "most_expensive": ["most-expensive-sqlite"],
+    "most_expensive": ["most-expensive-sqlite", "most-expensive-events-sqlite"],
     "near_cache": ["near-cache", "near-cache-writes", "near-cache-cluster"],
     "public_posts": ["moves"],
     "read_clients": ["reads", "ratios"],
