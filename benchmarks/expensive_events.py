@@ -96,7 +96,7 @@ def _start(listener: ClientConnection, name: str, page: int) -> bool:
     subscribe(listener, f"{name} {page}", f"subscription ($n: Int!) {{ {STREAMS[name]} }}", {"n": page})
     while (message := receive(listener))["id"] != f"{name} {page}":
         pass
-    return message["type"] == "next"
+    return bool(message["type"] == "next")
 
 
 def _largest(listener: ClientConnection, name: str) -> int:
