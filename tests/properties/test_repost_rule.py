@@ -4,6 +4,8 @@ import pytest
 
 from tests.properties.repost_explorer import Explorer, Rule, Wrong
 
+pytestmark = pytest.mark.slow
+
 REPOST, UNDO, DELETE = ("repost",), ("repost", "unrepost"), ("delete",)
 
 
