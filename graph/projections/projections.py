@@ -7,8 +7,7 @@ The order of steps within one event matters; see `graph.projections.follows` and
 notification is written after what it shows.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence, Set
 
 from graph import keys
 from graph.binding import Binding
@@ -61,11 +60,10 @@ from graph.projections.mode import Mode
 from graph.projections.notifications import mark_read, notice_commands
 from graph.projections.posts import PostProjection
 from graph.projections.reposts import RepostProjection
+from graph.projections.steps import Bodies, Circumstances, Step, Steps
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.tuning import Tuning
-
-E = TypeVar("E")
 
 
 class Projections:
@@ -91,6 +89,59 @@ class Projections:
         self._likes = LikeProjection(store, binding)
         self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=tuning.sync_followers)
         self._reposts = RepostProjection(store, log, binding, self._posts)
+        self._steps = Steps([*self._of_users(), *self._of_relations(), *self._of_posts()])
+
+    def _of_users(self) -> list[Step]:
+        store = self._store
+        return [
+            Step((UserCreated,), lambda bodies, _: create_users(store, bodies)),
+            Step((ProfileChanged,), lambda bodies, _: change_profiles(store, bodies)),
+            Step((PermissionGranted, PermissionRevoked), lambda bodies, _: change_permissions(store, bodies)),
+            Step((PasswordChanged,), lambda bodies, _: change_passwords(store, bodies)),
+            Step((UserSuspended, UserUnsuspended), lambda bodies, _: change_suspensions(store, bodies)),
+            Step((SessionsEnded,), lambda bodies, _: end_sessions(store, bodies)),
+            Step((UserDeleted,), lambda bodies, _: delete_users(store, bodies)),
+            Step((UserErased,), lambda bodies, _: finish_users(store, bodies)),
+        ]
+
+    def _of_relations(self) -> list[Step]:
+        store = self._store
+        return [
+            Step((Followed,), lambda bodies, _: add_follows(store, bodies, self._notices(bodies))),
+            Step((Muted, Unmuted), lambda bodies, how: change_mutes(store, bodies, how.trim_up_to)),
+            Step((Blocked, Unblocked), lambda bodies, how: change_blocks(store, bodies, how.trim_up_to)),
+            Step(
+                (ListCreated, ListChanged, ListDeleted),
+                lambda bodies, how: change_lists(store, bodies, how.trim_up_to),
+            ),
+        ]
+
+    def _of_posts(self) -> list[Step]:
+        """Return the steps of posts. Follows end after posts are fanned out, and likes come after posts."""
+        store, posts, reposts = self._store, self._posts, self._reposts
+        return [
+            Step(
+                (PostPublished,),
+                lambda bodies, how: posts.publish(bodies, how.mode, how.pace, self._notices(bodies)),
+            ),
+            Step(
+                (Reposted,),
+                lambda bodies, how: reposts.add(bodies, how.mode, how.trim_up_to, how.pace, self._notices(bodies)),
+            ),
+            Step((Unfollowed,), lambda bodies, how: remove_follows(store, bodies, how.trim_up_to)),
+            Step((Unreposted,), lambda bodies, how: reposts.remove(bodies, how.trim_up_to)),
+            Step((PostDeleted,), self._delete_posts),
+            Step(
+                (Liked, Unliked),
+                lambda bodies, how: self._likes.change(bodies, how.trim_up_to, self._notices(bodies)),
+            ),
+            Step((NotificationsRead,), lambda bodies, _: mark_read(store, bodies)),
+        ]
+
+    async def _delete_posts(self, bodies: Bodies, how: Circumstances) -> None:
+        await self._posts.delete(bodies, how.trim_up_to)
+        if how.mode.is_complete:
+            await self._reposts.end_of_deleted(bodies)
 
     async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
         """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
@@ -100,38 +151,12 @@ class Projections:
         one. A like takes two and a query if the user may be among the archived likes. A batch of events shares the
         round trips. A worker appends the ends of the plain reposts of deleted posts, 500 in a round trip.
         """
-        store = self._store
-        await create_users(store, select(events, UserCreated))
-        await change_profiles(store, select(events, ProfileChanged))
-        await change_permissions(store, [*select(events, PermissionGranted), *select(events, PermissionRevoked)])
-        await change_passwords(store, select(events, PasswordChanged))
-        await change_suspensions(store, [*select(events, UserSuspended), *select(events, UserUnsuspended)])
-        await end_sessions(store, select(events, SessionsEnded))
-        await delete_users(store, select(events, UserDeleted))
-        await finish_users(store, select(events, UserErased))
-        await add_follows(store, select(events, Followed), self._notices(events, Followed))
-        trim_up_to = self._trim_up_to(events)
-        await change_mutes(store, [*select(events, Muted), *select(events, Unmuted)], trim_up_to)
-        await change_blocks(store, [*select(events, Blocked), *select(events, Unblocked)], trim_up_to)
-        await change_lists(
-            store,
-            [*select(events, ListCreated), *select(events, ListChanged), *select(events, ListDeleted)],
-            trim_up_to,
-        )
-        notices = self._notices(events, PostPublished)
-        await self._posts.publish(select(events, PostPublished), mode, pace, notices)
-        notices = self._notices(events, Reposted)
-        await self._reposts.add(select(events, Reposted), mode, trim_up_to, pace, notices)
-        await remove_follows(store, select(events, Unfollowed), trim_up_to)
-        await self._reposts.remove(select(events, Unreposted), trim_up_to)
-        deletions = select(events, PostDeleted)
-        await self._posts.delete(deletions, trim_up_to)
-        if mode.is_complete and deletions:
-            await self._reposts.end_of_deleted(deletions)
-        notices = self._notices(events, Liked)
-        likes: list[tuple[int, Liked | Unliked]] = [*select(events, Liked), *select(events, Unliked)]
-        await self._likes.change(likes, trim_up_to, notices)
-        await mark_read(store, select(events, NotificationsRead))
+        await self._steps.run(events, Circumstances(mode, pace, self._trim_up_to(events)))
+
+    @property
+    def kinds(self) -> Set[type]:
+        """The kinds of events that change something."""
+        return self._steps.kinds
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
         """Project events that concern a viewer, so that the viewer's next page shows them.
@@ -142,10 +167,9 @@ class Projections:
             await self.project(events, Mode.CATCH_UP)
             await self._store.send([("UNLINK", keys.home(viewer))])
 
-    def _notices(self, events: Sequence[Event], body_type: type[Any]) -> list[Command]:
-        """Return the commands that notify the recipients of the events whose bodies have this type."""
-        of_type = [event for event in events if isinstance(event.body, body_type)]
-        return notice_commands(self._store, of_type, self._notifications_kept)
+    def _notices(self, bodies: Bodies) -> list[Command]:
+        """Return the commands that notify the recipients of events."""
+        return notice_commands(self._store, [Event(*each) for each in bodies], self._notifications_kept)
 
     def _trim_up_to(self, events: Sequence[Event]) -> int:
         """Return the highest number of a tombstone that no late or repeated event can still need.
@@ -154,8 +178,3 @@ class Projections:
         """
         newest = max((event.number for event in events), default=0)
         return min(self._log.discardable, before(newest, self._tombstones_live))
-
-
-def select(events: Iterable[Event], body_type: type[E]) -> list[tuple[int, E]]:
-    """Return the numbers and bodies of the events whose bodies have this type."""
-    return [(event.number, event.body) for event in events if isinstance(event.body, body_type)]
