@@ -4,7 +4,8 @@ from typing import get_args
 
 from graph import Graph
 from graph.home.pacing import UNPACED
-from graph.log.events import Event, EventBody, Followed, Reported, ReportsClosed, Unfollowed, UserCreated
+from graph.log.events import Event, EventBody, Followed, Unfollowed, UserCreated
+from graph.log.moderation_events import Reported, ReportsClosed
 from graph.projections.mode import Mode
 from graph.projections.steps import Bodies, Circumstances, Step, Steps
 
