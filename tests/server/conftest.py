@@ -11,13 +11,16 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 import uvicorn
+from argon2 import PasswordHasher
 from starlette.routing import WebSocketRoute
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from graph import Graph
 from graph.model import Session
+from graph.passwords.hashing import Hashing
 from server.app import Application, create_app
 from server.auth import Tokens
 from server.endpoint.endpoint import GraphQLEndpoint
@@ -26,8 +29,9 @@ from server.operations.quotas import Quotas
 from server.serving import configure
 from server.settings import Settings
 from server.transport import admission
+from tests.conftest import SharedStore
 from tests.support.graph_worlds import PATIENCE
-from tests.support.graphs import archive_url_of
+from tests.support.graphs import archive_url_of, empty, open_graph
 
 KEY = "a key for tests that is long enough"
 
@@ -179,26 +183,65 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
 
 @asynccontextmanager
 async def served(app: Application, graph: Graph) -> AsyncIterator[Api]:
-    """Serve this application on a free port."""
+    """Serve this application on a free port, with cheap password hashes."""
     config = configure(app, port=0, log_config=None, timeout_graceful_shutdown=1)
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
     await server.startup()
     assert not server.should_exit, "the application did not start"
+    app.state.graph.users.hashing = Hashing(PasswordHasher(1, 8, 1))
     await server.on_tick(0)  # as its main loop does, which sets the headers of all responses
     try:
         port = server.servers[0].sockets[0].getsockname()[1]
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
             yield Api(server, app, graph, client)
     finally:
+        await end(server)
+
+
+async def end(server: uvicorn.Server) -> None:
+    """Shut a server down, at once if nothing is open: uvicorn waits for a tenth of a second in any case."""
+    state = server.server_state
+    for _ in range(20):  # iterations of the event loop, in which it learns of closed connections
+        if state.connections:
+            await asyncio.sleep(0)
+    if state.connections or state.tasks:
         await server.shutdown()
+        return
+    for each in server.servers:
+        each.close()
+    await server.lifespan.shutdown()
 
 
 @pytest.fixture(autouse=True)
 def _no_idle_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send no probes while the process is idle, so that tests can count round trips."""
     monkeypatch.setattr(admission, "IDLE_SECONDS", 1e9)
+
+
+class Clock:
+    """The clock of the event loop, which goes on, and which a test sets forward."""
+
+    def __init__(self) -> None:
+        self._time = asyncio.get_running_loop().time
+        self._ahead = 0.0
+
+    def now(self) -> float:
+        """Return the time in seconds."""
+        return self._time() + self._ahead
+
+    def advance(self, seconds: float) -> None:
+        """Set the clock forward."""
+        self._ahead += seconds
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Return the clock by which timeouts are measured in this test, of the server and of its clients."""
+    clock = Clock()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", clock.now)
+    return clock
 
 
 @pytest.fixture
@@ -214,3 +257,18 @@ async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve an application that does not run a worker."""
     async with serving(settings, graph) as api:
         yield api
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_api(running_store: SharedStore, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
+    """Serve an application to all tests of a module, which change nothing, in the event loop of the module."""
+    url = running_store.url
+    empty(url)
+    graph = await open_graph(url)
+    folder = tmp_path_factory.mktemp("data")
+    settings = Settings(
+        store_url=url, archive_url=archive_url_of(url), data_dir=folder, secret=(KEY,), worker=False
+    )
+    async with serving(settings, graph) as api:
+        yield api
+    await graph.close()

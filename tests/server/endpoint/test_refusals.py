@@ -10,6 +10,8 @@ import pytest
 from server.endpoint.responses import GRAPHQL_JSON
 from tests.server.conftest import Api, events
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 JSON = "application/json"
 TWO = "query A { __typename } query B { __typename }"
 COSTLY = (
@@ -27,6 +29,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "cost": ({"query": COSTLY}, "COST_LIMIT", "points"),
 }
 CASES = pytest.mark.parametrize(("body", "code", "message"), REFUSED.values(), ids=REFUSED)
+
+
+@pytest.fixture
+def api(shared_api: Api) -> Api:
+    """Return the server of the module."""
+    return shared_api
 
 
 def check(errors: list[dict[str, Any]], code: str, message: str) -> None:

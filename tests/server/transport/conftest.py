@@ -113,30 +113,6 @@ def post(query: str = "{ __typename }", *headers: str) -> bytes:
     return "\r\n".join((*lines, *headers, "", "")).encode() + body
 
 
-class Clock:
-    """The clock of the event loop, which goes on, and which a test sets forward."""
-
-    def __init__(self) -> None:
-        self._time = asyncio.get_running_loop().time
-        self._ahead = 0.0
-
-    def now(self) -> float:
-        """Return the time in seconds."""
-        return self._time() + self._ahead
-
-    def advance(self, seconds: float) -> None:
-        """Set the clock forward."""
-        self._ahead += seconds
-
-
-@pytest.fixture
-async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Return the clock by which timeouts are measured in this test, of the server and of its clients."""
-    clock = Clock()
-    monkeypatch.setattr(asyncio.get_running_loop(), "time", clock.now)
-    return clock
-
-
 def limit_times(api: Api, **seconds: float) -> None:
     """Set the timeouts of connections."""
     api.app.state.connections.timeouts = replace(LONG, **seconds)
@@ -151,6 +127,11 @@ def refused(api: Api) -> dict[str, int]:
 async def closing_all() -> AsyncIterator[None]:
     """Close every connection after the test."""
     yield
+    await close_all()
+
+
+async def close_all() -> None:
+    """Close every connection."""
     for raw in Raw.opened:
         raw.close()
     Raw.opened.clear()

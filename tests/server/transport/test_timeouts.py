@@ -11,8 +11,8 @@ import pytest
 from graph.log.events import PostPublished
 from server.auth import Tokens
 from server.settings import Settings
-from tests.server.conftest import KEY, Api, until
-from tests.server.transport.conftest import FAST, HANDSHAKE, LONG, Clock, Raw, limit_times, post, refused
+from tests.server.conftest import KEY, Api, Clock, until
+from tests.server.transport.conftest import FAST, HANDSHAKE, LONG, Raw, limit_times, post, refused
 
 PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
 MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(30))} }}"  # 9 MB
