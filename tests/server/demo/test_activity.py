@@ -83,8 +83,8 @@ async def test_a_lively_demo_publishes_while_somebody_watches(
     settings: Settings, graph: Graph, people: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quiet one does not."""
-    monkeypatch.setattr(activity, "BUSY_SECONDS", (0.1, 0.1))
-    monkeypatch.setattr(activity, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(activity, "BUSY_SECONDS", (0.02, 0.02))
+    monkeypatch.setattr(activity, "LOOK_SECONDS", 0.01)
     persons = tuple(role.person for role in SEVEN)
     query = "subscription { homeTimeline { __typename } }"
     for lively in (True, False):
@@ -97,5 +97,5 @@ async def test_a_lively_demo_publishes_while_somebody_watches(
                 if lively:
                     await reached(graph.log.last, before + 1)
                 else:
-                    await asyncio.sleep(1)
+                    await asyncio.sleep(0.2)
                     assert await graph.log.last() == before

@@ -16,10 +16,10 @@ from server.auth import Tokens
 from server.embedded import EmbeddedStore
 from server.settings import Settings
 from server.transport import admission as transport_admission
-from server.transport.admission import CEILING, INITIAL, Admission
+from server.transport.admission import CEILING, INITIAL, Admission, Permit
 from tests.conftest import SharedStore
 from tests.server.conftest import KEY, Api, events, serving, until
-from tests.server.transport.conftest import HANDSHAKE, Raw, post, refused
+from tests.server.transport.conftest import HANDSHAKE, Raw, close_all, post, refused
 from tests.support.cluster import cluster_in, hanging, nodes_of
 from tests.support.graph_worlds import PATIENCE, posts
 from tests.support.graphs import archive_url_of, open_graph
@@ -47,9 +47,7 @@ def full(api: Api) -> Api:
 async def closing_all() -> AsyncIterator[None]:
     """Close every raw connection after the test."""
     yield
-    for raw in Raw.opened:
-        raw.close()
-    Raw.opened.clear()
+    await close_all()
 
 
 def overload(response: httpx.Response) -> int:
@@ -165,12 +163,20 @@ async def test_operations_of_a_socket_are_refused(api: Api, monkeypatch: pytest.
         assert (await socket.receive())["id"] == "live"
 
 
-async def test_an_operation_of_a_socket_waits_for_a_permit(api: Api) -> None:
+async def test_an_operation_of_a_socket_waits_for_a_permit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stock clients do not repeat a subscription that was refused."""
+    monkeypatch.setattr(transport_admission, "PATIENCE_SECONDS", PATIENCE)
+    waiting, wait = asyncio.Event(), admission(api).wait
+
+    async def noted() -> Permit | None:
+        waiting.set()
+        return await wait()
+
+    monkeypatch.setattr(admission(api), "wait", noted)
     async with api.socket(await api.token("alice")) as socket:
         admission(api).running += CEILING
         await socket.subscribe("1", LIVE)
-        await asyncio.sleep(0.2)
+        await waiting.wait()
         admission(api).running -= CEILING
         assert (await socket.receive())["type"] == "next"
         assert admission(api).refused == 0
