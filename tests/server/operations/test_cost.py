@@ -1,6 +1,5 @@
 """Cost analysis: the maximum cost of an operation is computed before execution."""
 
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -199,15 +198,13 @@ def test_password_fields_in_fragments_count() -> None:
     assert (found.hashes, found.log_ins, found.sign_ups) == (3, 3, 0)
 
 
-def test_the_cost_of_nested_fragments_is_computed_quickly() -> None:
-    """The limits of documents bound the visited fields: a thousand selections take a few milliseconds."""
+def test_the_cost_of_deeply_nested_fragments_is_computed() -> None:
+    """The limits of documents bound the visited fields."""
     steps = " ".join(
         f"fragment F{n} on User {{ ...F{n + 1} followers(first: 99) {{ nodes {{ id }} }} }}" for n in range(160)
     )
     document = parse(f"{{ viewer {{ ...F0 }} }} {steps} fragment F160 on User {{ id }}")
-    start = time.process_time()
     assert CostAnalysis(WEIGHTS, document, {}).of(None).points > 10_000
-    assert time.process_time() - start < 0.5
 
 
 async def test_an_operation_beyond_the_cost_limit_is_refused(api: Api) -> None:

@@ -1,7 +1,6 @@
 """Overlapping fields: the linear rule accepts what graphql-core's rule accepts, with bounded work."""
 
 import random
-import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -21,7 +20,7 @@ from tests.server.operations.overlapping import PETS, Choices, Writer, choices, 
 
 ReadRoots: TypeAlias = Callable[[Reader, DocumentNode], list[Selections]]
 
-DOCUMENTS = 1_000  # for each schema
+DOCUMENTS = 250  # for each schema
 LONG_DOCUMENTS = 50_000
 SCHEMA = strawberry_schema._schema
 SCHEMAS = pytest.mark.parametrize("schema", [PETS, SCHEMA], ids=["pets", "fanline"])
@@ -202,7 +201,7 @@ def test_the_comparison_detects_a_broken_rule(
     """Each defect changes the result for a document among those that every run compares."""
     broken(monkeypatch)
     rng = random.Random(10)  # noqa: S311 - not for secrets
-    texts = (Writer(PETS, Choices(rng.randbytes(rng.randint(30, 120)))).document() for _ in range(2 * DOCUMENTS))
+    texts = (Writer(PETS, Choices(rng.randbytes(rng.randint(30, 120)))).document() for _ in range(8 * DOCUMENTS))
 
     assert any((linear_errors(PETS, text) == []) is not (core_errors(PETS, text) == []) for text in texts)
 
@@ -211,7 +210,7 @@ def test_the_comparison_detects_a_broken_rule(
 def test_cyclic_fragments_are_left_to_the_rule_for_them(schema: GraphQLSchema) -> None:
     """All rules together refuse a document with cyclic fragments, and neither rule hangs."""
     rng = random.Random(11)  # noqa: S311 - not for secrets
-    for _ in range(100):
+    for _ in range(30):
         text = Writer(schema, Choices(rng.randbytes(200)), cyclic=True).document()
         with_core = validate(schema, parse(text), specified_rules)
         with_linear = validate(schema, parse(text), RULES)
@@ -254,22 +253,6 @@ GROWING: dict[str, Callable[[int], str]] = {
 def test_work_is_linear_in_the_document(write: Callable[[int], str]) -> None:
     """Twice the fields take about twice the steps, however they are repeated."""
     assert 0 < steps(KENNEL, write(40)) <= 2.2 * steps(KENNEL, write(20))
-
-
-def test_repeated_fields_cost_no_more_than_parsing() -> None:
-    """500 repeated fields take less than five times the CPU time of their parsing; comparing pairs takes twelve."""
-    text = "{" + "viewer {id} " * 249 + "}"
-    document = parse(text)
-
-    def cpu(work: Callable[[], object]) -> float:
-        started = time.process_time()
-        work()
-        return time.process_time() - started
-
-    parsing = min(cpu(lambda: parse(text)) for _ in range(5))
-    checking = min(cpu(lambda: validate(SCHEMA, document, [LinearOverlappingFields])) for _ in range(5))
-
-    assert checking < 5 * parsing
 
 
 def test_one_conflict_is_reported_for_a_response_path() -> None:

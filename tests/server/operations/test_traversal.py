@@ -33,7 +33,7 @@ from tests.executor.differential.tapes import Tape, tapes
 SCHEMA = strawberry_schema._schema
 ALL_RULES = (*RULES, NoIntrospection)
 WORLD = World(("VXNlcjox", "VXNlcjoy"), "VXNlcjox", "VGltZWxpbmU6MQ", ("UG9zdDox",), {"alice": "x"}, ("alice", "bob"))
-DOCUMENTS, LONG_DOCUMENTS = 600, 50_000
+DOCUMENTS, LONG_DOCUMENTS = 200, 50_000
 TOKENS = DocumentLimits().tokens
 
 
@@ -53,9 +53,8 @@ def explore(long_profile: bool, check: Any) -> None:
     run()
 
 
-@pytest.mark.parametrize("hide", [True, False])
-def test_the_errors_are_those_of_graphql_core(long_profile: bool, hide: bool) -> None:
-    """The same messages in the same order, for documents that are valid, mutated or hard."""
+def test_the_errors_are_those_of_graphql_core(long_profile: bool) -> None:
+    """The same messages in the same order, for documents that are valid, mutated or hard, with suggestions or not."""
     valid: Counter[bool] = Counter()
 
     def check(text: str) -> None:
@@ -63,6 +62,7 @@ def test_the_errors_are_those_of_graphql_core(long_profile: bool, hide: bool) ->
             document = parse(text, max_tokens=TOKENS)
         except (GraphQLSyntaxError, RecursionError):
             return
+        hide = valid.total() % 2 == 0
         expected = core_validate(SCHEMA, document, ALL_RULES, MAX_ERRORS, hide_suggestions=hide)
         found = validate(SCHEMA, document, ALL_RULES, MAX_ERRORS, hide_suggestions=hide)
         assert [error.message for error in found] == [error.message for error in expected], text
