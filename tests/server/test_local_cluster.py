@@ -83,18 +83,17 @@ def test_nodes_that_a_killed_process_left_behind_are_used_and_stopped(tmp_path: 
 
 
 def test_the_demo_is_served_on_a_cluster(tmp_path: Path) -> None:
-    """Its data is beside that of the demo on one store. A second start finds it, and SIGTERM ends all nodes.
+    """Its data is beside that of the demo on one store, and SIGTERM ends all nodes.
 
     Changes wait for the replicas if they must.
     """
     environment = {"FANLINE_DATA_DIR": str(tmp_path), "FANLINE_DURABILITY": "strict"}
-    for _ in range(2):
-        with serving("cluster-demo", log=tmp_path / "log", environment=environment) as (process, port):
-            answer = ask(port, '{ user(by: {login: "alice"}) { followersCount postsCount } }')
-            assert answer["data"]["user"]["postsCount"] > 0
-            process.terminate()
-            process.wait()
-        refuse_connections(*(node.port for node in LocalCluster(tmp_path / "cluster").nodes))
+    with serving("cluster-demo", log=tmp_path / "log", environment=environment) as (process, port):
+        answer = ask(port, '{ user(by: {login: "alice"}) { followersCount postsCount } }')
+        assert answer["data"]["user"]["postsCount"] > 0
+        process.terminate()
+        process.wait()
+    refuse_connections(*(node.port for node in LocalCluster(tmp_path / "cluster").nodes))
 
 
 def test_a_cluster_demo_needs_no_other_store(tmp_path: Path) -> None:
