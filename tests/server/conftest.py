@@ -266,9 +266,7 @@ async def shared_api(running_store: SharedStore, tmp_path_factory: pytest.TempPa
     empty(url)
     graph = await open_graph(url)
     folder = tmp_path_factory.mktemp("data")
-    settings = Settings(
-        store_url=url, archive_url=archive_url_of(url), data_dir=folder, secret=(KEY,), worker=False
-    )
+    settings = Settings(store_url=url, archive_url=archive_url_of(url), data_dir=folder, secret=(KEY,), worker=False)
     async with serving(settings, graph) as api:
         yield api
     await graph.close()

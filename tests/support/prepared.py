@@ -16,24 +16,26 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 IMPORTED = ("server.cli.main", "server.cli.stores")
 """What is imported before the first command: what all commands of operators import, nothing of GraphQL or HTTP."""
+SERVING = {"serve": "server.cli.serve", "demo": "server.cli.demo", "cluster-demo": "server.cli.demo"}
+"""The commands that import all of it, and their modules: they have a process of their own."""
 ROOM = 1 << 17  # bytes of a message with the arguments and the environment
 PATIENCE = 60.0
 
 
 class Preparation:
-    """The process from which commands are forked, one at a time. It ends when its socket is closed."""
+    """The process from which commands are forked, one at a time, with modules. It ends when its socket is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(PATIENCE)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from {__name__} import prepare; prepare({theirs.fileno()})"],
+                [sys.executable, "-c", f"from {__name__} import prepare; prepare({theirs.fileno()}, {modules})"],
                 env={name: value for name, value in os.environ.items() if not name.startswith("FANLINE_")},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -65,15 +67,20 @@ class Preparation:
         self._process.wait()
 
 
+def preparation_for(command: str) -> Preparation:
+    """Return the process of this test process for a command."""
+    return preparation(*IMPORTED, *(SERVING[command],) if command in SERVING else ())
+
+
 @cache
-def preparation() -> Preparation:
-    """Return the process of this test process."""
-    return Preparation()
+def preparation(*modules: str) -> Preparation:
+    """Return the process of this test process that has imported modules."""
+    return Preparation(*modules)
 
 
-def prepare(descriptor: int) -> None:
+def prepare(descriptor: int, modules: Sequence[str]) -> None:
     """Import modules, and run each command in a forked process, to its exit."""
-    for name in IMPORTED:
+    for name in modules:
         importlib.import_module(name)
     serve(socket.socket(fileno=descriptor))
     importlib.import_module("server.cli.main").main()

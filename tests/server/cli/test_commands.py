@@ -1,5 +1,6 @@
 """The command line in real processes: output, exit codes, side effects and error messages."""
 
+import base64
 import contextlib
 import json
 import os
@@ -7,6 +8,7 @@ import random
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -27,17 +29,19 @@ from server.settings import Settings
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import environment_of, open_graph
-from tests.support.prepared import preparation
+from tests.support.prepared import preparation_for
 
 START_SECONDS = 100.0  # the demo seeds its users first, which takes long on a busy machine
 STRONG_KEY = "a-key-for-tests-that-is-long-enough"
+PRODUCTION = {"FANLINE_ENV": "production", "FANLINE_SECRET": base64.b64encode(bytes(range(100, 148))).decode()}
+METRICS_TOKEN = "a-token-that-monitoring-uses"
 FANLINE = (sys.executable, "-m", "server.cli.main")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("FANLINE_")}
 
 
 def fanline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a prepared process, and return its output and exit code."""
-    return preparation().run(*arguments, environment=CLEAN | environment | {"COLUMNS": "200"})
+    return preparation_for(arguments[0]).run(*arguments, environment=CLEAN | environment | {"COLUMNS": "200"})
 
 
 def started(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -193,22 +197,46 @@ def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
 
 
 def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
-    """Later processes use the running store of the data folder, and leave it running when they end."""
-    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
-    with serving("serve", log=tmp_path / "log", environment=environment) as (process, port):
+    """Later processes use the running store of the data folder, and leave it running when they end.
+
+    All files that they create are private, with an ordinary umask.
+    """
+    data = tmp_path / "new" / "data"
+    environment = {"FANLINE_DATA_DIR": str(data)}
+    with ordinary_umask(), serving("serve", log=tmp_path / "log", environment=environment) as (process, port):
         sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { userErrors { code } } }'
         assert ask(port, sign_up)["data"]["signUp"] == {"userErrors": []}
         token = fanline("token", "alice", **environment).stdout.strip()
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
         nobody = fanline("token", "nobody", **environment)
         assert (nobody.returncode, nobody.stdout) == (1, "")
-        assert f"no user with the login 'nobody' in the data folder {tmp_path} (set FANLINE_DATA_DIR" in nobody.stderr
+        assert f"no user with the login 'nobody' in the data folder {data} (set FANLINE_DATA_DIR" in nobody.stderr
         assert "is projected" in fanline("worker", "--once", **environment).stderr
         assert "no dead letters" in fanline("dead-letters", "list", **environment).stderr
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
+        modes = modes_below(data)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=PATIENCE) in (0, 130)
-    assert not store_answers(tmp_path)
+    assert not store_answers(data)
+    for expected in (".", "secret", "archive.sqlite", "archive.sqlite-wal", "store/store.log", "store/store.sock"):
+        assert expected in modes
+    assert any("appendonly" in name for name in modes)
+    assert {name: oct(mode) for name, mode in (modes | modes_below(data)).items() if mode & 0o077} == {}
+
+
+@contextmanager
+def ordinary_umask() -> Iterator[None]:
+    """Let others read new files for the duration of the block, if a program allows it."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def modes_below(folder: Path) -> dict[str, int]:
+    """Return the permission bits of a folder and of everything in it."""
+    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in (folder, *folder.rglob("*"))}
 
 
 async def test_the_firehose_permission_is_granted_and_revoked(store_url: str, tmp_path: Path) -> None:
@@ -287,42 +315,57 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:
-    """The processes share the store and the keys, and end with their parent."""
-    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
+    """The processes share the store, the keys and the metrics, and end with their parent.
+
+    Each warning is one line before the server is ready, and no process dumps core. A process that is killed is
+    replaced, and its counters are kept.
+    """
+    data = tmp_path / "data"
+    own = {"FANLINE_DATA_DIR": str(data), "FANLINE_PLAYGROUND": "true", "FANLINE_METRICS_TOKEN": METRICS_TOKEN}
+    environment = PRODUCTION | own
     with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, port):
+        check_warnings((tmp_path / "log").read_text().splitlines())
+        children = children_of(process.pid)
+        limits = [Path(f"/proc/{pid}/limits").read_text() for pid in (process.pid, *children)]
+        assert len(children) == 2
+        assert all(re.search(r"^Max core file size +0 ", each, re.MULTILINE) for each in limits)
+
+        check_metrics(port)
+        os.kill(children[0], signal.SIGKILL)
+        assert [metric(port, "fanline_operations_planned_total") for _ in range(20)] == [20] * 20
+
         sign_up = 'mutation { signUp(input: {login: "bob", password: "correct horse"}) { session { token } } }'
         token = ask(port, sign_up)["data"]["signUp"]["session"]["token"]
         for _ in range(8):
             assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "bob"}}
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
-    assert not store_answers(tmp_path)
+    assert not store_answers(data)
 
 
-def test_metrics_are_those_of_all_processes(tmp_path: Path) -> None:
-    """Each process publishes its counters every five seconds. Counters of a killed process are kept."""
-    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
-    with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, port):
-        for _ in range(20):
-            ask(port, "{ __typename }")
-        planned = [0.0]
-        while planned[-1] < 20:
-            planned.append(metric(port, "fanline_operations_planned_total"))
-            time.sleep(0.1)
-        assert planned == sorted(planned)
-        assert planned[-1] == 20
-        for _ in range(8):
-            samples = re.findall(r"^(fanline_\S+) ", scrape(port), re.MULTILINE)
-            assert len(samples) == len(set(samples))
-            assert not [sample for sample in samples if "pid=" in sample]
+def check_warnings(lines: list[str]) -> None:
+    """Assert that each warning is one line, before the server is ready."""
+    warnings = [line for line in lines if line.startswith("Warning: ")]
+    assert len([line for line in warnings if "FANLINE_PLAYGROUND" in line]) == 1
+    assert len([line for line in warnings if "embedded store" in line]) == 1
+    assert len(warnings) == len(set(warnings))
+    assert lines.index(warnings[-1]) < next(n for n, line in enumerate(lines) if line.startswith("Serving on"))
 
-        os.kill(children_of(process.pid)[0], signal.SIGKILL)
-        after = [metric(port, "fanline_operations_planned_total") for _ in range(20)]
-        assert after == [20] * 20
 
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=PATIENCE) == 0
-    assert not store_answers(tmp_path)
+def check_metrics(port: int) -> None:
+    """Assert that the metrics are those of all processes, each of which publishes its counters every five seconds."""
+    for _ in range(20):
+        ask(port, "{ __typename }")
+    planned = [0.0]
+    while planned[-1] < 20:
+        planned.append(metric(port, "fanline_operations_planned_total"))
+        time.sleep(0.1)
+    assert planned == sorted(planned)
+    assert planned[-1] == 20
+    for _ in range(8):
+        samples = re.findall(r"^(fanline_\S+) ", scrape(port), re.MULTILINE)
+        assert len(samples) == len(set(samples))
+        assert not [sample for sample in samples if "pid=" in sample]
 
 
 def metric(port: int, name: str) -> float:
@@ -334,7 +377,8 @@ def scrape(port: int) -> str:
     """Return the metrics, read over a new connection."""
     while True:
         with contextlib.suppress(httpx.TransportError):
-            return httpx.get(f"http://127.0.0.1:{port}/metrics").text
+            headers = {"authorization": f"Bearer {METRICS_TOKEN}"}
+            return httpx.get(f"http://127.0.0.1:{port}/metrics", headers=headers, timeout=PATIENCE).text
 
 
 def children_of(pid: int) -> list[int]:

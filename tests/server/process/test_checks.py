@@ -1,8 +1,5 @@
 """Warnings and refusals of `serve` and `worker` at start-up."""
 
-import base64
-import os
-import re
 import resource
 import secrets
 import stat
@@ -18,11 +15,10 @@ from server.process.checks import Facts, Severity, check
 from server.process.start import make_files_private, set_limits
 from server.seeding.load import demo_source, load
 from server.settings import Settings
-from tests.server.cli.test_commands import fanline, free_port, serving
-from tests.support.graph_worlds import PATIENCE
+from tests.server.cli.test_commands import PRODUCTION, fanline, free_port
 from tests.support.graphs import archive_url_of
 
-KEY = base64.b64encode(bytes(range(100, 148))).decode()
+KEY = PRODUCTION["FANLINE_SECRET"]
 GUESSABLE = "ChangeMe-before-you-go-to-production"
 SAFE = {
     "env": "production",
@@ -230,28 +226,6 @@ def test_files_are_allowed_up_to_the_hard_limit_and_production_dumps_no_core() -
     assert resource.getrlimit(resource.RLIMIT_CORE) == (0, core[1])
 
 
-PRODUCTION = {"FANLINE_ENV": "production", "FANLINE_SECRET": KEY}
-
-
-def test_serve_prints_each_warning_once_however_many_processes_serve(tmp_path: Path) -> None:
-    """Each warning is one line before the server is ready. No process dumps core."""
-    tmp_path.chmod(0o700)
-    environment = PRODUCTION | {"FANLINE_DATA_DIR": str(tmp_path / "data"), "FANLINE_PLAYGROUND": "true"}
-    with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, _):
-        lines = (tmp_path / "log").read_text().splitlines()
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        kept = [Path(f"/proc/{pid}/limits").read_text() for pid in (process.pid, *children)]
-        process.terminate()
-        assert process.wait(timeout=PATIENCE) == 0
-    warnings = [line for line in lines if line.startswith("Warning: ")]
-    assert len([line for line in warnings if "FANLINE_PLAYGROUND" in line]) == 1
-    assert len([line for line in warnings if "embedded store" in line]) == 1
-    assert len(warnings) == len(set(warnings))
-    assert lines.index(warnings[-1]) < next(n for n, line in enumerate(lines) if line.startswith("Serving on"))
-    assert len(kept) >= 3
-    assert all(re.search(r"^Max core file size +0 ", each, re.M) for each in kept)
-
-
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_a_refusal_is_exit_code_1_and_nothing_is_created(tmp_path: Path, command: str) -> None:
     """Each reason has its own line."""
@@ -279,29 +253,6 @@ async def test_production_does_not_serve_the_users_of_the_demo(store_url: str, g
     assert done.returncode == 1
     assert "The demo's users have a public password" in done.stderr
     assert store_url in done.stderr
-
-
-def modes_below(folder: Path) -> dict[str, int]:
-    """Return the permission bits of a folder and of everything in it."""
-    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in (folder, *folder.rglob("*"))}
-
-
-def test_everything_that_fanline_creates_is_private(tmp_path: Path) -> None:
-    """Folders, key, archive, socket, log and append-only files are private with an ordinary umask."""
-    data = tmp_path / "new" / "data"
-    before = os.umask(0o022)
-    try:
-        with serving("demo", "--data", str(data), log=tmp_path / "log") as (process, _):
-            modes = modes_below(data)
-            process.terminate()
-            assert process.wait(timeout=PATIENCE) == 0
-    finally:
-        os.umask(before)
-    after = modes_below(data)
-    for expected in (".", "secret", "archive.sqlite", "archive.sqlite-wal", "store/store.log", "store/store.sock"):
-        assert expected in modes
-    assert any("appendonly" in name for name in modes)
-    assert {name: oct(mode) for name, mode in (modes | after).items() if mode & 0o077} == {}
 
 
 def test_an_archive_of_an_older_version_becomes_private(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import redis
 from graph.capacity import Memory, sections
 from server.embedded import Durability, EmbeddedStore
 from server.process.checks import check_store
-from tests.server.cli.test_commands import fanline, free_port
-from tests.server.process.test_checks import PRODUCTION, settings_of
+from tests.server.cli.test_commands import PRODUCTION, fanline, free_port
+from tests.server.process.test_checks import settings_of
 from tests.support.graphs import environment_of
 
 SAFE = Memory(used=1, limit=10, is_limited=True, policy="noeviction", replicas=1, needs_replicas=True)
