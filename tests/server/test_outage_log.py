@@ -1,5 +1,6 @@
 """What the log of a server tells of outages that operations meet."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,8 @@ async def test_operations_without_the_store_are_logged_once_a_minute(
     away = settings.model_copy(update={"store_url": store.url, "archive_url": archive_url_of(store.url)})
     async with serving(away, graph) as api:
         store.stop()
-        for _ in range(4):
-            assert (await api.ask('{ user(by: {login: "alice"}) { id } }')).status_code == 503
+        asked = [api.ask('{ user(by: {login: "alice"}) { id } }') for _ in range(4)]
+        assert [response.status_code for response in await asyncio.gather(*asked)] == [503] * 4
         log._next = 0.0
         await api.ask('{ user(by: {login: "alice"}) { id } }')
     first, second = (text for text in caplog.messages if "meet an outage" in text)

@@ -260,6 +260,7 @@ async def test_slow_bodies_do_not_use_up_the_limit(api: Api) -> None:
     assert status == 503
     assert json.loads(body)["errors"][0]["extensions"]["retryAfter"] == 2
     assert admission(api).running == CEILING
+    clients[2].close()
 
 
 async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(

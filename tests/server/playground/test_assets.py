@@ -36,7 +36,7 @@ def cdn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root)))
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     monkeypatch.setattr(assets, "CDN", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("PATH", "")
