@@ -41,21 +41,28 @@ def attacked_world(attacked_store: str) -> World:
 
 
 @pytest.fixture(scope="session")
+def is_quick(pytestconfig: pytest.Config) -> bool:
+    """Return True unless the long profile was requested, in which the servers' CPU time is measured."""
+    return not pytestconfig.getoption("--long")
+
+
+@pytest.fixture(scope="session")
 def unlimited_server(
-    attacked_store: str, attacked_world: World, tmp_path_factory: pytest.TempPathFactory
+    attacked_store: str, attacked_world: World, tmp_path_factory: pytest.TempPathFactory, is_quick: bool
 ) -> Iterator[Victim]:
     """Run a server without rate limits, so that attacks can be repeated."""
-    with Victim(tmp_path_factory.mktemp("unlimited"), attacked_store, attacked_world) as victim:
+    with Victim(tmp_path_factory.mktemp("unlimited"), attacked_store, attacked_world, quick=is_quick) as victim:
         warm_up(victim)
         yield victim
 
 
 @pytest.fixture(scope="session")
 def limited_server(
-    attacked_store: str, attacked_world: World, tmp_path_factory: pytest.TempPathFactory
+    attacked_store: str, attacked_world: World, tmp_path_factory: pytest.TempPathFactory, is_quick: bool
 ) -> Iterator[Victim]:
     """Run a server with rate limits, as in production."""
-    with Victim(tmp_path_factory.mktemp("limited"), attacked_store, attacked_world, rates=True) as victim:
+    folder = tmp_path_factory.mktemp("limited")
+    with Victim(folder, attacked_store, attacked_world, rates=True, quick=is_quick) as victim:
         yield victim
 
 
@@ -104,9 +111,9 @@ def limited(limited_server: Victim) -> Iterator[Victim]:
 
 
 @pytest.fixture(scope="session")
-def bounds(unlimited_server: Victim) -> Bounds:
-    """Return the bounds of this machine."""
-    return Bounds.measure(unlimited_server)
+def bounds(unlimited_server: Victim, is_quick: bool) -> Bounds:
+    """Return the bounds of this machine in the long profile, else rough ones."""
+    return Bounds() if is_quick else Bounds.measure(unlimited_server)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from server.settings import Settings
-from tests.attacks.bounds import Bounds, assert_within
+from tests.attacks.bounds import ROUGH, Bounds, assert_within
 from tests.attacks.clients import open_socket, request, run_on_socket
 from tests.attacks.payloads import COMBINING, LARGER, LOG_IN, SIGN_UP
 from tests.attacks.victim import GRAPHQL, Victim, ask
@@ -49,8 +49,10 @@ def token(victim: Victim) -> str:
 
 
 @pytest.fixture(scope="module")
-def log_in(unlimited_server: Victim) -> float:
+def log_in(unlimited_server: Victim, is_quick: bool) -> float:
     """Return the CPU seconds of an ordinary log-in, nearly all for its hash."""
+    if is_quick:
+        return ROUGH
     unlimited_server.restart_if_ended()
     found = []
     for _ in range(3):
@@ -150,8 +152,10 @@ def test_x06_two_hashes_in_one_document(victim: Victim, bounds: Bounds, field: s
     assert_within(victim, bounds.refusal, attack)
 
 
-def test_x06_log_ins_of_clients_that_left(victim: Victim, log_in: float) -> None:
+def test_x06_log_ins_of_clients_that_left(victim: Victim, log_in: float, is_quick: bool) -> None:
     """X6: hashing continued after the client had left. Of 40 clients that leave, only a few may cost a hash."""
+    if is_quick:
+        pytest.skip("measures CPU time: needs --long")
     inputs = ({"login": new_login(), "password": GOOD} for _ in itertools.count())
     with victim.measure() as spent:
         for _ in range(40):

@@ -1,14 +1,12 @@
 """Queries for the largest responses: accepted ones are small and cheap, others are refused before execution."""
 
+import itertools
+from collections.abc import Iterator
 from functools import partial
 
-import pytest
-
 from tests.attacks.bounds import ANSWER, Bounds, assert_within
-from tests.attacks.candidates import ANONYMOUS, candidates
+from tests.attacks.candidates import Candidate, candidates
 from tests.attacks.victim import MEGABYTE, Victim, ask
-
-STEPS = 7  # of a binary search for the largest page: 1 to 100
 
 
 def accepted(victim: Victim, query: str) -> int | None:
@@ -24,10 +22,17 @@ def salted(victim: Victim, query: str, attempt: int) -> int | None:
     return accepted(victim, f"{query} #{attempt}")
 
 
-@pytest.mark.parametrize("name", ANONYMOUS)
-def test_x03_the_largest_queries(victim: Victim, bounds: Bounds, name: str) -> None:
+def test_x03_the_largest_queries(victim: Victim, bounds: Bounds, calls: Iterator[int]) -> None:
     """X3: 1.5 KB with `text` under 100 aliases returned 571 MB. Queries have the largest accepted pages."""
-    write = candidates(victim.world)[name]
+    written = candidates(victim.world)
+    names = sorted(written)
+    for name in itertools.takewhile(lambda call: call < len(names), calls):
+        print(names[name])
+        check_largest(victim, bounds, written[names[name]])
+
+
+def check_largest(victim: Victim, bounds: Bounds, write: Candidate) -> None:
+    """Assert that the largest accepted page of a query is small and cheap, and that larger ones are refused."""
     low, high = 0, 101
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,11 +1,5 @@
 """What anonymous clients can reach or learn: metrics, files, redirects, headers, handshakes."""
 
-import os
-import stat
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.attacks.clients import exchange, read_answer, request
@@ -20,18 +14,6 @@ def test_x19_metrics_are_not_public(victim: Victim) -> None:
     """X19: `/metrics` was public, and each request takes round trips."""
     with victim.client() as client:
         assert client.get("/metrics").status_code in (401, 403, 404)
-
-
-def test_x19_files_are_private(tmp_path: Path) -> None:
-    """X19: `archive.sqlite` was readable by every user of the machine."""
-    command = [sys.executable, "-m", "server.cli.main", "seed", "--users", "3"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FANLINE_")}
-    subprocess.run(command, env=environment | {"FANLINE_DATA_DIR": str(tmp_path)}, check=True, capture_output=True)
-
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert [path.name for path in files if path.name.startswith("archive.sqlite")]
-    for path in files:
-        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
 @pytest.mark.parametrize("path", ["/graphql/", "//graphql", "/graphql//", "/health/live/", "/health/ready/"])

@@ -97,17 +97,17 @@ def is_right(guess: EventFilter, secret_post: DeletedPost) -> bool:
 
 
 async def delete_secret(graph: Graph) -> DeletedPost:
-    """Publish the secret among a few hundred other posts, and delete it."""
+    """Publish the secret among other posts, and delete it."""
     [alice] = await people(graph, "alice")
-    for _ in range(60):
+    for _ in range(15):
         for text, place in OTHERS_AT:
             await graph.posts.publish(alice, text, location=place)
     before = await graph.log.last()
     secret = await graph.posts.publish(alice, SECRET, location=PLACE)
-    await posts(graph, alice, *["no matter"] * 30)
+    await posts(graph, alice, *["no matter"] * 8)
     await graph.posts.delete(alice, secret.id)
     deletion = await graph.log.last()
-    await posts(graph, alice, *["no matter"] * 30)
+    await posts(graph, alice, *["no matter"] * 8)
     return DeletedPost(alice, before, secret.id, deletion)
 
 
@@ -193,8 +193,8 @@ async def test_guesses_about_a_deleted_post_are_answered_alike(
         await graph.worker().drain()
         await archive_log(graph)
         await graph.housekeeping.tidy()
-    tried = guesses(90, secret_post.author)
-    assert 10 < sum(is_right(guess, secret_post) for guess in tried) < 60
+    tried = guesses(90, secret_post.author)[::2]
+    assert 10 < sum(is_right(guess, secret_post) for guess in tried) < len(tried) - 10
     async with recorded(store_url) as (_, feed, store_log):
         observed = [(guess, await observe(feed, store_log, guess, FORMS[form](secret_post))) for guess in tried]
     assert_alike(observed)
@@ -208,7 +208,7 @@ async def test_guesses_from_the_cursor_of_any_update_are_answered_alike(
 ) -> None:
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", recent)
     secret_post = await delete_secret(graph)
-    tried = guesses(60, secret_post.author)
+    tried = guesses(90, secret_post.author)[::3]
     async with recorded(store_url) as (_, feed, store_log):
         first = await observe(feed, store_log, tried[0], secret_post.before)
         assert any("XRANGE" in command for asked in first.exchanges for command in asked) == (recent == 1)
@@ -225,7 +225,7 @@ async def test_guesses_are_answered_alike_if_the_reader_is_behind_the_log(graph:
         await asyncio.wait_for(stop.reached.wait(), PATIENCE)
         secret = await graph.posts.publish(alice, SECRET, location=PLACE)
         await graph.posts.delete(alice, secret.id)
-        tried = guesses(200, alice)
+        tried = guesses(100, alice)
         streams = [feed.events(None, guess) for guess in tried]
         for stream in streams:
             assert isinstance(await anext(stream), Checkpoint)

@@ -21,7 +21,7 @@ TO_CLOSE = 20.0  # seconds within which a connection without complete headers mu
 
 
 def test_x10_stalled_connections_of_one_address(limited: Victim, long_profile: bool) -> None:
-    """The readers' requests succeed and cost the server as much as before."""
+    """The readers' requests succeed and, in the long profile, cost the server as much as before."""
     count, rounds = (LONG_STALLED, LONG_ROUNDS) if long_profile else (STALLED, ROUNDS)
     read(limited, OTHERS, 2)
     alone, rss = read(limited, OTHERS, rounds), limited.rss()
@@ -31,13 +31,15 @@ def test_x10_stalled_connections_of_one_address(limited: Victim, long_profile: b
         left = still_open(connections)
     print(f"alone: {alone}\nbeside {left} of {count} stalled: {beside}; {grown / MEGABYTE:+.1f} MB")
     assert (alone.failed, beside.failed) == (0, 0)
-    assert beside.cpu <= 1.5 * alone.cpu + 0.001
+    assert not long_profile or beside.cpu <= 1.5 * alone.cpu + 0.001
     assert left <= 100
     assert grown <= 8 * MEGABYTE
 
 
-def test_x10_incomplete_headers(victim: Victim) -> None:
+def test_x10_incomplete_headers(victim: Victim, long_profile: bool) -> None:
     """Connections that never send complete headers are closed."""
+    if not long_profile:
+        pytest.skip("waits for timeouts: needs --long")
     kinds = [
         kind for kind in OPENINGS if kind not in ("a body that never ends", "chunks that never end", "a handshake")
     ]
@@ -49,8 +51,10 @@ def test_x10_incomplete_headers(victim: Victim) -> None:
     assert left == 0
 
 
-def test_x10_headers_byte_by_byte(victim: Victim) -> None:
+def test_x10_headers_byte_by_byte(victim: Victim, long_profile: bool) -> None:
     """Sending single bytes does not keep a connection open longer."""
+    if not long_profile:
+        pytest.skip("waits for timeouts: needs --long")
     with victim.connect(ATTACKER) as connection:
         connection.setblocking(False)
         deadline = time.monotonic() + TO_CLOSE
@@ -71,14 +75,14 @@ def test_x10_descriptors_run_out(folder: Path, attacked_store: str, attacked_wor
     The server closes the connections that it refuses, and recovers when the others are closed.
     """
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 2 * DESCRIPTORS
-    with Victim(folder, attacked_store, attacked_world, rates=rates, descriptors=DESCRIPTORS) as victim:
+    with Victim(folder, attacked_store, attacked_world, rates=rates, descriptors=DESCRIPTORS, quick=True) as victim:
         with victim.client() as early:
             assert early.get("/health/ready").status_code == 200
             with (
                 stalled(victim, DESCRIPTORS, ATTACKER, ("silent",)) as one,
                 stalled(victim, DESCRIPTORS, "127.0.1.2", ("half the headers",)) as two,
             ):
-                time.sleep(0.5)
+                victim.wait_until_idle()
                 assert victim.resources().descriptors < DESCRIPTORS
                 assert early.get("/health/ready").status_code == 200
                 print(f"{still_open([*one, *two])} of {2 * DESCRIPTORS} are open")

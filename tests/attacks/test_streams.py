@@ -9,6 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
+from tests.attacks.bounds import Bounds
 from tests.attacks.clients import open_socket, receive, subscribe
 from tests.attacks.payloads import FILTERS, FOLLOW, SELECTIONS, follow_stream
 from tests.attacks.victim import MEGABYTE, Victim, ask
@@ -29,7 +30,7 @@ def refused(opened: ClientConnection) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_x09_costly_selections_on_many_streams(victim: Victim, name: str) -> None:
+def test_x09_costly_selections_on_many_streams(victim: Victim, bounds: Bounds, name: str) -> None:
     """X9: one follow sent 196 MB to 100 streams. Each stream has the largest accepted selection."""
     low, high = 0, 101
     with open_socket(victim) as opened:
@@ -52,7 +53,7 @@ def test_x09_costly_selections_on_many_streams(victim: Victim, name: str) -> Non
                 size += len(message)
     print(f"pages of {low}: {told} events: {size / MEGABYTE:.2f} MB, {spent}")
     assert size <= told * MEGABYTE // 2
-    assert spent.cpu <= 0.05 + told * 0.01
+    assert spent.cpu <= bounds.refusal + told * 10 * bounds.plain
 
 
 def test_x09_anonymous_streams_of_an_address(limited: Victim) -> None:

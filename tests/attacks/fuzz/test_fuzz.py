@@ -1,6 +1,6 @@
 """Generated requests and conversations: no 5xx, no traceback, no hang, and no leak.
 
-2,000 cases in every run, and 100,000 requests and 10,000 conversations with `--long`. Hypothesis prints a failing case.
+1,200 cases in every run, and 100,000 requests and 10,000 conversations with `--long`. Hypothesis prints a failing case.
 """
 
 import time
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 
 C = TypeVar("C")
 
-REQUESTS, LONG_REQUESTS = 1_700, 100_000
-CONVERSATIONS, LONG_CONVERSATIONS = 300, 10_000
+REQUESTS, LONG_REQUESTS = 1_000, 100_000
+CONVERSATIONS, LONG_CONVERSATIONS = 200, 10_000
 TAPE = 300
 REST = 60  # seconds between two comparisons of memory in a long run
 FORBIDDEN = ("Traceback", " ERROR ", "Exception")
