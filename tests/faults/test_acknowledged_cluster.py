@@ -15,7 +15,7 @@ from redis.crc import key_slot
 from graph import keys
 from tests.faults.checker.load import Load, checked
 from tests.faults.checker.system import system_in
-from tests.support.cluster import Cluster, Node, cluster_in, kill, until
+from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
 from tests.support.pair import frozen
 from tests.support.partitions import PartitionableCluster
 
@@ -29,11 +29,12 @@ STRICT_REPLICAS = 2  # of each primary: after a failover, the other one lets cha
 Fault = Callable[[Cluster, Node, Load], Awaitable[None]]
 
 
-async def killed(_: Cluster, primary: Node, load: Load) -> None:
-    """Kill a primary, and start it again later."""
+async def killed(cluster: Cluster, primary: Node, load: Load) -> None:
+    """Kill a primary, and start it again when another node has taken over."""
     await asyncio.to_thread(kill, primary)
+    others = [node for node in cluster.nodes if node is not primary]
+    await asyncio.to_thread(until, lambda: sum(node.run("ROLE")[0] == "master" for node in others) == PRIMARIES)
     await load.progress(BETWEEN)
-    await asyncio.sleep(FAILOVER_SECONDS)
     await asyncio.to_thread(primary.ensure)
 
 
@@ -63,8 +64,7 @@ async def separated_from_nodes(cluster: Cluster, primary: Node, load: Load) -> N
         await load.progress(BETWEEN)
 
 
-SHORT: list[Fault] = [killed, paused_for_5_seconds]
-LONG: list[Fault] = [paused_for_20_seconds, separated]
+FAULTS: list[Fault] = [killed, paused_for_5_seconds, paused_for_20_seconds, separated]
 
 
 @contextmanager
@@ -97,11 +97,11 @@ async def fail(cluster: Cluster, primary: Node, load: Load, fault: Fault) -> Non
     await load.progress(BETWEEN)
 
 
-@pytest.mark.parametrize("fault", [*SHORT, *LONG])
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_primaries_that_fail(fault: Fault, tmp_path: Path, long_profile: bool) -> None:
     """The primary of the log and, in the long profile, each of the others."""
-    if fault in LONG and not long_profile:
-        pytest.skip("takes more than half a minute: needs --long")
+    if fault is not killed and not long_profile:
+        pytest.skip("takes half a minute: needs --long")
     with partitionable(tmp_path / "cluster") as cluster:
         owner = cluster.owner(keys.LOG)
         async with loaded(cluster, tmp_path) as load:
@@ -118,7 +118,7 @@ async def test_a_worker_corrects_what_lost_events_leave_behind(tmp_path: Path, l
             await fail(cluster, cluster.owner(keys.LOG), load, separated_from_nodes)
 
 
-@pytest.mark.parametrize("fault", [*SHORT, *LONG, separated_from_nodes])
+@pytest.mark.parametrize("fault", [*FAULTS, separated_from_nodes])
 async def test_primaries_that_fail_with_strict(fault: Fault, tmp_path: Path, long_profile: bool) -> None:
     """Nothing is lost at all, and streams are complete.
 
@@ -134,8 +134,10 @@ async def test_primaries_that_fail_with_strict(fault: Fault, tmp_path: Path, lon
                 await fail(cluster, primary, load, fault)
 
 
-async def test_slots_that_move(tmp_path: Path) -> None:
+async def test_slots_that_move(tmp_path: Path, long_profile: bool) -> None:
     """Slots with data, that of the log among them, move key by key to another primary and back. Nothing is lost."""
+    if not long_profile:
+        pytest.skip("takes half a minute: needs --long")
     with cluster_in(tmp_path / "cluster") as cluster:
         async with system_in(tmp_path, cluster.url) as system, checked(system) as load:
             await load.progress(BETWEEN)

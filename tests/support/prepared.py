@@ -24,7 +24,7 @@ IMPORTED = ("server.cli.main", "server.cli.stores")
 SERVING = {"serve": "server.cli.serve", "demo": "server.cli.demo", "cluster-demo": "server.cli.demo"}
 """The commands that import all of it, and their modules: they have a process of their own."""
 ROOM = 1 << 17  # bytes of a message with the arguments and the environment
-PATIENCE = 60.0
+PATIENCE = 600.0  # above the time limits of nearly all tests
 
 
 class Preparation:

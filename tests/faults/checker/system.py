@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 
 from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
+from tests.support.prepared import preparation_for
 
 START_SECONDS = 60.0
 STARTED = "Press Ctrl-C to stop"
@@ -48,17 +49,6 @@ class Process:
         await self.end(signal.SIGKILL)
         await self.start()
 
-    async def run(self) -> tuple[int, str]:
-        """Run the command to its end. Return its exit code and the whole log."""
-        await self.start()
-        assert self._process is not None
-        return await self._process.wait(), self.log
-
-    @property
-    def log(self) -> str:
-        """What the command has written in all runs."""
-        return self._log.read_text(encoding="utf-8", errors="replace")
-
 
 class System:
     """A server and a worker that use the same store and archive, in a folder."""
@@ -74,7 +64,6 @@ class System:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.server = Process(folder / "serve.log", self.environment, "serve", "--port", str(port))
-        self._commands = 0
         self.worker = Process(folder / "worker.log", self.environment, "worker")
 
     async def ready(self) -> None:
@@ -92,8 +81,9 @@ class System:
 
     async def run(self, *command: str) -> tuple[int, str]:
         """Run a command of Fanline to its end. Return its exit code and output."""
-        self._commands += 1
-        return await Process(self.folder / f"command{self._commands}.log", self.environment, *command).run()
+        environment = {**CLEAN, **self.environment, "COLUMNS": "200"}
+        done = await asyncio.to_thread(preparation_for(command[0]).run, *command, environment=environment)
+        return done.returncode, done.stdout + done.stderr
 
 
 @asynccontextmanager
