@@ -21,13 +21,17 @@ class Write:
 
 
 class Load:
-    """Writers that each write new keys to one shard, one after another. Only StoreUnavailable is an expected error."""
+    """Writers that each write new keys to one shard, one after another. Only StoreUnavailable is an expected error.
 
-    def __init__(self, store: Store, cluster: Cluster, writers: int = 4, pause: float = 0.01) -> None:
+    Loads at the same time need different names.
+    """
+
+    def __init__(self, store: Store, cluster: Cluster, writers: int = 4, pause: float = 0.01, name: str = "") -> None:
         self.writes: list[Write] = []
         self._store = store
         self._cluster = cluster
         self._pause = pause
+        self._name = name
         self._over = False
         self.writers = writers
         self._tasks: list[asyncio.Task[None]] = []
@@ -35,7 +39,9 @@ class Load:
     async def __aenter__(self) -> "Load":
         tags = [tag_on(self._cluster, node) for node in self._cluster.primaries]
         self._tasks = [
-            asyncio.create_task(self._write(f"{{{tag}}}:{writer}")) for tag in tags for writer in range(self.writers)
+            asyncio.create_task(self._write(f"{{{tag}}}:{self._name}{writer}"))
+            for tag in tags
+            for writer in range(self.writers)
         ]
         return self
 
