@@ -1,9 +1,8 @@
 """Tests of the archiver: with any crash, outage or concurrent operation, the archive holds the whole log."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 import pytest
@@ -51,7 +50,9 @@ async def test_a_slow_archiver_does_not_lower_the_mark(world: ArchiveWorld) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "later"])
-async def test_an_archiver_killed_at_any_call_is_replaced(world: ArchiveWorld, again: bool, late: bool) -> None:
+async def test_an_archiver_killed_at_any_call_is_replaced(
+    world: ArchiveWorld, calls: Iterator[int], again: bool, late: bool
+) -> None:
     """Pages are correct after the crash, and another process finishes the work."""
     if again:
         await world.archive()
@@ -60,7 +61,7 @@ async def test_an_archiver_killed_at_any_call_is_replaced(world: ArchiveWorld, a
         await world.graph.worker().drain()
         await world.project_again()
         await world.save()
-    for call in count():
+    for call in calls:
         process = await world.restore()
         death = Death(process.store, call, after=late)
         try:
@@ -75,9 +76,11 @@ async def test_an_archiver_killed_at_any_call_is_replaced(world: ArchiveWorld, a
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-async def test_an_archiver_continues_after_any_failed_call(world: ArchiveWorld, late: bool) -> None:
+async def test_an_archiver_continues_after_any_failed_call(
+    world: ArchiveWorld, calls: Iterator[int], late: bool
+) -> None:
     """The same process works on; the call may have been applied."""
-    for call in count():
+    for call in calls:
         process = await world.restore()
         fault = Outage(process.store, call, after=late)
         with suppress(StoreUnavailable, ArchiveUnavailable):
@@ -164,9 +167,11 @@ async def read_pages(world: ArchiveWorld) -> None:
         read_pages,
     ],
 )
-async def test_an_action_between_any_two_calls_of_the_archiver_is_applied(world: ArchiveWorld, action: Act) -> None:
+async def test_an_action_between_any_two_calls_of_the_archiver_is_applied(
+    world: ArchiveWorld, calls: Iterator[int], action: Act
+) -> None:
     """Posts, deletions, follows, repeated events, reads, housekeeping, scans and other archivers."""
-    for call in count():
+    for call in calls:
         process = await world.restore()
         meanwhile = Meanwhile(process, call, lambda: action(world))
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -201,10 +200,10 @@ async def test_of_two_stores_one_gets_an_archive(opened: Opened, other: Redis, o
 @pytest.mark.parametrize("writes", [False, True], ids=["starts", "writes"])
 @pytest.mark.parametrize("archives", [("one", "one"), ("one", "two")], ids=["one archive", "two archives"])
 async def test_processes_that_start_at_any_time_agree(
-    opened: Opened, raw: Redis, archives: tuple[str, str], writes: bool
+    opened: Opened, raw: Redis, calls: Iterator[int], archives: tuple[str, str], writes: bool
 ) -> None:
     """The second process starts between any two calls of the first."""
-    for call in count():
+    for call in calls:
         await raw.flushall()
         first, second = opened(f"{archives[0]}-{call}"), opened(f"{archives[1]}-{call}")
         tokens: list[tuple[Graph, str]] = []
@@ -236,9 +235,11 @@ async def test_processes_that_start_at_any_time_agree(
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-async def test_a_process_that_dies_while_it_binds_is_replaced(opened: Opened, raw: Redis, late: bool) -> None:
+async def test_a_process_that_dies_while_it_binds_is_replaced(
+    opened: Opened, raw: Redis, calls: Iterator[int], late: bool
+) -> None:
     """Between the two halves only the store is bound."""
-    for call in count():
+    for call in calls:
         await raw.flushall()
         dying = opened(f"archive-{call}")
         death = Death(dying.store, call, after=late)

@@ -1,9 +1,8 @@
 """Tests of hot windows: which posts are removed from the store, with any concurrent change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
-from itertools import count
 
 import pytest
 
@@ -25,9 +24,11 @@ from tests.support.stores import Fault, Killed, Stop, runs, sends
 
 
 @pytest.mark.parametrize("drain", [False, True], ids=["request", "worker"])
-async def test_a_post_that_is_cut_during_its_deletion_is_deleted(world: ArchiveWorld, drain: bool) -> None:
+async def test_a_post_that_is_cut_during_its_deletion_is_deleted(
+    world: ArchiveWorld, calls: Iterator[int], drain: bool
+) -> None:
     """The cut happens between any two calls of the request or of the worker."""
-    for call in count():
+    for call in calls:
         process = await world.restore()
         post = world.posts[world.bob].pop(0)
         world.deleted.add(post)

@@ -1,8 +1,7 @@
 """Tests of failovers: the archive restores events that the log has lost, and an old archive takes them from the log."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 import pytest
@@ -300,7 +299,7 @@ async def lose_the_log(world: ArchiveWorld) -> Failover:
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("lost", [lose_everything, lose_the_log])
 async def test_a_recovery_that_is_killed_is_repeated(
-    world: ArchiveWorld, lost: Callable[[ArchiveWorld], Awaitable[Failover]], late: bool
+    world: ArchiveWorld, calls: Iterator[int], lost: Callable[[ArchiveWorld], Awaitable[Failover]], late: bool
 ) -> None:
     """Events after the failover keep being archived."""
     await world.archive()
@@ -310,7 +309,7 @@ async def test_a_recovery_that_is_killed_is_repeated(
     await world.archive()
     await failover.happen()
     await world.save()
-    for call in count():
+    for call in calls:
         process = await world.restore()
         death = Death(process.store, call, after=late)
         with suppress(Crashed):

@@ -1,10 +1,9 @@
 """Tests of the scan: tombstones, leaked records and counts of archived posts, with concurrent changes and crashes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
-from itertools import count
 from typing import Any
 
 import pytest
@@ -304,11 +303,11 @@ def scanner(world: ArchiveWorld) -> Graph:
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("stop", [Death, Outage])
 async def test_a_scan_that_stops_at_any_call_is_repeated(
-    world: ArchiveWorld, stop: type[Death] | type[Outage], late: bool
+    world: ArchiveWorld, calls: Iterator[int], stop: type[Death] | type[Outage], late: bool
 ) -> None:
     """It was killed, or the store or the archive did not answer."""
     await prepare(world)
-    for call in count():
+    for call in calls:
         await world.restore()
         await world.raw.set(keys.cold(world.bob), 77)
         process = scanner(world)
@@ -356,10 +355,12 @@ async def read_pages(world: ArchiveWorld) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", [delete_and_publish, delete_and_archive, project_again, scan_and_trim, read_pages])
-async def test_an_action_between_any_two_calls_of_a_scan_is_applied(world: ArchiveWorld, action: Act) -> None:
+async def test_an_action_between_any_two_calls_of_a_scan_is_applied(
+    world: ArchiveWorld, calls: Iterator[int], action: Act
+) -> None:
     """Posts, deletions, repeated events, reads, housekeeping and other scans. A right count never becomes wrong."""
     await prepare(world)
-    for call in count():
+    for call in calls:
         await world.restore()
         process = scanner(world)
         meanwhile = Meanwhile(process, call, lambda: action(world))

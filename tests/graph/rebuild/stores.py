@@ -25,9 +25,9 @@ SMALL = replace(CHEAP, hot_posts=4, hot_slack=0, hot_newest=2, push_limit=2)
 NOT_REBUILT = ("{log}", "{suspended}:version", "home:", "session:", "attempts:", "networks:", "rate:")
 
 
-async def opened(url: str, archive_url: str, tuning: Tuning = SMALL) -> Graph:
+async def opened(url: str, archive_url: str, tuning: Tuning = SMALL, store: type[Store] = Store) -> Graph:
     """Open a graph on a store and an archive."""
-    return await Graph.open(url, Archive(archive_url), tuning, partial(Store, single_slot=True))
+    return await Graph.open(url, Archive(archive_url), tuning, partial(store, single_slot=True))
 
 
 async def empty_store(url: str) -> None:

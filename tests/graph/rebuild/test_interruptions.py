@@ -1,8 +1,9 @@
 """Refused stores, interrupted rebuilds, and processes that interfere."""
 
 import asyncio
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from graph.archive.archive import Archive
 from graph.errors import RebuildRefused, StoreUnavailable
 from graph.rebuild.rebuild import Rebuild
 from graph.store.commands import Command
-from tests.graph.rebuild.stores import SMALL, content, empty_store, opened, populate, signed_up, write_archive
-from tests.support.graph_worlds import PATIENCE, background, cached, home, people, posts, reached
+from tests.graph.rebuild.stores import SMALL, content, empty_store, opened, populate
+from tests.support.graph_worlds import PATIENCE, background, cached, home, people, posts
 from tests.support.raw import open_raw
 from tests.support.stores import Fault, HookedStore, Stop
 
@@ -105,17 +106,15 @@ async def test_an_unfinished_rebuild_from_another_archive_is_refused(
 
 
 async def test_an_interrupted_rebuild_is_not_served_and_starts_over(
-    lost: Graph, before: dict[str, Any], store_url: str, url: str
+    lost: Graph, before: dict[str, Any], calls: Iterator[int], store_url: str, url: str
 ) -> None:
     """Each attempt fails at a later command; leftovers of an attempt do not survive."""
-    attempts = 0
-    for place in range(100):
-        seen = iter(range(place + 1))
+    for call in calls:
+        seen = iter(range(call + 1))
         fault = Fault(lost.store, lambda command, seen=seen: next(seen, None) is None)  # type: ignore[misc]
         try:
             await lost.rebuild().run()
         except StoreUnavailable:
-            attempts += 1
             if await lost.store.run("EXISTS", keys.REBUILD):
                 with pytest.raises(StoreUnavailable):
                     await lost.users.sign_up("mallory", "correct horse")
@@ -125,47 +124,40 @@ async def test_an_interrupted_rebuild_is_not_served_and_starts_over(
             if fault.left:
                 break
             await empty_store(store_url)
-    assert attempts > 10
+    assert call > 10
     assert await content(store_url) == before
 
 
 KILLED = """
-import asyncio, sys
-from tests.graph.rebuild.stores import opened
-from tests.support.raw import open_raw
+import asyncio, os, signal, sys
+from tests.graph.rebuild.test_interruptions import HookedStore, opened, writes_posts
+
+async def die(commands):
+    if any(map(writes_posts, commands)):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 async def main():
-    graph = await opened(sys.argv[1], sys.argv[2])
+    graph = await opened(sys.argv[1], sys.argv[2], store=HookedStore)
+    graph.store.after.append(die)
     await graph.rebuild().run()
 
 asyncio.run(main())
 """
 
 
-async def test_a_killed_rebuild_is_completed_by_the_next(store_url: str, url: str) -> None:
+async def test_a_killed_rebuild_is_completed_by_the_next(
+    lost: Graph, before: dict[str, Any], store_url: str, url: str
+) -> None:
     """After SIGKILL in the middle, the second run restores everything."""
-    await empty_store(store_url)
-    archive = Archive(url)
-    await write_archive(archive, signed_up(5000))
-    await archive.close()
-    graph = await opened(store_url, url)
-    try:
-        await graph.rebuild().run()
-        held = await content(store_url)
-        await empty_store(store_url)
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, store_url, url)
-        await reached(partial(graph.store.run, "DBSIZE"), 1000, 60)
-        process.kill()
-        await process.wait()
-        assert await graph.store.run("EXISTS", keys.REBUILD)
-        assert not await graph.store.run("EXISTS", keys.BINDING)
-        assert await content(store_url) != held
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, store_url, url)
+    assert await process.wait() == -signal.SIGKILL
+    assert await lost.store.run("EXISTS", keys.REBUILD)
+    assert not await lost.store.run("EXISTS", keys.BINDING)
+    assert await content(store_url) != before
 
-        await graph.rebuild().run()
+    await lost.rebuild().run()
 
-        assert await content(store_url) == held
-    finally:
-        await graph.close()
+    assert await content(store_url) == before
 
 
 async def test_a_rebuild_that_another_one_replaces_stops(
