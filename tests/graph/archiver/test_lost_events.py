@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ async def test_a_lost_change_of_a_password_is_restored(world: ArchiveWorld, shar
     assert await graph.sessions.start(user.id, None, version)
     with pytest.raises(Rejected):
         await graph.users.check_password("alice", PASSWORD)
-    assert not (await graph.repair().run(correct=False)).found
+    assert not (await replace(graph.repair(), timeout=0).run(correct=False)).found
 
 
 async def test_an_archived_account_keeps_its_login(world: ArchiveWorld) -> None:
@@ -231,9 +232,9 @@ async def test_a_changed_entry_leaves_the_mark(world: ArchiveWorld) -> None:
     before, archiver = await world.raw.get(keys.ARCHIVED), world.process()
     entry = (await world.graph.store.run("XREVRANGE", keys.LOG, "+", "-", "COUNT", 1))[0]
 
-    async def replace(commands: Sequence[Any]) -> None:
+    async def change(commands: Sequence[Any]) -> None:
         if commands[0] == ("ARCHIVE", "append"):
-            archiver.store.after.remove(replace)  # type: ignore[attr-defined]
+            archiver.store.after.remove(change)  # type: ignore[attr-defined]
             await world.raw.delete(keys.LOG)
             await world.raw.xadd(
                 keys.LOG,
@@ -241,7 +242,7 @@ async def test_a_changed_entry_leaves_the_mark(world: ArchiveWorld) -> None:
                 id=entry[0],
             )
 
-    archiver.store.after.append(replace)  # type: ignore[attr-defined]
+    archiver.store.after.append(change)  # type: ignore[attr-defined]
     with pytest.raises(ConflictingEvent):
         await archiver.archiver.work()
 

@@ -1,7 +1,8 @@
 """A small world with all kinds of data, ways to damage it at random, and checks of its state."""
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,9 +13,12 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
-from graph.log.events import PasswordChanged
+from graph.fold.loading import chunks
+from graph.log.events import PasswordChanged, PostPublished
 from graph.model import Location, Permission
-from graph.repair.repair import Report
+from graph.repair.repair import Repair, Report
+from graph.repair.report import Difference
+from graph.repair.scope import Scope
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import (
     befriend,
@@ -46,14 +50,26 @@ async def opened(url: str, archive: Archive | None = None) -> AsyncIterator[Grap
         await graph.close()
 
 
+class NotingRepair(Repair):
+    """A repair that notes all differences."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph.store, graph.log, graph.archive, graph.binding, graph.commit, graph.tuning, timeout=0)
+        self.noted: list[Difference] = []
+
+    async def _correct(self, scope: Scope, differences: Sequence[Difference], *, correct: bool) -> list[bool]:
+        self.noted += differences
+        return await super()._correct(scope, differences, correct=correct)
+
+
 async def check(graph: Graph) -> Report:
-    """Compare without changes."""
-    return await graph.repair().run(correct=False)
+    """Compare what is archived, without changes."""
+    return await replace(graph.repair(), timeout=0).run(correct=False)
 
 
 async def repair(graph: Graph) -> Report:
-    """Compare and correct."""
-    return await graph.repair().run(correct=True)
+    """Compare what is archived, and correct."""
+    return await replace(graph.repair(), timeout=0).run(correct=True)
 
 
 @dataclass
@@ -93,6 +109,7 @@ class RepairWorld:
 
     graph: Graph
     raw: Redis
+    prefix: str = "p"
     session: str = ""
     ids: dict[str, int] = field(default_factory=dict)
     follows: dict[int, set[int]] = field(default_factory=dict)
@@ -105,20 +122,23 @@ class RepairWorld:
             return self.ids[name]
         raise AttributeError(name)
 
-    async def begin(self) -> "RepairWorld":
-        """Create the world, and run the worker and the archiver."""
+    async def begin(self) -> None:
+        """Create the users, with follows and posts."""
         graph, names = self.graph, ("alice", "bob", "carol", "dave", "star")
-        self.ids = dict(zip(names, await crowd(graph, 5, "p"), strict=True))
+        self.ids = dict(zip(names, await crowd(graph, 5, self.prefix), strict=True))
         self.follows = {user: set() for user in self.ids.values()}
         alice, bob, carol, dave, star = self.ids.values()
         for follower, followees in ((alice, (bob, carol, star)), (bob, (star,)), (carol, (star,)), (dave, (bob, star))):
             await befriend(graph, follower, *followees)
             self.follows[follower] = {*followees}
         self.posts = {user: await posts(graph, user, "the first") for user in self.ids.values()}
-        for number in range(11):
-            self.posts[bob] += await posts(graph, bob, f"number {number}")
+        numbered = await graph.commit([PostPublished(bob, f"number {number}") for number in range(11)])
+        self.posts[bob] += [event.number for event in numbered]
         self.posts[bob].append((await graph.posts.publish(bob, "where", platform="web", location=Location(1, -2))).id)
-        await self.drain()
+
+    async def change(self) -> None:
+        """Change everything that can be changed, after what was written before was archived."""
+        graph, (alice, bob, carol, dave, star) = self.graph, self.ids.values()
         await cached(graph, alice, bob, carol)
         for user in (star, carol, dave):
             self.posts[user] += await posts(graph, user, "the second")
@@ -132,18 +152,30 @@ class RepairWorld:
             await graph.users.grant(user, Permission.FIREHOSE)
         await graph.users.revoke(alice, Permission.FIREHOSE)
         await graph.users.update_profile(carol, name="Carol")
-        await graph.commit([PasswordChanged(carol, "p2", "nonce")])
+        await graph.commit([PasswordChanged(carol, self.login(2), "nonce")])
         await graph.notifications.mark_read(star, await graph.log.last())
         self.session = (await graph.sessions.start(carol)).id
         await graph.sessions.end(carol)
-        await self.drain()
-        return self
+
+    def login(self, place: int) -> str:
+        """Return the login of a user by place."""
+        return f"{self.prefix}{place}"
+
+    def numbers(self) -> list[int]:
+        """Return the ids of all users and posts, and the unused number."""
+        published = [post for some in self.posts.values() for post in some]
+        return [*self.ids.values(), *published, *self.deleted, self.unused]
+
+    @property
+    def unused(self) -> int:
+        """A number that no event has: there are not so many in a millisecond."""
+        return self.alice - 2000
 
     def copy(self, graph: Graph, raw: Redis) -> "RepairWorld":
         """Return the same world in another store."""
         follows = {user: {*followees} for user, followees in self.follows.items()}
         posts = {user: [*ids] for user, ids in self.posts.items()}
-        return RepairWorld(graph, raw, self.session, self.ids, follows, posts, [*self.deleted])
+        return RepairWorld(graph, raw, self.prefix, self.session, self.ids, follows, posts, [*self.deleted])
 
     async def drain(self) -> None:
         """Run the worker and the archiver."""
@@ -195,6 +227,19 @@ class RepairWorld:
             assert (count.posts, count.followers) == (len(self.posts[user]), len(fans.items))
             assert count.following == len(self.follows[user])
             assert await graph.users.permissions(user) == ({Permission.FIREHOSE} if user == self.star else set())
+
+
+async def worlds(graph: Graph, raw: Redis, count: int) -> list[RepairWorld]:
+    """Create worlds in one store, which have nothing to do with each other. All homes were read."""
+    found = [RepairWorld(graph, raw, f"{place}p") for place in range(count)]
+    for step in (RepairWorld.begin, RepairWorld.change):
+        for some in chunks(found, 20):
+            await asyncio.gather(*map(step, some))
+        await found[0].drain()
+    for world in found:
+        await asyncio.gather(*(home(graph, user) for user in world.ids.values()))
+    await graph.timelines.wait_for_rebuilds()
+    return found
 
 
 def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:

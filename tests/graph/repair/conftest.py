@@ -20,7 +20,11 @@ def world_and_snapshot(running_store: SharedStore) -> tuple[RepairWorld, Snapsho
 
     async def make() -> RepairWorld:
         async with open_raw(url) as raw, opened(url) as graph:
-            world = await RepairWorld(graph, raw).begin()
+            world = RepairWorld(graph, raw)
+            await world.begin()
+            await world.drain()
+            await world.change()
+            await world.drain()
             await world.check_pages()
             return world
 

@@ -35,7 +35,7 @@ async def a_profile_has_lost_its_name(w: RepairWorld) -> None:
 
 @finds(Kind.PROFILE_WRONG)
 async def a_change_of_a_name_is_lost(w: RepairWorld) -> None:
-    await w.raw.hset(keys.user(w.carol), mapping={"name": "p2", "name:at": w.carol})
+    await w.raw.hset(keys.user(w.carol), mapping={"name": w.login(2), "name:at": w.carol})
 
 
 @finds(Kind.PROFILE_WRONG)
@@ -55,29 +55,29 @@ async def a_permission_was_never_granted(w: RepairWorld) -> None:
 
 @finds(Kind.LOGIN_WRONG)
 async def a_login_is_lost(w: RepairWorld) -> None:
-    await w.raw.delete(keys.login("p2"))
+    await w.raw.delete(keys.login(w.login(2)))
 
 
 @finds(Kind.LOGIN_WRONG)
 async def a_login_is_claimed_again(w: RepairWorld) -> None:
-    await w.raw.delete(keys.login("p2"))
-    await w.graph.users.claim_many([("p2", "another claim", None)])
+    await w.raw.delete(keys.login(w.login(2)))
+    await w.graph.users.claim_many([(w.login(2), "another claim", None)])
 
 
 @finds(Kind.LOGIN_WRONG)
 async def a_login_belongs_to_another_user(w: RepairWorld) -> None:
-    await w.raw.hset(keys.login("p3"), "user", w.alice)
+    await w.raw.hset(keys.login(w.login(3)), "user", w.alice)
 
 
 @finds(Kind.LOGIN_WRONG)
 async def a_password_hash_is_wrong(w: RepairWorld) -> None:
-    await w.raw.hset(keys.login("p2"), "secret", "another hash")
+    await w.raw.hset(keys.login(w.login(2)), "secret", "another hash")
 
 
 @finds(Kind.LOGIN_WRONG)
 async def a_change_of_a_password_is_lost(w: RepairWorld) -> None:
-    await w.raw.hset(keys.login("p2"), "secret", "the former hash")
-    await w.raw.hdel(keys.login("p2"), "secret:at")
+    await w.raw.hset(keys.login(w.login(2)), "secret", "the former hash")
+    await w.raw.hdel(keys.login(w.login(2)), "secret:at")
 
 
 @finds(Kind.PROFILE_WRONG)
@@ -285,7 +285,7 @@ async def a_post_is_left_in_a_timeline_only(w: RepairWorld) -> None:
 
 @finds(Kind.POST_UNKNOWN)
 async def an_unreadable_record_is_unknown(w: RepairWorld) -> None:
-    await w.raw.hset(keys.post(w.alice - 1), "text", "what is left")
+    await w.raw.hset(keys.post(w.unused), "text", "what is left")
 
 
 @finds(Kind.DELETION_UNKNOWN, Kind.PUBLIC_WRONG)

@@ -25,7 +25,7 @@ async def a_post_is_on_the_public_timeline_under_another_author(w: RepairWorld) 
 
 @finds(Kind.PUBLIC_WRONG)
 async def a_post_without_an_event_is_on_the_public_timeline(w: RepairWorld) -> None:
-    w.sql("INSERT INTO public_posts (number, author) VALUES (?, ?)", 5, w.bob)
+    w.sql("INSERT INTO public_posts (number, author) VALUES (?, ?)", w.unused, w.bob)
 
 
 @finds(Kind.SUSPENSION_WRONG, Kind.PUBLIC_WRONG)

@@ -1,6 +1,7 @@
 """Tests of repairs: every damage is found and corrected."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from graph.repair.scope import Scope
 from server.embedded import EmbeddedStore
 from tests.graph.home.test_delivery import ExpectedWorld
 from tests.graph.repair.broken import (
+    NotingRepair,
     RepairWorld,
     Snapshot,
     apply_random_damage,
@@ -25,6 +27,7 @@ from tests.graph.repair.broken import (
     opened,
     random_damages,
     repair,
+    worlds,
 )
 from tests.graph.repair.notification_damages import DAMAGES
 from tests.graph.repair.public_damages import DAMAGES as ALL_DAMAGES
@@ -32,25 +35,43 @@ from tests.support.graph_worlds import cached, counted, crowd, posts
 from tests.support.raw import open_raw
 
 
-@pytest.mark.parametrize("damage", ALL_DAMAGES)
-async def test_every_damage_is_found_and_corrected(world: RepairWorld, damage: str) -> None:
-    """A check finds the damage and changes nothing. A repair corrects it, and then pages are right."""
-    apply, kinds = ALL_DAMAGES[damage]
-    await apply(world)
-    before = world.content()
+async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
+    """A check finds the damage and changes nothing. A repair corrects it, and then pages are right.
 
-    found = await check(world.graph)
+    Each damage has a world of its own.
+    """
+    async with opened(store_url) as graph:
+        damaged = dict(zip(ALL_DAMAGES, await worlds(graph, raw, len(ALL_DAMAGES)), strict=True))
+        healthy = await check(graph)
+        assert healthy.clean, healthy.examples
+        owners = {number: name for name, world in damaged.items() for number in world.numbers()}
+        for name, world in damaged.items():
+            await ALL_DAMAGES[name][0](world)
+            owners |= dict.fromkeys(world.numbers(), name)
+        before = world.content()
 
-    assert set(found.found) == kinds, found.examples
-    assert not found.clean
-    assert world.content() == before
-    corrected = await repair(world.graph)
-    assert set(corrected.found) & kinds, corrected.examples
-    assert corrected.clean, (corrected.found, corrected.corrected)
-    await world.drain()
-    again = await check(world.graph)
-    assert again.clean, again.examples
-    await world.check_pages()
+        assert await kinds_found(graph, owners, correct=False) == {
+            name: kinds for name, (_, kinds) in ALL_DAMAGES.items()
+        }
+        assert world.content() == before
+        corrected = await kinds_found(graph, owners, correct=True)
+        assert [name for name, (_, kinds) in ALL_DAMAGES.items() if not corrected[name] & kinds] == []
+        await world.drain()
+        again = await check(graph)
+        assert not again.found.total(), again.examples
+        for world in damaged.values():
+            await world.check_pages()
+
+
+async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool) -> dict[str, set[Kind]]:
+    """Return the kinds of differences by the owners of their subjects. All of them are corrected, or none."""
+    noting = NotingRepair(graph)
+    report = await noting.run(correct=correct)
+    assert report.clean == correct, (report.found, report.corrected, report.examples)
+    found: dict[str, set[Kind]] = {name: set() for name in owners.values()}
+    for difference in noting.noted:
+        found[owners[difference.subject]].add(difference.kind)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(2))
