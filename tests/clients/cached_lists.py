@@ -1,15 +1,12 @@
-"""Programs with a live list in the cache of Relay, Apollo Client or urql, on a server behind a proxy."""
+"""Live lists in the caches of Relay, Apollo Client and urql, on a server behind a proxy."""
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -18,73 +15,83 @@ from graph.visibility import SYSTEM
 from server.auth import Tokens
 from server.settings import Settings
 from tests.clients.outages import Proxy, proxied
-from tests.clients.test_clients import FOLDER, node
-from tests.conftest import need
-from tests.server.conftest import KEY, serving, settings
-from tests.support.graph_worlds import PATIENCE, befriend, home, many_posts, people
+from tests.clients.programs import Program
+from tests.server.conftest import KEY, Api, serving
+from tests.support.graph_worlds import PATIENCE, befriend, home, many_posts, people, posts
 
-__all__ = ["node", "settings"]
-
-KIT = FOLDER / "kit"
 CACHES = ("relay", "apollo", "urql")
-DELAY = 2.5  # seconds that a response is held back
+
+Hosts: TypeAlias = Mapping[str, Program]
+"""The program that shows lists, once for each cache: the kit tells all caches of a program about a page."""
 
 
 @dataclass
 class Timeline:
-    """A running program with a timeline in its cache, of which it prints the texts after each command."""
+    """A timeline in a cache of the host program, which returns its texts and some counts after each command."""
 
     name: str
-    process: asyncio.subprocess.Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
     texts: list[str] = field(default_factory=list)
     has_next: bool = True
-    refetches: int = 0
     unread: int | None = None
     quotes: int = 0
+    latest: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
 
     async def read(self) -> None:
-        """Read the list that the program prints next."""
-        assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
-        assert line, f"{self.name} has exited: {await self.problem()}"
-        answer: dict[str, Any] = json.loads(line)
-        self.texts, self.has_next, self.refetches = answer["texts"], answer["hasNext"], answer["refetches"]
-        self.unread, self.quotes = answer.get("unread"), answer["quotes"]
+        """Read the list that the program returns next."""
+        answer = await self.answer()
+        assert "problem" not in answer, f"{self.name}: {answer['problem']}"
+        self.texts, self.has_next = answer.pop("texts"), answer.pop("hasNext")
+        self.unread, self.quotes = answer.pop("unread", None), answer.pop("quotes")
+        self.latest, self.counts = answer.pop("latest"), answer
 
-    async def send(self, command: str, **values: int) -> None:
+    async def answer(self) -> dict[str, Any]:
+        """Return the next answer."""
+        line = await asyncio.wait_for(self.reader.readline(), PATIENCE)
+        assert line, f"{self.name} has exited"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    async def send(self, command: str) -> None:
         """Send a command and read the list."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"command": command, **values}).encode() + b"\n")
+        self.writer.write(command.encode() + b"\n")
         await self.read()
 
     async def ended(self) -> None:
-        """Wait until the program exits because of the end of the session."""
+        """Wait until the program reports the end of the session."""
+        answer = await self.answer()
+        assert "4403" in answer["problem"], answer
+
+    async def until(self, condition: Callable[["Timeline"], object]) -> None:
+        """Wait until the list fulfils a condition."""
         try:
             async with asyncio.timeout(PATIENCE):
-                problem = await self.problem()
+                while not condition(self):
+                    await asyncio.sleep(0.02)
+                    await self.send("list")
         except TimeoutError:
-            pytest.fail(f"{self.name} goes on")
-        assert await self.process.wait() == 1
-        assert "4403" in problem, problem
-
-    async def problem(self) -> str:
-        """Return the standard error of the program, which ends."""
-        assert self.process.stderr is not None
-        return (await self.process.stderr.read()).decode()
+            pytest.fail(f"{self.name}: {self.texts[:5]} {self.counts}")
 
     async def sees(self, text: str) -> None:
         """Wait until a post is at the top of the list."""
-        async with asyncio.timeout(PATIENCE):
-            while self.texts[:1] != [text]:
-                await asyncio.sleep(0.05)
-                await self.send("list")
+        await self.until(lambda each: each.texts[:1] == [text])
+
+    async def hears(self, text: str) -> None:
+        """Wait until an event has brought a post. The list may not show it yet."""
+        await self.until(lambda each: each.latest == text)
+
+    async def counted(self, name: str, number: int) -> None:
+        """Wait until something has happened so often: see driver.mjs."""
+        await self.until(lambda each: each.counts[name] == number)
 
     async def shows(self, texts: list[str]) -> None:
         """Wait until the list begins with these texts, then load all other pages. Assert that they are the same."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while self.texts[: len(texts)] != texts[: len(self.texts)]:
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.02)
                     await self.send("list")
         except TimeoutError:
             pass  # the comparison shows the difference
@@ -94,10 +101,12 @@ class Timeline:
         assert self.texts == texts, self.name
 
 
-def kill(process: asyncio.subprocess.Process) -> None:
-    """End a program that may have exited."""
-    with suppress(ProcessLookupError):
-        process.kill()
+async def release(timeline: Timeline) -> None:
+    """Let the page arrive that is held back, and wait until the subscription begins again from it."""
+    await timeline.counted("held", 1)
+    subscriptions = timeline.counts["subscriptions"]
+    await timeline.send("release")
+    await timeline.counted("subscriptions", subscriptions + 1)
 
 
 @dataclass
@@ -111,14 +120,16 @@ class Stage:
     author: int
     stranger: int
     token: str
+    hosts: Hosts
     artifacts: Path
     timelines: list[Timeline] = field(default_factory=list)
     server: AsyncExitStack = field(default_factory=AsyncExitStack)
+    api: Api = field(init=False)
 
     async def start(self) -> None:
         """Start the server, and let the proxy forward to it."""
-        api = await self.server.enter_async_context(serving(self.settings, self.graph))
-        self.proxy.target = int(api.url.rsplit(":", 1)[1])
+        self.api = await self.server.enter_async_context(serving(self.settings, self.graph))
+        self.proxy.target = int(self.api.url.rsplit(":", 1)[1])
 
     async def restart(self, **changed: int) -> None:
         """End the server, and start another on a port of its own, with some settings changed."""
@@ -127,26 +138,17 @@ class Stage:
         await self.start()
 
     @asynccontextmanager
-    async def open(self, *arguments: str, caches: Sequence[str] = CACHES, shows: str = "home") -> AsyncIterator[None]:
-        """Run the programs until the block ends."""
+    async def open(self, forged: str = "", caches: Sequence[str] = CACHES, shows: str = "home") -> AsyncIterator[None]:
+        """Show lists in these caches until the block ends. The first page has the cursor `forged`, if there is one."""
+        url = f"http://127.0.0.1:{self.proxy.port}/graphql"
+        options = {"url": url, "token": self.token, "forged": forged, "artifacts": str(self.artifacts), "shows": shows}
+        await self.api.app.state.graph.log.watermark()  # otherwise, the cursor of the page may be up to a second old
         async with AsyncExitStack() as stack:
             for name in caches:
-                process = await asyncio.create_subprocess_exec(
-                    "node",
-                    f"{name}.mjs",
-                    f"http://127.0.0.1:{self.proxy.port}/graphql",
-                    f"ws://127.0.0.1:{self.proxy.port}/graphql",
-                    self.token,
-                    *arguments,
-                    cwd=KIT,
-                    env=os.environ | {"ARTIFACTS": str(self.artifacts), "SHOWS": shows},
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                )
-                stack.push_async_callback(process.wait)
-                stack.callback(kill, process)
-                self.timelines.append(Timeline(name, process))
+                reader, writer = await asyncio.open_unix_connection(self.hosts[name].socket(), limit=2**20)
+                stack.callback(writer.close)
+                writer.write(json.dumps({"cache": name, **options}).encode() + b"\n")
+                self.timelines.append(Timeline(name, reader, writer))
             await self.each(Timeline.read)
             yield
 
@@ -155,44 +157,23 @@ class Stage:
         await asyncio.gather(*(action(timeline) for timeline in self.timelines))
 
     async def check(self) -> None:
-        """Assert that each cache has each post of the server once, in order."""
-        await asyncio.sleep(0.3)  # for what must not arrive any more
-        records = await self.graph.posts.get_many(SYSTEM, await home(self.graph, self.viewer))
-        texts = [post.text for post in records if post]
-        await self.each(lambda timeline: timeline.shows(texts))
-
-
-@pytest.fixture(scope="session")
-def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the documents of the Relay program."""
-    need((FOLDER.parents[1] / "client" / "dist" / "index.js").exists(), "`npm install` in client")
-    app = tmp_path_factory.mktemp("relay")
-    (app / "package.json").write_text('{"type": "module"}')
-    shutil.copy(FOLDER.parents[1] / "schema.graphql", app)
-    shutil.copytree(KIT / "relay", app / "src")
-    config = {"src": "./src", "schema": "./schema.graphql", "language": "javascript", "eagerEsModules": True}
-    (app / "relay.config.json").write_text(json.dumps(config))
-    command = ["node", str(FOLDER / "node_modules/relay-compiler/cli.js"), "relay.config.json"]
-    compiled = subprocess.run(command, cwd=app, capture_output=True, text=True)
-    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
-    return app / "src" / "__generated__"
+        """Assert that each cache has each post of the server once, in order, also when another one has arrived."""
+        for last in ([], ["the last post"]):
+            await posts(self.graph, self.author, *last)
+            records = await self.graph.posts.get_many(SYSTEM, await home(self.graph, self.viewer))
+            texts = [post.text for post in records if post]
+            await self.each(lambda timeline: timeline.shows(texts))  # noqa: B023 - awaited at once
 
 
 @asynccontextmanager
-async def staged(graph: Graph, settings: Settings, artifacts: Path) -> AsyncIterator[Stage]:
+async def staged(graph: Graph, settings: Settings, hosts: Hosts, artifacts: Path) -> AsyncIterator[Stage]:
     """Serve fifty posts: three pages."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     await many_posts(graph, bob, 50)
+    await graph.worker().drain()
     token = Tokens([KEY]).issue(await graph.sessions.start(alice))
     async with proxied(0) as proxy, AsyncExitStack() as server:
-        stage = Stage(graph, settings, proxy, alice, bob, carol, token, artifacts, server=server)
+        stage = Stage(graph, settings, proxy, alice, bob, carol, token, hosts, artifacts, server=server)
         await stage.start()
-        yield stage
-
-
-@pytest.fixture
-async def stage(graph: Graph, settings: Settings, node: str, artifacts: Path) -> AsyncIterator[Stage]:
-    """Serve fifty posts, with a worker."""
-    async with staged(graph, settings.model_copy(update={"worker": True}), artifacts) as stage:
         yield stage

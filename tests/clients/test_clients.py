@@ -1,12 +1,10 @@
 """Clients from npm: the audits of graphql-http, and GraphiQL in Chromium."""
 
-import asyncio
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -19,31 +17,19 @@ from server.playground.assets import HERE, PACKAGES, all_installed
 from server.playground.examples import examples
 from server.seeding.load import demo_source, load
 from server.settings import Settings
+from tests.clients.programs import chromium_exists, node, run
 from tests.conftest import need
 from tests.server.conftest import Api, serving, settings
 from tests.support.worlds import TODAY
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["settings"]
-
-FOLDER = Path(__file__).parent
+__all__ = ["chromium_exists", "node", "settings"]
 
 
 @pytest.fixture
-def node() -> str:
-    """Return the path of node. Requires the packages of this folder."""
-    need(bool(shutil.which("node")), "node, from nodejs.org or your distribution")
-    packages = json.loads((FOLDER / "package.json").read_text())["dependencies"]
-    need(all((FOLDER / "node_modules" / name).is_dir() for name in packages), "`npm install` in tests/clients")
-    return str(shutil.which("node"))
-
-
-@pytest.fixture
-def chromium() -> None:
+def chromium(chromium_exists: None) -> None:
     """Require Chromium and the playground's files."""
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
     need(all_installed(), "`npm install` in server/playground")
 
 
@@ -54,16 +40,6 @@ async def api(settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch)
     await load(graph, demo_source(people=40, posts=200), now=TODAY)
     async with serving(settings, graph, demo=Demo(tuple(role.person for role in SEVEN))) as api:
         yield api
-
-
-async def run(*command: str) -> Any:
-    """Run a program and return the JSON value that it prints."""
-    process = await asyncio.create_subprocess_exec(
-        *command, cwd=FOLDER, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    return json.loads(out)
 
 
 async def test_all_audits_of_graphql_http_pass(api: Api, node: str) -> None:

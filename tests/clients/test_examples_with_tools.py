@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.playground.examples import EXAMPLES, examples
-from tests.clients.test_clients import node, run
+from tests.clients.programs import node, run
 from tests.clients.test_persisted_documents import ROOT, app, edit, run_tool
 
 pytestmark = pytest.mark.slow

@@ -1,17 +1,11 @@
 """The client kit keeps the notifications in the caches of Apollo Client and urql equal to the server's."""
 
-import asyncio
-
 import pytest
 
-from tests.clients.cached_lists import DELAY, Stage, Timeline, artifacts, stage
-from tests.clients.test_clients import node
-from tests.server.conftest import settings
-from tests.support.graph_worlds import PATIENCE, posts
+from tests.clients.cached_lists import Stage, Timeline, release
+from tests.support.graph_worlds import posts
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["artifacts", "node", "settings", "stage"]
 
 CACHES = ("apollo", "urql")
 
@@ -23,10 +17,7 @@ def mentions(numbers: range) -> list[str]:
 
 async def unread(timeline: Timeline, count: int) -> None:
     """Wait until so many notifications are unread."""
-    async with asyncio.timeout(PATIENCE):
-        while timeline.unread != count:
-            await asyncio.sleep(0.05)
-            await timeline.send("list")
+    await timeline.until(lambda each: each.unread == count)
 
 
 async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
@@ -58,11 +49,11 @@ async def test_no_notification_is_lost_while_the_app_fetches_the_page_on_its_own
     await stage.graph.likes.like(stage.author, liked)
     async with stage.open(caches=CACHES, shows="notifications"):
         await stage.each(lambda each: each.sees("LIKE of bob: liked"))
-        await stage.each(lambda each: each.send("delay", milliseconds=int(DELAY * 1000)))
+        await stage.each(lambda each: each.send("hold"))
         await stage.each(lambda each: each.send("refresh"))
-        await asyncio.sleep(DELAY / 5)
+        await stage.each(lambda each: each.counted("held", 1))
         await posts(stage.graph, stage.stranger, "@alice meanwhile")
-        await stage.each(lambda each: each.sees("MENTION of carol: @alice meanwhile"))
-        await asyncio.sleep(DELAY)
+        await stage.each(lambda each: each.hears("MENTION of carol: @alice meanwhile"))
+        await stage.each(release)
         await stage.each(lambda each: each.shows(["MENTION of carol: @alice meanwhile", "LIKE of bob: liked"]))
         await stage.each(lambda each: unread(each, 2))

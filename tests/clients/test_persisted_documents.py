@@ -17,7 +17,7 @@ from server.cli.token import issue_token
 from server.seeding.load import demo_source, load
 from server.setting_values import Env, TrustedDocumentsMode
 from server.settings import Settings
-from tests.clients.test_clients import FOLDER, node, run
+from tests.clients.programs import FOLDER, node, run
 from tests.server.conftest import Api, serving, settings
 from tests.support.worlds import TODAY
 

@@ -16,7 +16,7 @@ import pytest
 from graph import Graph
 from server.auth import Tokens
 from tests.clients.outages import Proxy, Server, proxied
-from tests.clients.test_clients import FOLDER, node
+from tests.clients.programs import FOLDER, node
 from tests.support.graph_worlds import background, befriend, people
 from tests.support.graphs import archive_url_of
 

@@ -17,7 +17,7 @@ import typer.main
 
 from server.cli.main import cli
 from server.process.logs import LOGGING
-from tests.clients.test_clients import node
+from tests.clients.programs import node
 from tests.conftest import need
 from tests.docs.blocks import ROOT, claim
 from tests.docs.shell import commands, environment, running, sh

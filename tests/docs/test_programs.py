@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graph import Graph
-from tests.clients.test_clients import FOLDER, node, run
+from tests.clients.programs import FOLDER, node, run
 from tests.conftest import need
 from tests.docs.blocks import ROOT, Block, claim
 from tests.server.conftest import Api, api, settings

@@ -8,7 +8,7 @@ import pytest
 
 from graph import Graph
 from server.settings import Settings
-from tests.clients.test_clients import node
+from tests.clients.programs import node
 from tests.conftest import need
 from tests.server.conftest import settings
 from tests.web.stage import DIST, Stage, staged

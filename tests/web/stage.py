@@ -17,7 +17,7 @@ from server.setting_values import Env
 from server.settings import Settings
 from server.web_app import WebApp
 from tests.clients.outages import Proxy, proxied
-from tests.clients.test_clients import FOLDER as CLIENTS
+from tests.clients.programs import FOLDER as CLIENTS
 from tests.server.conftest import served, until
 from tests.support.graph_worlds import PASSWORD, home
 

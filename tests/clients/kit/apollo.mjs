@@ -7,31 +7,39 @@ import { possibleTypes, typePolicies } from "@fanline/client/apollo";
 import { useHome } from "./apollo-home.mjs";
 import { useNotifications } from "./apollo-notifications.mjs";
 import { BADGE } from "./documents.mjs";
-import { delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 
-const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });
+export async function open({ url, headers, fetch, socket }, { shows }, onEnd) {
+  const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });
 
-const client = new ApolloClient({
-  cache,
-  link: ApolloLink.split(
-    ({ operationType }) => operationType === "subscription",
-    new GraphQLWsLink(socket),
-    new HttpLink({ uri: url, headers, fetch: delayedFetch }),
-  ),
-});
+  const client = new ApolloClient({
+    cache,
+    link: ApolloLink.split(
+      ({ operationType }) => operationType === "subscription",
+      new GraphQLWsLink(socket),
+      new HttpLink({ uri: url, headers, fetch }),
+    ),
+  });
 
-const screen = await showing(showsFeed ? useNotifications : useHome, ApolloProvider, { client });
+  const useList = shows === "notifications" ? useNotifications : useHome;
+  const screen = await showing(useList, ApolloProvider, { client }, onEnd);
 
-const reset = () => client.resetStore();
-const badge = () => client.query({ query: gql(BADGE), fetchPolicy: "network-only" });
-const refresh = () => client.refetchQueries({ include: "active" });
+  function reset() {
+    client.resetStore();
+  }
 
-/** Remove a field of the first item. */
-function forget() {
-  const { posts, entries } = screen.timeline();
-  const [{ node }] = (posts ?? entries).edges;
-  cache.evict({ id: cache.identify(node), fieldName: posts ? "text" : "kind" });
+  function refresh() {
+    client.refetchQueries({ include: "active" });
+  }
+
+  const badge = () => client.query({ query: gql(BADGE), fetchPolicy: "network-only" });
+
+  /** Remove a field of the first item. */
+  function forget() {
+    const { posts, entries } = screen.timeline();
+    const [{ node }] = (posts ?? entries).edges;
+    cache.evict({ id: cache.identify(node), fieldName: posts ? "text" : "kind" });
+  }
+
+  return { ...screen, refresh, reset, forget, badge };
 }
-
-await drive({ ...screen, refresh, reset, forget, badge });

@@ -1,82 +1,135 @@
-// What the timelines in this folder share: node NAME.mjs URL SOCKET_URL TOKEN [CURSOR]
-// Commands come as lines of standard input; each is answered with the list that the cache holds.
-import { createInterface } from "node:readline";
+// What the timelines in this folder share: the connections of one of them, and the commands that it answers.
 import { pause, resuming } from "@fanline/client";
 import { createClient } from "graphql-ws";
 import WebSocket from "ws";
 
-export const [url, socketUrl, token, forged] = process.argv.slice(2);
-export const headers = { authorization: `Bearer ${token}` };
 export const COUNT = 20;
 
 globalThis.WebSocket = WebSocket; // as in a browser: the link of Apollo Client needs it
 
-let delay = 0;
-let nextDelay = 0;
-let refetches = 0;
+/** Responses that are held back, once `close` was called, until `open` is. */
+class Gate {
+  #isClosed = false;
+  #waiting = [];
 
-/** Fetch, and hold pages of the timeline back for their delay. The first page has the cursor CURSOR the first time. */
-export async function delayedFetch(address, options) {
-  const response = await fetch(address, options);
-  const { variables } = JSON.parse(options.body);
-  if (variables?.after) return wait(nextDelay).then(() => response);
-  refetches += 1;
-  const held = delay;
-  const isForged = forged !== undefined && refetches === 1;
-  const body = await response.text();
-  const text = isForged ? body.replace(/"liveCursor":"[^"]*"/, `"liveCursor":"${forged}"`) : body;
-  await wait(held);
-  return new Response(text, { status: response.status, headers: { "content-type": response.headers.get("content-type") } });
+  get held() {
+    return this.#waiting.length;
+  }
+
+  close() {
+    this.#isClosed = true;
+  }
+
+  open() {
+    this.#isClosed = false;
+    for (const go of this.#waiting.splice(0)) go();
+  }
+
+  async pass() {
+    if (this.#isClosed) await new Promise((resolve) => this.#waiting.push(resolve));
+  }
 }
-
-export const socket = resuming(
-  createClient({
-    url: socketUrl,
-    connectionParams: headers,
-    retryAttempts: Infinity,
-    retryWait: (attempts) => pause(Math.min(attempts, 2)),
-    shouldRetry: (problem) => problem.code !== 4403,
-  }),
-);
-
-function wait(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-/** Whether the notifications are shown instead of the home timeline. */
-export const showsFeed = process.env.SHOWS === "notifications";
 
 const textOf = ({ text, kind, actors, post }) =>
   text ?? `${kind} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
 
+/** The connections of a timeline to the server, and how often what has happened on them. */
+export class Connection {
+  #isClosed = false;
+  counts = { refetches: 0, subscriptions: 0, refusals: 0 };
+  latest = ""; // the text of the last item that has arrived in an event
+  first = new Gate();
+  next = new Gate();
+
+  /** The first page has the cursor `forged` the first time. */
+  constructor({ url, token, forged }) {
+    this.url = url;
+    this.headers = { authorization: `Bearer ${token}` };
+    this.forged = forged;
+    this.client = createClient({
+      url: url.replace("http", "ws"),
+      connectionParams: this.headers,
+      retryAttempts: Infinity,
+      retryWait: (attempts) => pause(Math.min(attempts, 2)),
+      shouldRetry: (problem) => problem.code !== 4403,
+    });
+    this.socket = resuming({ ...this.client, subscribe: this.#subscribe });
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.first.open();
+    this.next.open();
+    this.client.dispose().catch(() => undefined); // it is trying to connect
+  }
+
+  /** Fetch, and pass the gate of the first page or of the next ones when the server has answered. */
+  fetch = async (address, options) => {
+    const response = await fetch(address, options).catch((problem) => {
+      if (this.#isClosed) return new Promise(() => undefined); // the server has stopped after the timeline
+      throw problem;
+    });
+    const text = await response.text();
+    const isNext = JSON.parse(options.body).variables?.after;
+    const isForged = !isNext && this.counts.refetches++ === 0 && this.forged;
+    await (isNext ? this.next : this.first).pass();
+    const body = isForged ? text.replace(/"liveCursor":"[^"]*"/, `"liveCursor":"${this.forged}"`) : text;
+    const headers = { "content-type": response.headers.get("content-type") };
+    return new Response(body, { status: response.status, headers });
+  };
+
+  #subscribe = (request, sink) => {
+    this.counts.subscriptions += 1;
+    return this.client.subscribe(request, {
+      next: (result) => {
+        const [event] = Object.values(result.data ?? {});
+        if (event?.edge) this.latest = textOf(event.edge.node);
+        if (result.errors) this.counts.refusals += 1;
+        sink.next(result);
+      },
+      error: (problem) => {
+        this.counts.refusals += 1;
+        sink.error(problem);
+      },
+      complete: () => sink.complete(),
+    });
+  };
+}
+
 /**
- * Answer commands. `timeline` returns the timeline or the feed in the cache, and `next` loads its next page. As other
- * parts of an app can do, `refresh` begins to fetch the first page, `reset` does after it has emptied the cache, `forget`
- * removes a field from the cache, and `badge` fetches the cursor without the list.
+ * Answer each command with the list that the cache holds. `timeline` returns the timeline or the feed in the
+ * cache, and `next` loads its next page. As other parts of an app can do, `refresh` begins to fetch the first page,
+ * `reset` does after it has emptied the cache, `forget` removes a field from the cache, and `badge` fetches the cursor
+ * without the list. `hold` and `hold next` keep pages back until `release`.
  */
-export async function drive({ timeline, next, refresh, reset, forget, badge }) {
+export async function drive(connection, lines, say, { timeline, next, refresh, reset, forget, badge }) {
+  const { first, next: later, counts } = connection;
+  const commands = {
+    list: () => undefined,
+    hold: () => first.close(),
+    "hold next": () => later.close(),
+    release() {
+      first.open();
+      later.open();
+    },
+    next,
+    /** Load the next page while it is held back. */
+    scroll: () => void next(),
+    refresh,
+    reset,
+    forget,
+    badge,
+  };
   function answer() {
-    const { posts, entries, unreadCount } = timeline();
+    const { posts, entries, unreadCount: unread } = timeline();
     const { edges, pageInfo } = posts ?? entries;
     const texts = edges.map(({ node }) => textOf(node));
     const quotes = edges.filter(({ node }) => node.repostOf).length;
-    console.log(JSON.stringify({ texts, hasNext: pageInfo.hasNextPage, refetches, unread: unreadCount, quotes }));
+    say({ texts, hasNext: pageInfo.hasNextPage, unread, quotes, latest: connection.latest, held: first.held + later.held, ...counts });
   }
   answer();
-  for await (const line of createInterface({ input: process.stdin })) {
-    const { command, milliseconds } = JSON.parse(line);
-    if (command === "delay") delay = milliseconds;
-    if (command === "delay next") nextDelay = milliseconds;
-    if (command === "next") await next();
-    if (command === "refresh") refresh();
-    if (command === "reset") reset();
-    if (command === "forget") forget();
-    if (command === "badge") await badge();
+  for await (const line of lines) {
+    await commands[line]();
     answer();
   }
-}
-
-export function fail(problem) {
-  console.error(problem);
-  process.exit(1);
 }

@@ -7,24 +7,20 @@ const { createElement } = await import("react");
 const { createRoot } = await import("react-dom/client");
 
 /** Render a hook that returns a timeline or a feed. Return what `drive` needs, once the first page is shown. */
-export async function showing(useList, Provider, properties) {
+export async function showing(useList, Provider, properties, onEnd) {
   let list;
   let shown;
   let draw;
   const isDrawn = new Promise((resolve) => (draw = resolve));
   function Screen() {
-    list = useList(fail);
+    list = useList(onEnd);
     shown = list.timeline ?? list.feed ?? shown; // there is none while the cache lacks a field
     if (shown) draw();
-    if (list.error) fail(list.error);
+    if (list.error) onEnd(list.error);
     return null;
   }
-  createRoot(document.createElement("main")).render(createElement(Provider, properties, createElement(Screen)));
+  const root = createRoot(document.createElement("main"));
+  root.render(createElement(Provider, properties, createElement(Screen)));
   await isDrawn;
-  return { timeline: () => shown, next: () => list.loadNext() };
-}
-
-function fail(problem) {
-  console.error(problem);
-  process.exit(1);
+  return { timeline: () => shown, next: () => list.loadNext(), close: () => root.unmount() };
 }

@@ -1,0 +1,52 @@
+"""The fixtures of the tests of clients."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from graph import Graph
+from server.settings import Settings
+from tests.clients.cached_lists import CACHES, Hosts, Stage, staged
+from tests.clients.programs import FOLDER, chromium_exists, node, program
+from tests.conftest import need
+from tests.server.conftest import settings
+
+__all__ = ["chromium_exists", "node", "settings"]
+
+KIT = FOLDER / "kit"
+
+
+@pytest.fixture(scope="session")
+def hosts(node: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Return the programs that show lists in caches."""
+    need((FOLDER.parents[1] / "client" / "dist" / "index.js").exists(), "`npm install` in client")
+    with ExitStack() as stack:
+        folder = tmp_path_factory.mktemp("kit")
+        yield {name: stack.enter_context(program(KIT / "host.mjs", folder / name)) for name in CACHES}
+
+
+@pytest.fixture(scope="session")
+def artifacts(node: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the documents of the timeline in Relay's store."""
+    app = tmp_path_factory.mktemp("relay")
+    (app / "package.json").write_text('{"type": "module"}')
+    shutil.copy(FOLDER.parents[1] / "schema.graphql", app)
+    shutil.copytree(KIT / "relay", app / "src")
+    config = {"src": "./src", "schema": "./schema.graphql", "language": "javascript", "eagerEsModules": True}
+    (app / "relay.config.json").write_text(json.dumps(config))
+    command = ["node", str(FOLDER / "node_modules/relay-compiler/cli.js"), "relay.config.json"]
+    compiled = subprocess.run(command, cwd=app, capture_output=True, text=True, check=False)
+    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
+    return app / "src" / "__generated__"
+
+
+@pytest.fixture
+async def stage(graph: Graph, settings: Settings, hosts: Hosts, artifacts: Path) -> AsyncIterator[Stage]:
+    """Serve fifty posts, with a worker."""
+    async with staged(graph, settings.model_copy(update={"worker": True}), hosts, artifacts) as stage:
+        yield stage

@@ -1,0 +1,89 @@
+"""Programs of Node, and what they need. Those that take long to start serve many tests over a Unix socket."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import need
+
+FOLDER = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """Return the path of node. Requires the packages of this folder."""
+    need(bool(shutil.which("node")), "node, from nodejs.org or your distribution")
+    packages = json.loads((FOLDER / "package.json").read_text())["dependencies"]
+    need(all((FOLDER / "node_modules" / name).is_dir() for name in packages), "`npm install` in tests/clients")
+    return str(shutil.which("node"))
+
+
+@pytest.fixture(scope="session")
+def chromium_exists() -> None:
+    """Require Chromium."""
+    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
+
+
+async def run(*command: str) -> Any:
+    """Run a program and return the JSON value that it prints."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=FOLDER, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return json.loads(out)
+
+
+class Program:
+    """A program that listens on a Unix socket until its standard input ends. It is started again if it has exited.
+
+    `path` is where its sockets are, with the number of the start.
+    """
+
+    def __init__(self, file: Path, path: Path) -> None:
+        self._file = file
+        self._prefix = path
+        self._starts = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def socket(self) -> Path:
+        """Return the path of the socket of the running program."""
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            self._starts += 1
+            self._process = self._start()
+        return self._path()
+
+    def end(self) -> None:
+        """End the program."""
+        if self._process is not None:
+            self._process.communicate()
+
+    def _path(self) -> Path:
+        return self._prefix.with_suffix(f".{self._starts}")
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        command = ["node", str(self._file), str(self._path())]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"listening\n", f"{self._file} has exited"
+        return process
+
+
+@contextmanager
+def program(file: Path, path: Path) -> Iterator[Program]:
+    """Return a program that starts when it is needed, and ends with the block."""
+    found = Program(file, path)
+    try:
+        yield found
+    finally:
+        found.end()
