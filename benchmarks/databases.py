@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.databases import MariaDB, PostgreSQL, Server, make_mariadb, make_postgresql
+from tests.support.sql_servers import MariaDB, PostgreSQL, Server, make_mariadb, make_postgresql
 
 
 class DurablePostgreSQL(PostgreSQL):
