@@ -1,5 +1,14 @@
-"""Fixtures of the fault tests: further processes on the same store, and a plain client."""
+"""Fixtures of the fault tests: further processes on the same store, a plain client, and an archiver without pauses."""
+
+import pytest
 
 from tests.graph.conftest import another, raw
 
 __all__ = ["another", "raw"]
+
+
+@pytest.fixture
+def prompt_archiver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the archivers of this process look for events, try again, and check the archive at once."""
+    for name, seconds in (("INTERVAL_SECONDS", 0.02), ("RETRY_SECONDS", 0.05), ("CHECK_SECONDS", 0.05)):
+        monkeypatch.setattr(f"graph.archiver.archiver.{name}", seconds)

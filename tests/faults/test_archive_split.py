@@ -4,8 +4,7 @@ One process uses the old primary and one the new, both with the same archive.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from graph import Graph, keys
 from graph.archive.rows import ConflictingEvent, EventRow
 from graph.model import number_at
 from tests.faults.archive_world import agree, archive_all, marks, opened, rows_of, settle, working
-from tests.support.graph_worlds import PATIENCE, posts
+from tests.support.graph_worlds import posts, reached
 from tests.support.pair import Pair, pair_in
 
 
@@ -27,7 +26,6 @@ class Split:
     old: Graph
     new: Graph
     bob: int
-    pair: Pair
     rows: list[EventRow] = field(default_factory=list)
 
     def use_same_numbers(self) -> None:
@@ -36,22 +34,23 @@ class Split:
         self.old.log.seen = self.new.log.seen = number
 
 
-@asynccontextmanager
-async def split_of(folder: Path, archive_url: str) -> AsyncIterator[Split]:
-    """Promote the replica without the old primary, when everything is archived."""
-    with pair_in(folder / "pair") as pair:
-        async with opened(pair.primary.url, archive_url) as old, opened(pair.replica.url, archive_url) as new:
-            await settle(old)
-            [bob] = await old.users.ids_of_logins(["bob"])
-            await asyncio.to_thread(pair.separate)
-            yield Split(old, new, bob or 0, pair, await rows_of(old))
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Run a primary and its replica."""
+    with pair_in(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
 
 
 @pytest.fixture
-async def split(tmp_path: Path, archive_url: str) -> AsyncIterator[Split]:
-    """Promote the replica, with each kind of archive."""
-    async with split_of(tmp_path, archive_url) as split:
-        yield split
+async def split(tmp_path: Path, pair: Pair) -> AsyncIterator[Split]:
+    """Promote the replica without the old primary, when everything is archived."""
+    pair.renew()
+    archive_url = f"sqlite:///{tmp_path}/archive.sqlite"
+    async with opened(pair.primary.url, archive_url) as old, opened(pair.replica.url, archive_url) as new:
+        await settle(old)
+        [bob] = await old.users.ids_of_logins(["bob"])
+        await asyncio.to_thread(pair.separate)
+        yield Split(old, new, bob or 0, await rows_of(old))
 
 
 def first(split: Split) -> tuple[Graph, Graph]:
@@ -89,29 +88,30 @@ async def test_the_same_number_for_another_event_stops_the_archiver(split: Split
     assert (await loser.log.get(later)) is not None
 
 
-@pytest.mark.slow
-async def test_the_alarm_stays_while_the_archiver_is_stopped(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("prompt_archiver")
+async def test_the_alarm_stays_while_the_archiver_is_stopped(split: Split) -> None:
     """It names the event. The other process continues, and the alarm is not in its store."""
-    async with split_of(tmp_path, f"sqlite:///{tmp_path}/archive.sqlite") as split:
-        split.use_same_numbers()
-        [conflict] = await posts(split.old, split.bob, "old")
-        await posts(split.new, split.bob, "new")
-        await archive_all(split.old)
+    split.use_same_numbers()
+    [conflict] = await posts(split.old, split.bob, "old")
+    await posts(split.new, split.bob, "new")
+    await archive_all(split.old)
 
-        async with working(split.new):
-            alarm = None
-            async with asyncio.timeout(PATIENCE):
-                while alarm is None:
-                    alarm = await split.new.store.run("GET", keys.ALARM)
-                    await asyncio.sleep(0.05)
-            assert f"Event {conflict} of the log differs" in alarm
-            [post] = await posts(split.new, split.bob, "still accepted")
-            await asyncio.sleep(6)
-            assert await split.new.store.run("GET", keys.ALARM) == alarm
+    async with working(split.new):
+        await attempts(split.new, 1)
+        alarm = await split.new.store.run("GET", keys.ALARM)
+        assert f"Event {conflict} of the log differs" in alarm
+        [post] = await posts(split.new, split.bob, "still accepted")
+        await attempts(split.new, 3)
+        assert await split.new.store.run("GET", keys.ALARM) == alarm
 
-        assert await split.old.store.run("GET", keys.ALARM) is None
-        assert conflict in {row.number for row in await rows_of(split.old)}
-        assert post not in {row.number for row in await rows_of(split.old)}
+    assert await split.old.store.run("GET", keys.ALARM) is None
+    assert conflict in {row.number for row in await rows_of(split.old)}
+    assert post not in {row.number for row in await rows_of(split.old)}
+
+
+async def attempts(graph: Graph, count: int) -> None:
+    """Wait until the archiver has failed this many times more, and has begun another attempt."""
+    await reached(lambda: asyncio.sleep(0, graph.archiver.failures), graph.archiver.failures + count + 1)
 
 
 @pytest.mark.parametrize("order", [first, last], ids=["old first", "new first"])

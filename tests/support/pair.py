@@ -91,6 +91,11 @@ class Pair:
         self.replica.run("REPLICAOF", "127.0.0.1", self.primary.port)
         until(self.is_level)
 
+    def renew(self) -> None:
+        """Empty the primary, and make the replica follow it again."""
+        self.primary.run("FLUSHALL")
+        self.join()
+
     def is_level(self) -> bool:
         """Return True if the replica has everything that the primary has written."""
         primary, replica = (server.run("INFO", "replication") for server in (self.primary, self.replica))
