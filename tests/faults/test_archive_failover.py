@@ -20,14 +20,27 @@ from tests.support.graph_worlds import PASSWORD, PATIENCE, befriend, people, pos
 from tests.support.pair import Pair, Server, frozen, pair_in
 from tests.support.tcp_proxy import TcpProxy, proxy_to
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prompt_archiver")]
+
+
+@pytest.fixture(scope="module")
+def running_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Run a primary and its replica."""
+    with pair_in(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    """Run a primary and its replica."""
-    with pair_in(tmp_path / "pair") as pair:
-        yield pair
+def pair(running_pair: Pair) -> Pair:
+    """Return an empty primary and its replica."""
+    running_pair.renew()
+    return running_pair
+
+
+@pytest.fixture
+def archive_url(tmp_path: Path) -> str:
+    """Return the URL of an archive: here, each kind does the same."""
+    return f"sqlite:///{tmp_path}/archive.sqlite"
 
 
 @dataclass
@@ -134,9 +147,8 @@ async def test_a_second_failover_loses_what_the_first_recovery_wrote(pair: Pair,
         await check_changes(graph, post, dave)
 
 
-async def test_a_shard_of_a_cluster_fails_over_to_a_lagging_replica(tmp_path: Path) -> None:
+async def test_a_shard_of_a_cluster_fails_over_to_a_lagging_replica(tmp_path: Path, archive_url: str) -> None:
     """The other shards keep what was projected. The worker and the archiver run all the time."""
-    archive_url = f"sqlite:///{tmp_path}/archive.sqlite"
     with cluster_in(tmp_path / "cluster") as cluster:
         async with opened(cluster.url, archive_url) as graph:
             before = await settle(graph)

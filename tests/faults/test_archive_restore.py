@@ -20,7 +20,7 @@ from tests.support.backups import Backup
 from tests.support.databases import Server
 from tests.support.graph_worlds import PATIENCE, archiver_of, posts, reached
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prompt_archiver")]
 
 
 @dataclass
