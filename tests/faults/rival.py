@@ -1,12 +1,13 @@
 """A program in which two users follow, unfollow, block and unblock each other through GraphQL, in any order.
 
-Its arguments are the store's URL, the ids of the two users, and a seed. Each line of its input is a round: how many of
-the changes in `DOCUMENTS` may occur, and how many changes to make. It answers each round with a line.
+Its arguments are the store's URL, the ids of the two users, and a seed. Each line of its input is a round: how many
+changes to make, and the kinds of them. It answers each round with a line.
 """
 
 import asyncio
 import random
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from resolvers import ids
@@ -15,12 +16,12 @@ from schema import schema
 from tests.faults.small_world import CHEAP
 from tests.support.graphs import open_graph
 
-DOCUMENTS = [
-    "mutation ($id: ID!) { block(input: {userId: $id}) { userErrors { code } } }",
-    "mutation ($id: ID!) { follow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
-    "mutation ($id: ID!) { unfollow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
-    "mutation ($id: ID!) { unblock(input: {userId: $id}) { userErrors { code } } }",
-]
+DOCUMENTS = {
+    "block": "mutation ($id: ID!) { block(input: {userId: $id}) { userErrors { code } } }",
+    "follow": "mutation ($id: ID!) { follow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
+    "unfollow": "mutation ($id: ID!) { unfollow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
+    "unblock": "mutation ($id: ID!) { unblock(input: {userId: $id}) { userErrors { code } } }",
+}
 AT_ONCE = 5
 
 
@@ -29,21 +30,21 @@ async def compete(url: str, users: tuple[int, int], seed: int) -> None:
     graph = await open_graph(url, CHEAP)
     rng = random.Random(seed)  # noqa: S311 - reproducible
 
-    async def change(kinds: int) -> None:
+    async def change(kinds: Sequence[str]) -> None:
         user, other = rng.sample(users, 2)
         context = Context(graph, Viewer(user, "", datetime.max.replace(tzinfo=UTC)), lambda session: "")
-        document = DOCUMENTS[rng.randrange(kinds)]
+        document = DOCUMENTS[rng.choice(kinds)]
         result = await schema.execute(document, {"id": ids.encode(ids.Kind.USER, other)}, context)
         assert result.errors is None, result.errors
 
-    async def some(kinds: int, times: int) -> None:
+    async def some(kinds: Sequence[str], times: int) -> None:
         for _ in range(times):
             await change(kinds)
 
     print("ready", flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
-        kinds, times = map(int, line.split())
-        await asyncio.gather(*(some(kinds, times // AT_ONCE) for _ in range(AT_ONCE)))
+        times, *kinds = line.split()
+        await asyncio.gather(*(some(kinds, int(times) // AT_ONCE) for _ in range(AT_ONCE)))
         print("done", flush=True)
     await graph.close()
 

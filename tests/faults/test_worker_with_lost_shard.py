@@ -22,8 +22,8 @@ from tests.graph.worker.unprojected import SOON, append, pending
 from tests.support.graph_worlds import PATIENCE, Open, background, crowd, dead_letters, people, reached
 from tests.support.stores import HookedStore, LostShard, Stop, of_users, runs
 
-OUTAGE_SECONDS = 1.5
-MOST_REFUSED = 60
+OUTAGE_SECONDS = 0.6
+MOST_REFUSED = 40
 SHORT = timedelta(seconds=0.3)
 LIMIT = 0.05
 HAND_OVERS = 4
