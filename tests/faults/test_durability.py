@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +20,26 @@ from tests.support.tcp_proxy import proxy_to
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
+@pytest.fixture(scope="module")
+def running_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Run a primary and its replica."""
-    with pair_in(tmp_path / "pair") as pair:
+    with pair_in(tmp_path_factory.mktemp("pair")) as pair:
         yield pair
+
+
+@pytest.fixture
+def pair(running_pair: Pair) -> Pair:
+    """Return an empty primary and its replica."""
+    running_pair.renew()
+    return running_pair
+
+
+@contextmanager
+def silent(server: Server) -> Iterator[None]:
+    """Freeze a replica, for which writes do not wait long."""
+    with pytest.MonkeyPatch.context() as patch, frozen(server.process):
+        patch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
+        yield
 
 
 async def test_a_repeated_post_is_published_once(pair: Pair) -> None:
@@ -32,7 +48,7 @@ async def test_a_repeated_post_is_published_once(pair: Pair) -> None:
     graphs = [await open_graph(pair.primary.url, CHEAP, partial(Store, wait_for_replicas=1)) for _ in range(2)]
     [alice] = await people(graphs[0], "alice")
     await graphs[1].binding.check()
-    with frozen(pair.replica.process):
+    with silent(pair.replica):
         for graph in graphs:
             with pytest.raises(NotDurable):
                 await graph.posts.publish(alice, "text", idempotency_key="key")
@@ -46,16 +62,13 @@ async def test_a_repeated_post_is_published_once(pair: Pair) -> None:
         await graph.close()
 
 
-async def test_a_write_waits_for_all_connected_replicas(
-    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_waits_for_all_connected_replicas(pair: Pair, tmp_path: Path) -> None:
     """Each of them may take over, also if fewer are required."""
-    monkeypatch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
     another = Server(tmp_path / "another")
     another.run("REPLICAOF", "127.0.0.1", pair.primary.port)
     until(lambda: len(pair.primary.run("ROLE")[2]) == 2)
     store = Store(pair.primary.url, wait_for_replicas=1)
-    with frozen(pair.replica.process):
+    with silent(pair.replica):
         for _ in range(2):
             with pytest.raises(NotDurable):
                 await store.run("SET", "a", 1)

@@ -341,8 +341,6 @@ async def test_changes_are_accepted_again_after_posts_were_deleted(small: Small,
             except Overloaded:
                 await asyncio.sleep(0.1)
 
-    assert full.capacity.fullness < TUNING.store_full_at
-
 
 async def test_a_store_that_cannot_save_is_unavailable(small: Small, full: Graph) -> None:
     """For every change. The reason is known, and changes are accepted as soon as the store can save again."""
