@@ -148,9 +148,9 @@ async def test_a_cluster_without_the_shard_of_the_log_is_degraded(
         async with serving(strict, graph) as one, serving(tolerant, graph) as other:
             first = cluster.primaries.index(cluster.owner(keys.LOG))
             with hanging(*cluster.nodes[first::PRIMARIES]):
-                without_log = list(await asyncio.gather(readiness(one), readiness(other)))
+                without_log = [await readiness(api) for api in (one, other)]
             with hanging(*cluster.nodes):
-                without_any = list(await asyncio.gather(readiness(one), readiness(other)))
+                without_any = [await readiness(api) for api in (one, other)]
     assert without_log == [
         (503, {"status": "unavailable", "reason": health.NO_LOG}),
         (200, {"status": "ready", "warnings": [health.NO_LOG]}),
