@@ -7,11 +7,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import event
 
 from graph import Graph, Tuning, keys
 from graph.archive.archive import Archive
 from graph.store.store import Store
 from tests.support.raw import lasting_client
+
+T = TypeVar("T")
 
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 STORE_ID = "store-of-the-test"
@@ -29,7 +34,37 @@ async def open_graph(
 
 def archive_beside(url: str) -> Archive:
     """Return the archive that belongs to a store, the same in every process of a test."""
-    return Archive(archive_url_of(url))
+    archive = Archive(archive_url_of(url))
+    execute_at_once(archive)
+    return archive
+
+
+def execute_at_once(archive: Archive) -> None:
+    """Let an SQLite archive execute its statements in the event loop, without syncing to disk.
+
+    Handing a statement to a thread and waiting takes longer than most statements. Tests simulate crashes of processes,
+    not of the machine.
+    """
+    event.listen(archive.database.engine.sync_engine, "do_connect", allow_threads)
+    event.listen(archive.database.engine.sync_engine, "connect", disable_sync)
+
+
+def allow_threads(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> None:
+    """Let the thread of the event loop use a connection that the driver has opened in another one."""
+    options["check_same_thread"] = False
+
+
+def disable_sync(connection: Any, record: Any) -> None:
+    """Turn off syncing to disk, and threads."""
+    connection.driver_connection._execute = at_once
+    connection.execute("PRAGMA synchronous = OFF").close()
+    connection.execute("PRAGMA journal_mode = WAL").close()
+    record.info["durable"] = True  # otherwise the archive enables syncing
+
+
+async def at_once(call: Callable[..., T], *arguments: Any) -> T:
+    """Return what a call returns."""
+    return call(*arguments)
 
 
 def archive_url_of(url: str) -> str:

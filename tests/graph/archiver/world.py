@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from redis.asyncio import Redis
-from sqlalchemy import event, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph import Graph, keys
@@ -24,7 +24,7 @@ from graph.store.store import Store
 from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import befriend, cached, counts_of, home, home_upwards, own, people, posts
-from tests.support.graphs import bound_archive
+from tests.support.graphs import bound_archive, execute_at_once
 from tests.support.raw import open_raw
 from tests.support.stores import HookedStore
 
@@ -42,8 +42,7 @@ class HookedArchive(Archive):
     def __init__(self, url: str, store: HookedStore) -> None:
         super().__init__(url)
         self._store = store
-        event.listen(self.database.engine.sync_engine, "do_connect", allow_threads)
-        event.listen(self.database.engine.sync_engine, "connect", disable_sync)
+        execute_at_once(self)
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         command = [("ARCHIVE", work.__qualname__.split(".")[1])]
@@ -53,27 +52,6 @@ class HookedArchive(Archive):
         for hook in list(self._store.after):
             await hook(command)
         return result
-
-
-def allow_threads(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> None:
-    """Let the thread of the event loop use a connection that the driver has opened in another one."""
-    options["check_same_thread"] = False
-
-
-def disable_sync(connection: Any, record: Any) -> None:
-    """Turn off syncing to disk in SQLite: these tests simulate crashes of processes, not of the machine.
-
-    Statements run in the event loop. Handing each to a thread and waiting takes longer than most of them.
-    """
-    connection.driver_connection._execute = at_once
-    connection.execute("PRAGMA synchronous = OFF").close()
-    connection.execute("PRAGMA journal_mode = WAL").close()
-    record.info["durable"] = True  # otherwise the archive enables syncing
-
-
-async def at_once(call: Callable[..., T], *arguments: Any) -> T:
-    """Return what a call returns."""
-    return call(*arguments)
 
 
 class Meanwhile:
