@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ from graph.fold.loading import chunks
 from graph.log.events import PasswordChanged, PostPublished
 from graph.model import Location, Permission
 from graph.repair.repair import Repair, Report
-from graph.repair.report import Difference
+from graph.repair.report import Difference, Kind
 from graph.repair.scope import Scope
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import (
@@ -60,6 +60,17 @@ class NotingRepair(Repair):
     async def _correct(self, scope: Scope, differences: Sequence[Difference], *, correct: bool) -> list[bool]:
         self.noted += differences
         return await super()._correct(scope, differences, correct=correct)
+
+
+async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool) -> dict[str, set[Kind]]:
+    """Return the kinds of differences by the owners of their subjects. All of them are corrected, or none."""
+    noting = NotingRepair(graph)
+    report = await noting.run(correct=correct)
+    assert report.clean == correct, (report.found, report.corrected, report.examples)
+    found: dict[str, set[Kind]] = {name: set() for name in owners.values()}
+    for difference in noting.noted:
+        found[owners[difference.subject]].add(difference.kind)
+    return found
 
 
 async def check(graph: Graph) -> Report:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
+from redis.asyncio import Redis
 
 from graph import keys
 from graph.log.events import Blocked, Followed
@@ -10,7 +11,7 @@ from graph.projections.mode import Mode
 from graph.repair.follows import Following
 from graph.repair.report import Kind
 from graph.repair.scope import Scope
-from tests.graph.repair.broken import RepairWorld, check, repair
+from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, worlds
 from tests.support.graph_worlds import append_events, home
 
 Damage = Callable[[RepairWorld], Awaitable[object]]
@@ -28,14 +29,19 @@ DAMAGES: dict[str, tuple[Damage, Kind]] = {
 }
 
 
-@pytest.fixture
-async def blocks(world: RepairWorld) -> RepairWorld:
+async def block(world: RepairWorld) -> None:
     """Let bob block star, whom he follows, and alice mute carol. alice's follow of dave is held by dave's block."""
     graph = world.graph
     await graph.blocks.block(world.bob, world.star)
     await graph.blocks.mute(world.alice, world.carol)
     events = await append_events(graph, [Blocked(world.dave, world.alice), Followed(world.alice, world.dave)])
     await graph.projections.project(events, Mode.REQUEST)
+
+
+@pytest.fixture
+async def blocks(world: RepairWorld) -> RepairWorld:
+    """Add blocks to the small world."""
+    await block(world)
     await world.drain()
     return world
 
@@ -45,21 +51,24 @@ async def test_a_world_with_blocks_is_right(blocks: RepairWorld) -> None:
     assert report.clean, report.examples
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-async def test_every_damage_is_found_and_corrected(blocks: RepairWorld, damage: str) -> None:
-    apply, kind = DAMAGES[damage]
-    users = (blocks.alice, blocks.bob, blocks.carol, blocks.star)
-    before = [await home(blocks.graph, user) for user in users]
-    await blocks.graph.timelines.wait_for_rebuilds()
-    await apply(blocks)
+async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
+    """Each damage has a world of its own."""
+    async with opened(store_url) as graph:
+        damaged = dict(zip(DAMAGES, await worlds(graph, raw, len(DAMAGES)), strict=True))
+        for world in damaged.values():
+            await block(world)
+        await world.drain()
+        owners = {number: damage for damage, each in damaged.items() for number in each.numbers()}
+        before = [await home(graph, user) for each in damaged.values() for user in each.ids.values()]
+        await graph.timelines.wait_for_rebuilds()
+        for damage, each in damaged.items():
+            await DAMAGES[damage][0](each)
 
-    found = await check(blocks.graph)
-    report = await repair(blocks.graph)
-
-    assert found.found[kind]
-    assert report.clean
-    assert (await check(blocks.graph)).found.total() == 0
-    assert [await home(blocks.graph, user) for user in users] == before
+        found = await kinds_found(graph, owners, correct=False)
+        assert [damage for damage, (_, kind) in DAMAGES.items() if kind not in found[damage]] == []
+        await kinds_found(graph, owners, correct=True)
+        assert (await check(graph)).found.total() == 0
+        assert [await home(graph, user) for each in damaged.values() for user in each.ids.values()] == before
 
 
 async def test_blocks_that_are_newer_than_the_comparison_are_not_undone(blocks: RepairWorld) -> None:

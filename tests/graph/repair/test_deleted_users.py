@@ -1,33 +1,45 @@
 """Tests of repairs of deleted users."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.numbers import entry_id
 from graph.repair.repair import Kind
-from tests.graph.repair.broken import check, repair
+from tests.graph.repair.broken import check, kinds_found, repair
 from tests.support.graph_worlds import PASSWORD, archive_log, people, state
 
-Damage = Callable[[Redis, int], Awaitable[Any]]
+Damage = Callable[["Deleted"], Awaitable[Any]]
 LIVE = 4_000_000_000
 
+
+@dataclass
+class Deleted:
+    """A deleted user, whose credentials were archived."""
+
+    raw: Redis
+    id: int
+    login: str
+
+
 DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
-    "no tombstone": (lambda raw, bob: raw.delete(keys.user(bob)), {Kind.PROFILE_WRONG}),
+    "no tombstone": (lambda bob: bob.raw.delete(keys.user(bob.id)), {Kind.PROFILE_WRONG}),
     "a profile": (
-        lambda raw, bob: raw.hset(keys.user(bob), mapping={"id": bob, "id:at": bob, "login": "bob", "name": "Bob"}),
+        lambda bob: bob.raw.hset(
+            keys.user(bob.id), mapping={"id": bob.id, "id:at": bob.id, "login": bob.login, "name": "Bob"}
+        ),
         {Kind.PROFILE_WRONG},
     ),
-    "a login": (lambda raw, bob: raw.hset(keys.login("bob"), mapping={"user": bob}), {Kind.LOGIN_WRONG}),
-    "no reservation": (lambda raw, bob: raw.delete(keys.reserved(login_hash("bob"))), {Kind.LOGIN_WRONG}),
-    "a session": (lambda raw, bob: raw.hset(keys.sessions(bob), "s", LIVE), {Kind.SESSION_LIVE}),
-    "not hidden": (lambda raw, bob: raw.hdel(keys.SUSPENDED, str(bob)), {Kind.PROFILE_WRONG}),
-    "not in the log": (lambda raw, bob: raw.delete(keys.DELETED), {Kind.PROFILE_WRONG}),
-    "not to be erased": (lambda raw, bob: raw.delete(keys.ERASING), {Kind.PROFILE_WRONG}),
+    "a login": (lambda bob: bob.raw.hset(keys.login(bob.login), mapping={"user": bob.id}), {Kind.LOGIN_WRONG}),
+    "no reservation": (lambda bob: bob.raw.delete(keys.reserved(login_hash(bob.login))), {Kind.LOGIN_WRONG}),
+    "a session": (lambda bob: bob.raw.hset(keys.sessions(bob.id), "s", LIVE), {Kind.SESSION_LIVE}),
+    "not hidden": (lambda bob: bob.raw.hdel(keys.SUSPENDED, str(bob.id)), {Kind.PROFILE_WRONG}),
+    "not in the log": (lambda bob: bob.raw.hdel(keys.DELETED, str(bob.id)), {Kind.PROFILE_WRONG}),
+    "not to be erased": (lambda bob: bob.raw.zrem(keys.ERASING, str(bob.id)), {Kind.PROFILE_WRONG}),
 }
 
 
@@ -36,16 +48,16 @@ async def everything(raw: Redis) -> dict[str, Any]:
     return await state(raw, ("{log}", "{suspended}:version", "home:"))
 
 
-@pytest.fixture
-async def bob(graph: Graph) -> int:
-    """Delete two users, one of whom is erased, and return the other one, whose credentials were archived."""
-    [bob] = await people(graph, "bob")
+async def deleted(graph: Graph, raw: Redis, *logins: str) -> list[Deleted]:
+    """Delete users, whose credentials were archived, and another one, who is erased. Return the others."""
+    users = await people(graph, *logins)
     await drain(graph)
     [carol] = await people(graph, "carol")
-    await graph.commit([UserDeleted(user, login_hash(login)) for user, login in ((bob, "bob"), (carol, "carol"))])
+    them = zip([*users, carol], [*logins, "carol"], strict=True)
+    await graph.commit([UserDeleted(user, login_hash(login)) for user, login in them])
     await graph.commit([UserErased(carol)], erasing=True)
     await drain(graph)
-    return bob
+    return [Deleted(raw, user, login) for user, login in zip(users, logins, strict=True)]
 
 
 async def drain(graph: Graph) -> None:
@@ -54,25 +66,27 @@ async def drain(graph: Graph) -> None:
     await archive_log(graph)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-async def test_damage_of_deleted_users_is_repaired(graph: Graph, raw: Redis, bob: int, damage: str) -> None:
-    """Without damage there is no difference."""
-    apply, kinds = DAMAGES[damage]
+async def test_damage_of_deleted_users_is_repaired(graph: Graph, raw: Redis) -> None:
+    """Of each user, something else is damaged. Without damage there is no difference."""
+    users = await deleted(graph, raw, *(f"bob{place}" for place in range(len(DAMAGES))))
+    damaged = dict(zip(DAMAGES, users, strict=True))
     assert (await check(graph)).clean
     healthy = await everything(raw)
-    await apply(raw, bob)
+    for damage, user in damaged.items():
+        await DAMAGES[damage][0](user)
+    owners = {user.id: damage for damage, user in damaged.items()}
+    expected = {damage: kinds for damage, (_, kinds) in DAMAGES.items()}
 
-    found = await check(graph)
-    corrected = await repair(graph)
+    assert await kinds_found(graph, owners, correct=False) == expected
+    assert await kinds_found(graph, owners, correct=True) == expected
 
-    assert set(found.found) == kinds, found.examples
-    assert corrected.clean
     assert await everything(raw) == healthy
     assert (await check(graph)).clean
 
 
-async def test_everything_lost_of_a_deleted_user_is_restored(graph: Graph, raw: Redis, bob: int) -> None:
+async def test_everything_lost_of_a_deleted_user_is_restored(graph: Graph, raw: Redis) -> None:
     """Also of a user whose credentials were never archived."""
+    await deleted(graph, raw, "bob")
     healthy = await everything(raw)
     for key in list(healthy):
         await raw.delete(key)

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.events import Liked
 from graph.repair.report import Kind
-from tests.graph.repair.broken import check, repair
+from tests.graph.repair.broken import check, kinds_found, repair
 from tests.support.graph_worlds import Open, archive_log, crowd, state
 
 
@@ -40,10 +40,9 @@ class Liking:
         return int(await self.raw.zscore(keys.likes(self.post), str(fan)) or 0)
 
 
-@pytest.fixture
-async def liking(another: Open, raw: Redis) -> Liking:
-    graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
-    author, *fans = await crowd(graph, 8)
+async def begun(graph: Graph, raw: Redis, prefix: str = "fan") -> Liking:
+    """Create users, with posts and likes."""
+    author, *fans = await crowd(graph, 8, prefix)
     found = Liking(graph, raw, author, fans, gone=fans[2])
     found.posts = [(await graph.posts.publish(author, f"post {n}")).id for n in range(5)]
     found.removed = (await graph.posts.publish(author, "removed")).id
@@ -55,11 +54,29 @@ async def liking(another: Open, raw: Redis) -> Liking:
     await graph.likes.unlike(found.gone, found.post)
     found.fans.remove(found.gone)
     await graph.posts.delete(author, found.removed)
-    await graph.worker().drain()
-    await archive_log(graph)
-    await graph.scan.run_pass()
-    assert await raw.zcard(keys.likes(found.post)) == 3
-    assert await raw.zcard(keys.liked(found.fan)) == 3
+    return found
+
+
+async def archived(liking: Liking) -> None:
+    """Archive everything, so that the oldest likes leave the store."""
+    await liking.graph.worker().drain()
+    await archive_log(liking.graph)
+    await liking.graph.scan.run_pass()
+    assert await liking.raw.zcard(keys.likes(liking.post)) == 3
+    assert await liking.raw.zcard(keys.liked(liking.fan)) == 3
+
+
+@pytest.fixture
+async def graph(another: Open) -> Graph:
+    """Open a graph with two hot posts and likes of each list."""
+    return await another(hot_posts=2, hot_slack=1, hot_newest=1)
+
+
+@pytest.fixture
+async def liking(graph: Graph, raw: Redis) -> Liking:
+    """Create a post with archived likes, and a user with archived likes."""
+    found = await begun(graph, raw)
+    await archived(found)
     return found
 
 
@@ -108,17 +125,20 @@ DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
 }
 
 
-@pytest.mark.parametrize(("damage", "kinds"), DAMAGES.values(), ids=DAMAGES)
-async def test_every_damage_is_corrected(liking: Liking, damage: Damage, kinds: set[Kind]) -> None:
-    before = await state(liking.raw)
-    await damage(liking)
+async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
+    """Each damage is done to likes of its own."""
+    damaged = {damage: await begun(graph, raw, f"{place}-") for place, damage in enumerate(DAMAGES)}
+    await archived(damaged["the number of likes is lost"])
+    before = await state(raw)
+    owners: dict[int, str] = {}
+    for damage, each in damaged.items():
+        await DAMAGES[damage][0](each)
+        owners |= dict.fromkeys([each.author, *each.fans, each.gone, *each.posts, each.removed], damage)
 
-    report = await repair(liking.graph)
+    assert await kinds_found(graph, owners, correct=True) == {damage: kinds for damage, (_, kinds) in DAMAGES.items()}
 
-    assert set(report.found) == kinds, report.examples
-    assert report.clean
-    assert (await repair(liking.graph)).found.total() == 0
-    assert await state(liking.raw) == before
+    assert (await repair(graph)).found.total() == 0
+    assert await state(raw) == before
 
 
 async def test_a_check_changes_nothing(liking: Liking) -> None:

@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.repair.report import Kind
-from tests.graph.repair.broken import repair
-from tests.support.graph_worlds import Open, archive_log, people, state
+from tests.graph.repair.broken import kinds_found, repair
+from tests.support.graph_worlds import Open, archive_log, crowd, state
 
 
 @dataclass
@@ -24,11 +24,9 @@ class Talk:
     replies: list[int] = field(default_factory=list)
 
 
-@pytest.fixture
-async def talk(another: Open, raw: Redis) -> Talk:
-    """Bob replies to alice's post five times, and deletes one reply. Two replies are hot."""
-    graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
-    alice, bob = await people(graph, "alice", "bob")
+async def begun(graph: Graph, raw: Redis, prefix: str = "") -> Talk:
+    """Bob replies to alice's post five times, and deletes one reply."""
+    alice, bob = await crowd(graph, 2, prefix)
     root = (await graph.posts.publish(alice, "root")).id
     found = Talk(graph, raw, alice, bob, root)
     for n in range(6):
@@ -36,10 +34,28 @@ async def talk(another: Open, raw: Redis) -> Talk:
         found.replies.append(reply.id)
     await graph.posts.delete(bob, found.replies.pop(1))
     await graph.posts.publish(alice, "own", reply_to=root)
-    await graph.worker().drain()
-    await archive_log(graph)
-    await graph.scan.run_pass()
-    assert len(await raw.zrange(keys.replied(bob), 0, -1)) == 3
+    return found
+
+
+async def archived(talk: Talk) -> None:
+    """Archive everything. Two replies are hot."""
+    await talk.graph.worker().drain()
+    await archive_log(talk.graph)
+    await talk.graph.scan.run_pass()
+    assert len(await talk.raw.zrange(keys.replied(talk.bob), 0, -1)) == 3
+
+
+@pytest.fixture
+async def graph(another: Open) -> Graph:
+    """Open a graph with two hot posts of each list."""
+    return await another(hot_posts=2, hot_slack=1, hot_newest=1)
+
+
+@pytest.fixture
+async def talk(graph: Graph, raw: Redis) -> Talk:
+    """Create a conversation most of which is archived."""
+    found = await begun(graph, raw, "user")
+    await archived(found)
     return found
 
 
@@ -108,17 +124,20 @@ DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
 }
 
 
-@pytest.mark.parametrize(("damage", "kinds"), DAMAGES.values(), ids=DAMAGES)
-async def test_every_damage_is_corrected(talk: Talk, damage: Damage, kinds: set[Kind]) -> None:
-    before = await state(talk.raw)
-    await damage(talk)
+async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
+    """Each damage is done to a conversation of its own."""
+    damaged = {damage: await begun(graph, raw, f"{place}-") for place, damage in enumerate(DAMAGES)}
+    await archived(damaged["a quote is lost, and its record too"])
+    before = await state(raw)
+    owners: dict[int, str] = {}
+    for damage, each in damaged.items():
+        await DAMAGES[damage][0](each)
+        owners |= dict.fromkeys([each.alice, each.bob, each.root, *each.replies], damage)
 
-    report = await repair(talk.graph)
+    assert await kinds_found(graph, owners, correct=True) == {damage: kinds for damage, (_, kinds) in DAMAGES.items()}
 
-    assert set(report.found) == kinds, report.examples
-    assert report.clean
-    assert (await repair(talk.graph)).found.total() == 0
-    assert await state(talk.raw) == before
+    assert (await repair(graph)).found.total() == 0
+    assert await state(raw) == before
 
 
 async def test_a_lost_thread_is_restored(talk: Talk) -> None:

@@ -1,7 +1,6 @@
 """Tests of repairs: every damage is found and corrected."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,12 +17,12 @@ from graph.repair.scope import Scope
 from server.embedded import EmbeddedStore
 from tests.graph.home.test_delivery import ExpectedWorld
 from tests.graph.repair.broken import (
-    NotingRepair,
     RepairWorld,
     Snapshot,
     apply_random_damage,
     check,
     check_consistency,
+    kinds_found,
     opened,
     random_damages,
     repair,
@@ -61,17 +60,6 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
         assert not again.found.total(), again.examples
         for world in damaged.values():
             await world.check_pages()
-
-
-async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool) -> dict[str, set[Kind]]:
-    """Return the kinds of differences by the owners of their subjects. All of them are corrected, or none."""
-    noting = NotingRepair(graph)
-    report = await noting.run(correct=correct)
-    assert report.clean == correct, (report.found, report.corrected, report.examples)
-    found: dict[str, set[Kind]] = {name: set() for name in owners.values()}
-    for difference in noting.noted:
-        found[owners[difference.subject]].add(difference.kind)
-    return found
 
 
 @pytest.mark.parametrize("seed", range(2))

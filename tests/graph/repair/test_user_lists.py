@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import pytest
+from redis.asyncio import Redis
 
 from graph import keys
 from graph.repair.report import Kind
 from graph.repair.scope import Scope
 from graph.repair.user_lists import UserLists
-from tests.graph.repair.broken import RepairWorld, check, repair
+from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, worlds
 from tests.support.graph_worlds import newest
 
 
@@ -28,16 +29,22 @@ class Lists:
         return await graph.lists.of_user(alice), [[each.user for each in page.items] for page in pages]
 
 
-@pytest.fixture
-async def lists(world: RepairWorld) -> Lists:
+async def listed(world: RepairWorld) -> Lists:
     """Create two lists of alice's, change one of them and delete the other one."""
     graph, alice = world.graph, world.alice
     friends = await graph.lists.create(alice, "friends", [world.bob, world.dave])
     gone = await graph.lists.create(alice, "gone", [world.bob])
     await graph.lists.update(alice, friends.id, name="others", added=[world.carol], removed=[world.dave])
     await graph.lists.delete(alice, gone.id)
-    await world.drain()
     return Lists(world, friends.id, gone.id)
+
+
+@pytest.fixture
+async def lists(world: RepairWorld) -> Lists:
+    """Add lists to the small world."""
+    lists = await listed(world)
+    await world.drain()
+    return lists
 
 
 Damage = Callable[[RepairWorld, Lists], Awaitable[object]]
@@ -64,18 +71,24 @@ async def test_a_world_with_lists_is_right(lists: Lists) -> None:
     assert report.clean, report.examples
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-async def test_every_damage_is_found_and_corrected(lists: Lists, damage: str) -> None:
-    graph, before = lists.world.graph, await lists.shown()
-    await DAMAGES[damage](lists.world, lists)
+async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
+    """Each damage has a world of its own."""
+    async with opened(store_url) as graph:
+        damaged = {
+            damage: await listed(world)
+            for damage, world in zip(DAMAGES, await worlds(graph, raw, len(DAMAGES)), strict=True)
+        }
+        owners = {number: damage for damage, lists in damaged.items() for number in lists.world.numbers()}
+        before = [await lists.shown() for lists in damaged.values()]
+        await next(iter(damaged.values())).world.drain()
+        for damage, lists in damaged.items():
+            await DAMAGES[damage](lists.world, lists)
 
-    found = await check(graph)
-    report = await repair(graph)
-
-    assert found.found[Kind.LIST_WRONG]
-    assert report.clean
-    assert (await check(graph)).found.total() == 0
-    assert await lists.shown() == before
+        found = await kinds_found(graph, owners, correct=False)
+        assert {damage for damage in DAMAGES if Kind.LIST_WRONG in found[damage]} == {*DAMAGES}
+        await kinds_found(graph, owners, correct=True)
+        assert (await check(graph)).found.total() == 0
+        assert [await lists.shown() for lists in damaged.values()] == before
 
 
 async def test_changes_after_the_comparison_are_not_undone(lists: Lists) -> None:
