@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sql_servers import MAKERS, PASSWORD, PATIENCE, Server, make_archive
+from tests.support.sql_servers import MAKERS, PASSWORD, PATIENCE, Server, in_thread, make_archive
 
-__all__ = ["DATABASES", "PASSWORD", "PATIENCE", "SERVERS", "Server"]
+__all__ = ["DATABASES", "PASSWORD", "PATIENCE", "SERVERS", "Server", "in_thread"]
 
 SERVERS = tuple(pytest.param(name, marks=pytest.mark.external) for name in ("postgresql", "mariadb"))
 """The kinds of database that need a server, as parameters of tests."""

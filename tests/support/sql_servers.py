@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -141,10 +141,15 @@ class Server(ABC):
         It is the same database: emptying tables is much faster than making them, unless the last test changed them.
         """
         if self._archive is None or self._done(self._empty(self._archive)).stdout != self._schema:
-            template, self._archive = self._template, f"test_{next(numbers)}"
-            self._copy(template, self._archive)
+            self._archive = str(make_url(self.new_archive()).database)
             self._schema = self.run(*self._empty(self._archive))
         return self.url(self._archive)
+
+    def new_archive(self) -> str:
+        """Create a database with an empty archive and return its URL."""
+        template, name = self._template, f"test_{next(numbers)}"
+        self._copy(template, name)
+        return self.url(name)
 
     def _empty(self, archive: str) -> Sequence[str | Path]:
         """Return the command that empties an archive and prints its schema. It fails if tables are missing."""
@@ -360,5 +365,10 @@ def make_archive(url: str) -> None:
         await archive.migrate()
         await archive.close()
 
-    with ThreadPoolExecutor(1) as thread:  # a fixture may run while an event loop runs
-        thread.submit(asyncio.run, migrate()).result()
+    in_thread(migrate())
+
+
+def in_thread(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine for a fixture, which may run while an event loop runs."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()

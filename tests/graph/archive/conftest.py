@@ -1,12 +1,31 @@
 """Fixtures of the tests of the archive's SQL side."""
 
+import shutil
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
 from graph.archive.archive import Archive
-from tests.support.databases import PATIENCE
+from tests.support.databases import PATIENCE, Server
+
+NewArchive: TypeAlias = Callable[[str], str]
+"""Returns the URL of a new and empty archive of a kind of database."""
+
+
+@pytest.fixture(scope="session")
+def new_archive(
+    sqlite_archive: Path, sql_servers: Callable[[str], Server], tmp_path_factory: pytest.TempPathFactory
+) -> NewArchive:
+    """Return a function that makes archives which tests can share."""
+
+    def make(kind: str) -> str:
+        if kind != "sqlite":
+            return sql_servers(kind).new_archive()
+        return f"sqlite+aiosqlite:///{shutil.copy(sqlite_archive, tmp_path_factory.mktemp('shared'))}"
+
+    return make
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from itertools import count
@@ -28,12 +27,12 @@ from graph.errors import ArchiveUnavailable
 from graph.model import Post
 from tests.graph.archive.events import append, followed, held, post
 from tests.support.databases import PASSWORD, SERVERS, Server
+from tests.support.sql_servers import MAKERS
 
 T = TypeVar("T")
 
-SHORT_TIMEOUT = 0.5
+SHORT_TIMEOUT = 0.3
 LONG_TIMEOUT = 20.0
-SLACK = 3.0
 
 
 @pytest.fixture(params=SERVERS)
@@ -55,11 +54,10 @@ async def identity(archive: Archive) -> str:
 
 
 async def unavailable(archive: Archive) -> str:
-    """Check that a read fails within the timeout, and return the reason."""
-    start = time.monotonic()
+    """Check that a read fails, and return the reason."""
     with pytest.raises(ArchiveUnavailable) as caught:
-        await archive.get_many([1])
-    assert time.monotonic() - start < archive.database.timeout + SLACK
+        async with asyncio.timeout(LONG_TIMEOUT):
+            await archive.get_many([1])
     assert str(caught.value) == "Older posts cannot be read at the moment. Try again later."
     return caught.value.reason
 
@@ -116,37 +114,41 @@ def test_an_invalid_url_is_refused_without_showing_its_password(url: str, messag
     assert caught.value.__cause__ is None
 
 
-def test_processes_that_start_together_migrate_once(empty_database: str) -> None:
-    """All processes read the same identity."""
+@pytest.mark.external
+def test_processes_that_start_together_migrate_once(sql_servers: Callable[[str], Server], tmp_path: Path) -> None:
+    """All processes read the same identity, in each kind of database."""
     script = """
         import asyncio, os, sys
+        import alembic.command
         from graph.archive.archive import Archive
 
-        async def main():
-            archive = Archive(sys.argv[1])
+        async def main(url):
+            archive = Archive(url)
             await archive.migrate()
             os.write(1, f"{(await archive.state()).id}\\n".encode())  # one write, which no other process splits
             await archive.close()
 
-        children, (gate, opener) = [], os.pipe()
-        for _ in range(3):
-            children.append(os.fork())
-            if children[-1] == 0:
-                os.close(opener)
-                os.read(gate, 1)
-                asyncio.run(main())
-                sys.exit()
-        os.close(opener)
-        sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+        for url in sys.argv[1:]:
+            children, (gate, opener) = [], os.pipe()
+            for _ in range(2):
+                children.append(os.fork())
+                if children[-1] == 0:
+                    os.close(opener)
+                    os.read(gate, 1)
+                    asyncio.run(main(url))
+                    sys.exit()
+            os.close(opener)
+            assert not any([os.waitpid(child, 0)[1] for child in children])
     """
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script), empty_database]
+    urls = [f"sqlite:///{tmp_path}/archive.sqlite", *(sql_servers(kind).database() for kind in MAKERS)]
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *urls]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
     identities = done.stdout.split()
-    assert len(identities) == 3
-    assert len(set(identities)) == 1
+    assert identities[::2] == identities[1::2]
+    assert len(set(identities)) == 3
     assert done.stderr == ""
 
 

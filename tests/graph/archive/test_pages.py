@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Awaitable, Callable
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -11,7 +12,9 @@ from graph.archive.archive import Archive
 from graph.archive.rows import EventRow, Found
 from graph.model import MAX_NUMBER, Location, Post
 from graph.paging import Window
+from tests.graph.archive.conftest import NewArchive
 from tests.graph.archive.events import append, deletion, followed, post, row_of, statements_of
+from tests.support.databases import DATABASES, PATIENCE, in_thread
 
 TEXTS = (
     "plain",
@@ -128,70 +131,94 @@ def expected(posts: list[Post], authors: set[int], window: Window) -> list[Post]
     return sorted(within, key=lambda post: post.id, reverse=window.forward)[: window.count]
 
 
-@pytest.fixture
-async def filled(archive: Archive) -> list[Post]:
-    """Fill the archive with posts of 199 authors, most of them by a few authors, and follows between the posts."""
+def some_posts() -> list[Post]:
+    """Return posts of 199 authors, most of them by a few authors."""
     random = Random(11)  # noqa: S311 - reproducible
     authors = [min(random.randrange(1, 200), random.randrange(1, 200), random.randrange(1, 200)) for _ in range(2000)]
-    posts = [Post(id * 3, author, f"{id} 好") for id, author in enumerate(authors, 1)]
-    follows = [followed(post.id + 1, post.author, random.randrange(1, 200)) for post in posts]
-    await append(archive, *sorted([*map(row_of, posts), *follows]))
-    return posts
+    return [Post(id * 3, author, f"{id} 好") for id, author in enumerate(authors, 1)]
+
+
+@pytest.fixture(scope="module")
+def filled_once(new_archive: NewArchive) -> Callable[[str], str]:
+    """Return a function that returns the URL of an archive with the posts, and with follows between the posts."""
+
+    async def fill(url: str) -> None:
+        archive = Archive(url, timeout=PATIENCE)
+        follows = [followed(post.id + 1, post.author, post.id % 199 + 1) for post in some_posts()]
+        await append(archive, *sorted([*map(row_of, some_posts()), *follows]))
+        await archive.close()
+
+    @cache
+    def filled(kind: str) -> str:
+        url = new_archive(kind)
+        in_thread(fill(url))
+        return url
+
+    return filled
+
+
+@pytest.fixture(params=DATABASES)
+async def filled(
+    request: pytest.FixtureRequest, filled_once: Callable[[str], str], opened: Callable[..., Archive]
+) -> Archive:
+    """Open an archive with many posts, which other tests read too."""
+    archive = opened(filled_once(request.param), timeout=PATIENCE)
+    await archive.migrate()
+    return archive
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_merging_equals_a_model(archive: Archive, filled: list[Post], seed: int) -> None:
+async def test_merging_equals_a_model(filled: Archive, seed: int) -> None:
     """The pages are equal in both directions, for any authors and any window."""
-    random = Random(seed)  # noqa: S311 - reproducible
+    random, posts = Random(seed), some_posts()  # noqa: S311 - reproducible
     for many in (0, 1, 2, 30, 300, 1000, 5000):
         for _ in range(2):
             authors = random.sample(range(1, 5001), many) + random.sample(range(1, 301), min(many, 300))
             requested = window(random, 6000)
-            found = await archive.merge(authors, requested)
-            assert found == expected(filled, set(authors), requested), (many, requested)
+            found = await filled.merge(authors, requested)
+            assert found == expected(posts, set(authors), requested), (many, requested)
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_slices_equal_a_model(archive: Archive, filled: list[Post], seed: int) -> None:
+async def test_slices_equal_a_model(filled: Archive, seed: int) -> None:
     """Each read has its own author, bounds, count and direction; an author can be read several times."""
-    random = Random(seed)  # noqa: S311 - reproducible
+    random, posts = Random(seed), some_posts()  # noqa: S311 - reproducible
     for many in (0, 1, 2, 33, 300):
         reads = [(random.randrange(1, 301), window(random, 6000)) for _ in range(many)]
-        assert await archive.slices(reads) == [expected(filled, {author}, requested) for author, requested in reads]
+        assert await filled.slices(reads) == [expected(posts, {author}, requested) for author, requested in reads]
 
 
-@pytest.mark.parametrize("forward", [True, False])
-async def test_five_thousand_authors_are_merged(archive: Archive, forward: bool) -> None:
+async def test_five_thousand_authors_are_merged(archive: Archive) -> None:
     """Every author has posts, and the newest posts are by different authors."""
-    posts = [Post(1 + n, 1 + n % 5000, "text") for n in range(10_000)]
+    posts = [Post(1 + n, 1 + n % 5000, "text") for n in range(5200)]
     await append(archive, *map(row_of, posts))
 
-    page = await archive.merge(range(1, 5001), Window(101, forward))
+    for forward in (True, False):
+        page = await archive.merge(range(1, 5001), Window(101, forward))
+        assert page == (posts[:-102:-1] if forward else posts[:101])
 
-    assert page == (posts[:-102:-1] if forward else posts[:101])
 
-
-async def test_reads_cost_one_statement(archive: Archive, filled: list[Post]) -> None:
+async def test_reads_cost_one_statement(filled: Archive) -> None:
     """MariaDB needs another for more than 256 authors, PostgreSQL for ranges, and the watermark costs one."""
     page = Window(11, True)
-    of_range = 2 if archive.database.kind == "postgresql" else 1
+    of_range = 2 if filled.database.kind == "postgresql" else 1
     costs: list[tuple[int, Callable[[], Awaitable[Any]]]] = [
-        (1, lambda: archive.merge([1], page)),
-        (1, lambda: archive.merge(range(1, 257), page)),
-        (2 if archive.database.kind == "mysql" else 1, lambda: archive.merge(range(1, 5001), page)),
-        (1, lambda: archive.slices([(author, page) for author in range(1, 257)])),
-        (1, lambda: archive.get_many(range(1, 2001))),
-        (1, lambda: archive.post_ids(1, 0, 100)),
-        (2, lambda: archive.post_counts([(author, 100) for author in range(1, 257)])),
-        (2, lambda: archive.look_up(range(1, 2001))),
-        (1, lambda: archive.kinds_of(range(1, 2001))),
-        (of_range, lambda: archive.range(0, 9000, 100)),
-        (1, lambda: archive.by_actor(range(1, 901), ["PostPublished", "Followed"], 0, 100)),
-        (1, lambda: archive.credentials(range(1, 2001))),
-        (of_range, lambda: archive.user_ids(0, 100)),
-        (1, archive.state),
+        (1, lambda: filled.merge([1], page)),
+        (1, lambda: filled.merge(range(1, 257), page)),
+        (2 if filled.database.kind == "mysql" else 1, lambda: filled.merge(range(1, 5001), page)),
+        (1, lambda: filled.slices([(author, page) for author in range(1, 257)])),
+        (1, lambda: filled.get_many(range(1, 2001))),
+        (1, lambda: filled.post_ids(1, 0, 100)),
+        (2, lambda: filled.post_counts([(author, 100) for author in range(1, 257)])),
+        (2, lambda: filled.look_up(range(1, 2001))),
+        (1, lambda: filled.kinds_of(range(1, 2001))),
+        (of_range, lambda: filled.range(0, 9000, 100)),
+        (1, lambda: filled.by_actor(range(1, 901), ["PostPublished", "Followed"], 0, 100)),
+        (1, lambda: filled.credentials(range(1, 2001))),
+        (of_range, lambda: filled.user_ids(0, 100)),
+        (1, filled.state),
     ]
     for cost, read in costs:
-        with statements_of(archive) as sent:
+        with statements_of(filled) as sent:
             await read()
         assert len(sent) == cost, sent

@@ -5,7 +5,7 @@ A table without statistics is the worst case: the planner of PostgreSQL then kno
 
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -14,7 +14,9 @@ from sqlalchemy import text
 from graph.archive.archive import Archive
 from graph.archive.rows import FOLLOW, POST, SUSPENSION, UNFOLLOW, UNSUSPENSION, Credential, EventRow
 from graph.paging import Window
+from tests.graph.archive.conftest import NewArchive
 from tests.graph.archive.events import STORE, append, deletion, followed, post, statements_of, unfollowed
+from tests.support.databases import DATABASES, PATIENCE, in_thread
 
 FORWARD, BACKWARD = Window(11, True), Window(11, False, 50, 3000)
 BY_ACTOR, BY_SUBJECT = "events_by_actor: actor kind number", "events_by_subject: kind number subject"
@@ -105,18 +107,63 @@ def slow_steps(plans: list[list[str]]) -> list[str]:
     ]
 
 
-@pytest.fixture(params=["without statistics", "with statistics"])
-async def filled(archive: Archive, request: pytest.FixtureRequest) -> Archive:
-    """Fill the archive: user 1 has most of the posts and follows, and user 2 has most of the followers."""
-    rows = [
+def rows() -> list[EventRow]:
+    """Return events: user 1 has most of the posts and follows, and user 2 has most of the followers."""
+    return [
         *(post(number, 1 if number % 3 else number % 50) for number in range(1, 3001)),
         *(followed(number, 1, number % 500) for number in range(3001, 4001)),
         *(followed(number, number % 500, 2) for number in range(4001, 5001)),
     ]
-    await append(archive, *rows)
-    if request.param == "with statistics":
+
+
+async def fill(url: str, *, statistics: bool) -> None:
+    """Fill an archive with events and credentials."""
+    archive = Archive(url, timeout=PATIENCE)
+    users = [Credential(number, f"user{number}", None, number) for number in range(1, 5001)]
+    await append(archive, *rows(), credentials=users)
+    if statistics:
         async with archive.database.engine.begin() as connection:
             await connection.execute(text("ANALYZE TABLE events" if archive.database.kind == "mysql" else "ANALYZE"))
+    await archive.close()
+
+
+@pytest.fixture(scope="module")
+def filled_once(new_archive: NewArchive) -> Callable[[str, bool], str]:
+    """Return a function that returns the URL of a filled archive of a kind of database. Tests leave it as it is."""
+
+    @cache
+    def filled(kind: str, statistics: bool) -> str:
+        url = new_archive(kind)
+        in_thread(fill(url, statistics=statistics))
+        return url
+
+    return filled
+
+
+@pytest.fixture(params=DATABASES)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Return a kind of database."""
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["without statistics", "with statistics"])
+def statistics(request: pytest.FixtureRequest) -> bool:
+    """Return whether the planner has statistics."""
+    return bool(request.param)
+
+
+@pytest.fixture
+def filled(
+    filled_once: Callable[[str, bool], str], opened: Callable[..., Archive], kind: str, statistics: bool
+) -> Archive:
+    """Open a filled archive, which other tests use too."""
+    return opened(filled_once(kind, statistics), timeout=PATIENCE)
+
+
+@pytest.fixture
+async def own(archive: Archive) -> Archive:
+    """Fill an archive of the test's own, which has no statistics."""
+    await append(archive, *rows())
     return archive
 
 
@@ -173,22 +220,28 @@ async def test_the_public_timeline_is_read_in_order(filled: Archive) -> None:
 
 async def test_posts_that_are_not_filled_in_are_read_in_order(filled: Archive) -> None:
     """Reads neither other kinds of events nor posts outside of the window."""
-    async with filled.database.engine.begin() as connection:
-        await connection.execute(text("UPDATE public_moves SET rest = 3000 WHERE author = 0"))
+    await set_rest(filled, 3000)
     for window in (Window(11, True, 0, 2500), BACKWARD):
         plans = await plans_of(filled, partial(filled.published, window, frozenset({1})))
         assert {step for step in plans if "Filter: ((listed_by" not in step} == {BY_KIND, BY_NUMBER}
         assert slow_steps(await steps_of(filled, partial(filled.published, window))) == []
     plans = await plans_of(filled, partial(filled.move_public_posts, 10, STORE))
     assert {BY_KIND} <= plans <= {BY_KIND, BY_NUMBER}, "and the posts that the table holds, by number"
+    await set_rest(filled, 0)
 
 
-async def test_moves_search_the_posts_of_their_author(filled: Archive) -> None:
+async def set_rest(archive: Archive, rest: int) -> None:
+    """Set the number below which posts have not been filled in."""
+    async with archive.database.engine.begin() as connection:
+        await connection.execute(text("UPDATE public_moves SET rest = :rest WHERE author = 0"), {"rest": rest})
+
+
+async def test_moves_search_the_posts_of_their_author(own: Archive) -> None:
     """The newest ones, in the order of the index."""
-    await append(filled, EventRow(5001, SUSPENSION, 1, None, "{}"))
-    assert slow_steps(await steps_of(filled, partial(filled.move_public_posts, 10, STORE))) == []
-    await append(filled, EventRow(5002, UNSUSPENSION, 1, None, "{}"))
-    assert await plans_of(filled, partial(filled.move_public_posts, 10, STORE)) == {BY_LISTED, BY_NUMBER}
+    await append(own, EventRow(5001, SUSPENSION, 1, None, "{}"))
+    assert slow_steps(await steps_of(own, partial(own.move_public_posts, 10, STORE))) == []
+    await append(own, EventRow(5002, UNSUSPENSION, 1, None, "{}"))
+    assert await plans_of(own, partial(own.move_public_posts, 10, STORE)) == {BY_LISTED, BY_NUMBER}
 
 
 async def test_events_are_found_by_number(filled: Archive) -> None:
@@ -203,16 +256,14 @@ async def test_events_are_found_by_number(filled: Archive) -> None:
 
 async def test_ranges_are_read_in_order(filled: Archive) -> None:
     """The rest of the range is not read and sorted for each page."""
-    users = [Credential(number, f"user{number}", None, number) for number in range(1, 5001)]
-    await append(filled, credentials=users)
     for read in (lambda: filled.range(50, 5000, 10), lambda: filled.user_ids(50, 10)):
         [plan] = await steps_of(filled, read)
         assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
 
 
-async def test_folds_read_the_events_of_their_owners_only(filled: Archive, request: pytest.FixtureRequest) -> None:
+async def test_folds_read_the_events_of_their_owners_only(filled: Archive, kind: str, statistics: bool) -> None:
     """With statistics, which SQLite has only if somebody runs ANALYZE, it may read all events of one owner."""
-    if "with statistics-sqlite" in request.node.name:
+    if statistics and kind == "sqlite":
         pytest.skip("nothing runs ANALYZE on SQLite")
     for owners in ([2], range(1, 51)):
         kinds = [FOLLOW, UNFOLLOW]
@@ -221,17 +272,17 @@ async def test_folds_read_the_events_of_their_owners_only(filled: Archive, reque
         assert (by_actor, by_subject) == ({BY_ACTOR, BY_NUMBER}, {BY_SUBJECT, BY_NUMBER})
 
 
-async def test_appending_searches_pairs_and_numbers(filled: Archive) -> None:
+async def test_appending_searches_pairs_and_numbers(own: Archive) -> None:
     """Ending a follow reads neither all follows of the follower nor all of the followee."""
-    plans = await plans_of(filled, lambda: append(filled, deletion(5001, 7), unfollowed(5002, 1, 2)))
+    plans = await plans_of(own, lambda: append(own, deletion(5001, 7), unfollowed(5002, 1, 2)))
 
     assert plans == {BY_PAIR, BY_NUMBER}
 
 
-async def test_late_events_search_their_subjects(filled: Archive) -> None:
+async def test_late_events_search_their_subjects(own: Archive) -> None:
     """However many deletions and unfollows there were since."""
-    await append(filled, upto=6000)
+    await append(own, upto=6000)
 
-    plans = await plans_of(filled, lambda: append(filled, post(5500), followed(5600), low=5400, upto=5700))
+    plans = await plans_of(own, lambda: append(own, post(5500), followed(5600), low=5400, upto=5700))
 
     assert plans <= {BY_PAIR, BY_SUBJECT, BY_NUMBER}
