@@ -58,14 +58,31 @@ class Server:
 
 
 class Proxy:
-    """Forwards connections to a local port, and can reset or freeze them, or refuse WebSockets."""
+    """Forwards connections to a local port, and can reset, freeze or refuse them, or WebSockets only."""
 
     def __init__(self, target: int) -> None:
         self.target = target
-        self.port = 0
+        self.port = free_port()
+        self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self._websockets: set[asyncio.StreamWriter] = set()
         self._refuses_websockets = False
+
+    @property
+    def url(self) -> str:
+        """The address of the proxy."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def listen(self) -> None:
+        """Accept connections."""
+        self._server = await asyncio.start_server(self.connect, "127.0.0.1", self.port)
+
+    async def close(self) -> None:
+        """Reset all connections, and refuse new ones until `listen`."""
+        if self._server is not None:
+            self._server.close()
+            self.cut()
+            await self._server.wait_closed()
 
     def cut(self) -> int:
         """Reset all connections in both directions. Return how many clients were connected."""
@@ -145,14 +162,11 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def proxied(target: int) -> AsyncIterator[Proxy]:
     """Run a proxy on a free port."""
     proxy = Proxy(target)
-    server = await asyncio.start_server(proxy.connect, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
+    await proxy.listen()
     try:
         yield proxy
     finally:
-        server.close()
-        proxy.cut()
-        await server.wait_closed()
+        await proxy.close()
 
 
 async def restart_store(store: EmbeddedStore) -> None:

@@ -5,28 +5,27 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
 from graph import Graph
 from server.auth import Tokens
+from server.settings import Settings
 from tests.clients.outages import Proxy, Server, proxied
-from tests.clients.programs import FOLDER, node
+from tests.clients.programs import FOLDER
+from tests.server.conftest import Api, serving
 from tests.support.graph_worlds import background, befriend, people
 from tests.support.graphs import archive_url_of
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["node"]
-
 PINGING = ("graphql-ws.mjs", "events.mjs", "urql.mjs", "apollo.mjs", "with_gql.py")
 CLIENTS = (*PINGING, "graphql-sse.mjs", "urql-fetch.mjs")
-ALL = (*CLIENTS, "eventsource.mjs")  # EventSource reconnects after three seconds
+ALL = (*CLIENTS, "eventsource.mjs")  # which reconnects after three seconds
 SECRET = "a-key-for-tests-that-is-long-enough-for-servers"
 TIMEOUT = 60.0  # seconds for a client to start, or to reconnect after an outage
 PAUSE = 0.05  # seconds between posts
@@ -71,15 +70,12 @@ class Client:
 
 @dataclass
 class Stage:
-    """The servers, clients and users of a test.
+    """The clients and users of a test.
 
     The author publishes numbers and the viewer follows the author. The stranger's posts must not arrive.
     """
 
     graph: Graph
-    server: Server
-    second: Server
-    proxy: Proxy
     viewer: int
     author: int
     stranger: int
@@ -105,15 +101,15 @@ class Stage:
             stop.set()
 
     @asynccontextmanager
-    async def listening(self, port: int, *names: str) -> AsyncIterator[None]:
-        """Run programs that subscribe at a port, and kill them when the block ends."""
+    async def listening(self, url: str, *names: str) -> AsyncIterator[None]:
+        """Run programs that subscribe at a server, and kill them when the block ends."""
         async with AsyncExitStack() as stack:
             for name in names:
                 program = (sys.executable, "-W", "error") if name.endswith(".py") else ("node",)
                 process = await asyncio.create_subprocess_exec(
                     *program,
                     name,
-                    f"http://127.0.0.1:{port}/graphql",
+                    f"{url}/graphql",
                     self.token,
                     "bob",
                     cwd=FOLDER,
@@ -158,11 +154,16 @@ def kill(process: asyncio.subprocess.Process) -> None:
 
 
 @pytest.fixture
-async def stage(graph: Graph, store_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
-    """Serve from a separate process, like the store."""
+async def stage(graph: Graph, node: str) -> Stage:
+    """Create the users."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
-    token = Tokens([SECRET]).issue(await graph.sessions.start(alice))
+    return Stage(graph, alice, bob, carol, Tokens([SECRET]).issue(await graph.sessions.start(alice)))
+
+
+@pytest.fixture
+async def servers(store_url: str, tmp_path: Path) -> AsyncIterator[list[Server]]:
+    """Return two servers in processes of their own, like the store. The first one runs."""
     environment = {
         "FANLINE_STORE_URL": store_url,
         "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
@@ -172,80 +173,77 @@ async def stage(graph: Graph, store_url: str, tmp_path: Path) -> AsyncIterator[S
     servers = [Server(tmp_path / f"{n}.log", **environment) for n in range(2)]
     try:
         await servers[0].start()
-        async with proxied(servers[0].port) as proxy:
-            yield Stage(graph, servers[0], servers[1], proxy, alice, bob, carol, token)
+        yield servers
     finally:
         for server in servers:
             await server.end(signal.SIGKILL)
 
 
-Outage: TypeAlias = Callable[[Stage], Awaitable[None]]
-
-
-async def the_network_fails(stage: Stage) -> None:
+async def the_network_fails(stage: Stage, proxy: Proxy) -> None:
     """Freeze all connections, as when a phone changes its network, so that only pings detect it.
 
     Then reset all connections, and all new ones for a second.
     """
-    stage.proxy.freeze()
+    proxy.freeze()
     await stage.see(stage.published + 2, PINGING)
-    assert stage.proxy.cut() >= len(CLIENTS)
+    assert proxy.cut() >= len(CLIENTS)
     for _ in range(20):
         await asyncio.sleep(0.05)
-        stage.proxy.cut()
+        proxy.cut()
 
 
-async def the_server_is_killed(stage: Stage) -> None:
-    """Kill the server with SIGKILL and restart it on the same port."""
-    await stage.server.end(signal.SIGKILL)
-    await stage.server.start()
+async def the_server_is_killed(proxy: Proxy, server: Server) -> None:
+    """Kill the server with SIGKILL and restart it. Meanwhile, connections are refused."""
+    await server.end(signal.SIGKILL)
+    await proxy.close()
+    await server.start()
+    await proxy.listen()
 
 
-async def the_server_is_replaced(stage: Stage) -> None:
+async def the_server_is_replaced(proxy: Proxy, old: Server, new: Server) -> None:
     """Do a rolling restart: point the proxy to the other server, then end the first with SIGTERM."""
-    await stage.second.start()
-    stage.proxy.target = stage.second.port
-    await stage.server.end(signal.SIGTERM)
-    stage.server, stage.second = stage.second, stage.server
+    await new.start()
+    proxy.target = new.port
+    await old.end(signal.SIGTERM)
 
 
-@pytest.mark.parametrize(
-    ("outage", "programs"),
-    [
-        (the_network_fails, CLIENTS),
-        (the_server_is_killed, ALL),
-        (the_server_is_replaced, ALL),
-    ],
-    ids=["network", "killed", "replaced"],
-)
 @pytest.mark.timeout(300)
-async def test_every_client_resumes_and_misses_nothing(
-    stage: Stage, node: str, outage: Outage, programs: Sequence[str]
-) -> None:
+async def test_every_client_resumes_and_misses_nothing(stage: Stage, servers: list[Server]) -> None:
     """A page with its subscription, or a stream of one user's events, has every post once, in order, and no others."""
-    port = stage.server.port if outage is the_server_is_killed else stage.proxy.port
-    async with stage.listening(port, *programs):
+    async with proxied(servers[0].port) as proxy, stage.listening(proxy.url, *ALL):
         async with stage.publishing():
             await stage.see_live()
-            await outage(stage)
+            await the_network_fails(stage, proxy)
+            await stage.see(stage.published + 2, CLIENTS)
+            await the_server_is_killed(proxy, servers[0])
+            await stage.see(stage.published + 2)
+            await the_server_is_replaced(proxy, *servers)
             await stage.see(stage.published + 2)
         await stage.see(stage.published)
 
     stage.check()
 
 
-@pytest.mark.parametrize(("program", "said"), [("with_gql.py", "log in again"), ("graphql-ws.mjs", "4403")])
-async def test_a_client_exits_when_its_session_ends(stage: Stage, node: str, program: str, said: str) -> None:
+@pytest.fixture
+async def api(stage: Stage, settings: Settings) -> AsyncIterator[Api]:
+    """Serve in this process."""
+    async with serving(settings.model_copy(update={"secret": (SECRET,)}), stage.graph) as api:
+        yield api
+
+
+async def test_a_client_exits_when_its_session_ends(stage: Stage, api: Api) -> None:
     """A log-out closes the socket with 4403, and the program does not reconnect."""
-    async with stage.listening(stage.server.port, program):
+    said = {"with_gql.py": "log in again", "graphql-ws.mjs": "4403"}
+    async with stage.listening(api.url, *said):
         async with stage.publishing():
             await stage.see_live()
         await stage.graph.sessions.end(stage.viewer)
-        assert said in await stage.clients[0].exit()
+        for client in stage.clients:
+            assert said[client.name] in await client.exit()
 
 
-async def test_a_client_exits_when_its_token_is_invalid(stage: Stage, node: str) -> None:
+async def test_a_client_exits_when_its_token_is_invalid(stage: Stage, api: Api) -> None:
     """The first connection fails, and the program does not try again."""
     stage.token = "bad"
-    async with stage.listening(stage.server.port, "with_gql.py"):
+    async with stage.listening(api.url, "with_gql.py"):
         assert "log in again" in await stage.clients[0].exit()
