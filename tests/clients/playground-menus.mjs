@@ -1,11 +1,12 @@
 // Uses the menus of the playground in Chromium and lets its files be unavailable. Prints what it saw as one JSON object.
-// Usage: node playground-menus.mjs URL FOLDER-FOR-SCREENSHOTS
+// Usage: node playground-menus.mjs URL [FOLDER-FOR-PICTURES]
 import { choose, example, launch, logIn, open, response, run } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const options = { viewport: { width: 1400, height: 900 } };
 const violations = [];
 const onError = (error) => violations.push(error);
+const picture = async (page, name) => folder && page.screenshot({ path: `${folder}/${name}.png` });
 
 /** Run the operation of the selected tab and return the viewer's login. */
 async function viewer(page) {
@@ -21,10 +22,11 @@ async function received(page, count) {
 const browser = await launch();
 try {
   const seen = { viewers: [] };
-  const page = await open(browser, url, options, onError);
+  const context = await browser.newContext(options); // its pages share what they load
+  const page = await open(context, url, undefined, onError);
   await page.locator(".examples summary").click();
   seen.examples = await page.locator(".examples button").count();
-  await page.screenshot({ path: `${folder}/playground-examples.png` });
+  await picture(page, "playground-examples");
   await page.keyboard.press("Escape");
   for (const entry of ["@wei", "Nobody"]) {
     await logIn(page, entry);
@@ -37,7 +39,7 @@ try {
   await choose(page, "Live");
   await run(page);
   await received(page, 1);
-  const other = await open(browser, url, options, onError);
+  const other = await open(context, url, undefined, onError);
   await logIn(other, "@wei");
   await choose(other, "Publish");
   for (const count of [2, 3]) {
@@ -45,17 +47,17 @@ try {
     await received(page, count);
   }
   await run(page); // stops the subscription
-  await page.waitForTimeout(300);
+  await page.waitForTimeout(100); // for what must not happen
   seen.stopped = await received(page, 3);
 
   const phone = await open(browser, url, { viewport: { width: 390, height: 844 } }, onError);
-  await phone.screenshot({ path: `${folder}/playground-phone.png` });
+  await picture(phone, "playground-phone");
 
   const offline = await browser.newPage({ ...options, colorScheme: "dark" });
   await offline.route("**/graphiql.min.js", (route) => route.abort());
   await offline.goto(url);
   seen.failure = await offline.getByRole("alert").textContent();
-  await offline.screenshot({ path: `${folder}/playground-failure.png` });
+  await picture(offline, "playground-failure");
   await offline.unroute("**/graphiql.min.js");
   await offline.getByRole("button", { name: "Try again" }).click();
   await offline.waitForSelector(".graphiql-execute-button");

@@ -1,25 +1,27 @@
 // Opens the playground in Chromium, runs examples as a user would, and prints the results as one JSON object.
-// Usage: node playground.mjs URL FOLDER-FOR-SCREENSHOTS
+// Usage: node playground.mjs URL [FOLDER-FOR-PICTURES]
 import { choose, example, launch, open, response, run } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const options = { viewport: { width: 1500, height: 950 } };
 const violations = [];
 const onError = (error) => violations.push(error);
+const picture = async (page, name) => folder && page.screenshot({ path: `${folder}/${name}.png` });
 
 const browser = await launch();
 try {
   const seen = {};
-  const page = await open(browser, url, options, onError);
+  const context = await browser.newContext(options); // its pages share what they load
+  const page = await open(context, url, undefined, onError);
   seen.tabs = await page.locator(".graphiql-tab-button").allTextContents();
   await run(page);
   seen.home = JSON.parse(await response(page, '"homeTimeline"'));
-  await page.screenshot({ path: `${folder}/playground-home.png` });
+  await picture(page, "playground-home");
 
   await choose(page, "FollowersWithRelations");
   await run(page);
   seen.followers = JSON.parse(await response(page, '"followers"'));
-  await page.screenshot({ path: `${folder}/playground-followers.png` });
+  await picture(page, "playground-followers");
 
   await example(page, "Follow");
   await run(page);
@@ -28,13 +30,13 @@ try {
   await choose(page, "Live");
   await run(page);
   await response(page, "Checkpoint");
-  const other = await open(browser, url, options, onError);
+  const other = await open(context, url, undefined, onError);
   await choose(other, "Publish");
   await run(other);
   seen.published = JSON.parse(await response(other, '"publishPost"'));
   seen.live = JSON.parse(await response(page, "PostAdded"));
-  await page.screenshot({ path: `${folder}/playground-live.png` });
-  await other.screenshot({ path: `${folder}/playground-publish.png` });
+  await picture(page, "playground-live");
+  await picture(other, "playground-publish");
   seen.violations = violations;
   console.log(JSON.stringify(seen));
 } finally {

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -25,6 +24,8 @@ from tests.support.worlds import TODAY
 pytestmark = pytest.mark.slow
 
 __all__ = ["chromium_exists", "node", "settings"]
+
+PICTURES = [os.environ["PICTURES"]] if "PICTURES" in os.environ else []  # the folder for pictures of the playground
 
 
 @pytest.fixture
@@ -48,10 +49,9 @@ async def test_all_audits_of_graphql_http_pass(api: Api, node: str) -> None:
     assert report == {"total": 61, "failed": []}
 
 
-async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, tmp_path: Path) -> None:
+async def test_the_playground_in_chromium(api: Api, node: str, chromium: None) -> None:
     """The examples run as the demo user, and a subscription receives a post published in another tab."""
-    pictures = Path(os.environ.get("PICTURES", tmp_path))
-    seen = await run(node, "playground.mjs", f"{api.url}/playground", str(pictures))
+    seen = await run(node, "playground.mjs", f"{api.url}/playground", *PICTURES)
     assert seen["violations"] == []
     assert seen["tabs"] == ["Home", "FollowersWithRelations", "Publish", "Live"]
     home = seen["home"]["data"]["viewer"]
@@ -67,13 +67,11 @@ async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, t
     added, first = (event["data"]["homeTimeline"] for event in seen["live"]["newestFirst"])
     assert added["edge"]["node"]["id"] == published["id"]
     assert first["__typename"] == "Checkpoint"
-    assert (pictures / "playground-live.png").stat().st_size > 10_000
 
 
-async def test_the_menus_and_failures_of_the_playground(api: Api, node: str, chromium: None, tmp_path: Path) -> None:
+async def test_the_menus_and_failures_of_the_playground(api: Api, node: str, chromium: None) -> None:
     """One click logs in as another user, events stay, and a page that cannot load its files can try again."""
-    pictures = Path(os.environ.get("PICTURES", tmp_path))
-    seen = await run(node, "playground-menus.mjs", f"{api.url}/playground", str(pictures))
+    seen = await run(node, "playground-menus.mjs", f"{api.url}/playground", *PICTURES)
     assert seen["violations"] == []
     assert seen["examples"] == len(examples())
     assert seen["viewers"] == ["wei", None]
