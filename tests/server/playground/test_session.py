@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.clients.test_clients import api, chromium, node, run, settings
+from tests.clients.programs import run
+from tests.clients.test_clients import api, chromium, node, settings
 from tests.server.conftest import Api
 
 pytestmark = pytest.mark.slow
