@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.clients.programs import run
+from tests.clients.programs import chromium_exists, run
 from tests.clients.test_clients import api, chromium, node, settings
 from tests.server.conftest import Api
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["api", "chromium", "node", "settings"]
+__all__ = ["api", "chromium", "chromium_exists", "node", "settings"]
 
 
 async def test_the_menu_of_users_counts_and_not_the_cookie(api: Api, node: str, chromium: None) -> None:
