@@ -194,7 +194,7 @@ async def test_deliveries_during_an_outage_do_not_add_up(
 ) -> None:
     """Two workers meet a shard that hangs, and leave what needs it to each other, again and again.
 
-    A worker that was busy for a whole lease loses it, so a second delivery may count until it meets the outage.
+    A worker that was busy for a whole lease loses it, so another delivery may count until it meets the outage.
     """
     monkeypatch.setattr("graph.worker.retries.GROUPS", 1)
     alice, *others = await crowd(graph, 50)
@@ -213,7 +213,7 @@ async def test_deliveries_during_an_outage_do_not_add_up(
                 break
 
     assert caplog.text.count("are left to other workers") >= HAND_OVERS
-    assert most <= 2
+    assert most < HAND_OVERS
     assert await dead_letters(graph) == []
 
 
