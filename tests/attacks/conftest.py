@@ -21,7 +21,7 @@ from tests.attacks.world import World, seed_world
 from tests.conftest import need
 
 WARM_UP = 500  # refused requests
-LOOK_UPS = 20  # of each of the simultaneous clients
+LOOK_UPS = 5  # of each of the simultaneous clients
 
 
 @pytest.fixture(scope="session")
