@@ -1,4 +1,7 @@
-// Drives pages of the web app in Chromium. Each line of standard input is a command; each is answered with a line.
+// Drives pages of the web app in Chromium, for one connection to a Unix socket after the other: node browser.mjs SOCKET
+// Each line of a connection is a command, and is answered with a line. Its pages are closed with it.
+import { on } from "node:events";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import axe from "axe-core";
 import { chromium } from "playwright-core";
@@ -11,6 +14,7 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
 });
+browser.on("disconnected", () => process.exit()); // the next test starts another
 const contexts = new Map();
 const pages = new Map();
 const received = new Map();
@@ -292,15 +296,33 @@ Object.assign(actions, {
   },
 });
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { action, page, ...values } = JSON.parse(line);
-  const argument = action === "open" ? [{ page, ...values }] : [pages.get(page), values];
-  let answer;
-  try {
-    answer = { value: (await actions[action](...argument)) ?? null };
-  } catch (error) {
-    answer = { error: [`${action} ${JSON.stringify(values)}: ${String(error)}`, ...errors].join("\n") };
+/** Answer commands until the connection is closed. */
+async function serve(connection) {
+  for await (const line of createInterface({ input: connection })) {
+    const { action, page, ...values } = JSON.parse(line);
+    const argument = action === "open" ? [{ page, ...values }] : [pages.get(page), values];
+    let answer;
+    try {
+      answer = { value: (await actions[action](...argument)) ?? null };
+    } catch (error) {
+      answer = { error: [`${action} ${JSON.stringify(values)}: ${String(error)}`, ...errors].join("\n") };
+    }
+    connection.write(`${JSON.stringify(answer)}\n`);
   }
-  console.log(JSON.stringify(answer));
 }
-await browser.close();
+
+/** Close all pages, and forget them. */
+async function reset() {
+  await Promise.all([...pages.values()].map((page) => page.unrouteAll({ behavior: "ignoreErrors" })));
+  await Promise.all([...contexts.values()].map((context) => context.close()));
+  for (const known of [contexts, pages, received]) known.clear();
+  errors.length = 0;
+}
+
+process.stdin.on("end", () => browser.close()).resume(); // when the process that has started this one ends
+const server = createServer().listen(process.argv[2], () => console.log("listening"));
+for await (const [connection] of on(server, "connection")) {
+  connection.on("error", () => undefined); // the test has closed it
+  await serve(connection);
+  await reset();
+}

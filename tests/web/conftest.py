@@ -1,34 +1,39 @@
 """The fixtures of the web app's tests."""
 
 import os
-from collections.abc import AsyncIterator
+import shutil
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from graph import Graph
 from server.settings import Settings
-from tests.clients.programs import node
+from tests.clients.programs import FOLDER as CLIENTS
+from tests.clients.programs import Program, chromium_exists, node, program
 from tests.conftest import need
 from tests.server.conftest import settings
-from tests.web.stage import DIST, Stage, staged
+from tests.web.stage import DIST, FOLDER, Stage, staged
 from tests.web.tour import Tour
 
-__all__ = ["node", "settings"]
+__all__ = ["chromium_exists", "node", "settings"]
 
 
-@pytest.fixture
-def built(node: str) -> None:
-    """Require Chromium and the built app."""
-    chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    need(Path(chromium).exists(), f"Chromium at {chromium}, or elsewhere by CHROMIUM")
+@pytest.fixture(scope="session")
+def chromium(node: str, chromium_exists: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Run Chromium. Node looks for packages next to the program, so the program is copied into a folder."""
     need((DIST / "index.html").exists(), "`npm install` and `npm run build` in examples/web")
+    folder = tmp_path_factory.mktemp("browser")
+    (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
+    shutil.copy(FOLDER / "browser.mjs", folder)
+    with program(folder / "browser.mjs", folder / "socket") as chromium:
+        yield chromium
 
 
 @pytest.fixture
-async def stage(graph: Graph, settings: Settings, built: None, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(graph: Graph, settings: Settings, chromium: Program) -> AsyncIterator[Stage]:
     """Serve the built app with the settings of production."""
-    async with staged(graph, settings, tmp_path) as stage:
+    async with staged(graph, settings, chromium) as stage:
         yield stage
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,7 +15,7 @@ from server.setting_values import Env
 from server.settings import Settings
 from server.web_app import WebApp
 from tests.clients.outages import Proxy, proxied
-from tests.clients.programs import FOLDER as CLIENTS
+from tests.clients.programs import Program
 from tests.server.conftest import served, until
 from tests.support.graph_worlds import PASSWORD, home
 
@@ -32,19 +30,18 @@ class BrowserError(Exception):
 
 
 class Browser:
-    """A Chromium whose pages are driven by commands."""
+    """A Chromium whose pages are driven by commands. They are closed with the connection."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
         self._lock = asyncio.Lock()
 
     async def do(self, action: str, page: str = "", **values: Any) -> Any:
         """Run a command in a page, and return its value."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         async with self._lock:
-            self._process.stdin.write(json.dumps({"action": action, "page": page, **values}).encode() + b"\n")
-            line = await asyncio.wait_for(self._process.stdout.readline(), COMMAND_TIMEOUT)
+            self._writer.write(json.dumps({"action": action, "page": page, **values}).encode() + b"\n")
+            line = await asyncio.wait_for(self._reader.readline(), COMMAND_TIMEOUT)
         answer = json.loads(line or '{"error": "the browser has exited"}')
         if "error" in answer:
             raise BrowserError(answer["error"])
@@ -52,24 +49,13 @@ class Browser:
 
 
 @asynccontextmanager
-async def launched(folder: Path) -> AsyncIterator[Browser]:
-    """Run a Chromium. Node looks for playwright-core next to the program, so the program is copied into a folder."""
-    (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
-    shutil.copy(FOLDER / "browser.mjs", folder)
-    process = await asyncio.create_subprocess_exec(
-        "node",
-        str(folder / "browser.mjs"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=2**24,
-        env=os.environ,
-    )
-    assert process.stdin is not None
+async def connected(program: Program) -> AsyncIterator[Browser]:
+    """Return the browser of the tests, without pages."""
+    reader, writer = await asyncio.open_unix_connection(program.socket(), limit=2**24)
     try:
-        yield Browser(process)
+        yield Browser(reader, writer)
     finally:
-        process.stdin.close()
-        await process.wait()
+        writer.close()
 
 
 @dataclass
@@ -85,7 +71,7 @@ class Stage:
     @property
     def url(self) -> str:
         """The address of the app."""
-        return f"http://127.0.0.1:{self.proxy.port}/"
+        return f"{self.proxy.url}/"
 
     async def start(self) -> None:
         """Start the server, which also has the files of the app, and let the proxy forward to it."""
@@ -143,10 +129,10 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(graph: Graph, settings: Settings, folder: Path) -> AsyncIterator[Stage]:
+async def staged(graph: Graph, settings: Settings, chromium: Program) -> AsyncIterator[Stage]:
     """Serve the built app as in production, but over HTTP, so its origin must be listed."""
-    async with proxied(0) as proxy, launched(folder) as browser:
-        origins = (*settings.allowed_origins, f"http://127.0.0.1:{proxy.port}")
+    async with proxied(0) as proxy, connected(chromium) as browser:
+        origins = (*settings.allowed_origins, proxy.url)
         own = settings.model_copy(update={"worker": True, "env": Env.PRODUCTION, "allowed_origins": origins})
         stage = Stage(graph, own, proxy, browser)
         await stage.start()

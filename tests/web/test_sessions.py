@@ -4,12 +4,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from graph import Graph
 from server.settings import Settings
+from tests.clients.programs import Program
 from tests.support.graph_worlds import befriend, many_posts, people, posts
 from tests.web.stage import Stage, staged
 from tests.web.tour import DESKTOP, PHONE, Tour
@@ -69,7 +69,7 @@ async def test_scripts_never_see_the_token(stage: Stage) -> None:
 
 
 async def test_only_pages_of_allowed_origins_use_the_session(
-    graph: Graph, settings: Settings, built: None, tmp_path: Path
+    graph: Graph, settings: Settings, chromium: Program
 ) -> None:
     """The browser sends the cookie for all of them, because they are on the same site as the app."""
     [alice] = await people(graph, "alice")
@@ -77,7 +77,7 @@ async def test_only_pages_of_allowed_origins_use_the_session(
     async with (
         origin() as allowed,
         origin() as other,
-        staged(graph, settings.model_copy(update={"allowed_origins": (allowed,)}), tmp_path) as stage,
+        staged(graph, settings.model_copy(update={"allowed_origins": (allowed,)}), chromium) as stage,
     ):
         do, endpoint = stage.browser.do, f"{stage.url}graphql"
         await stage.log_in("a", "alice")

@@ -9,6 +9,7 @@ import pytest
 from graph import Graph
 from graph.attachments import Attachment, AttachmentKind
 from server.settings import Settings
+from tests.clients.programs import Program
 from tests.support.graph_worlds import befriend, people, posts
 from tests.support.graphs import CHEAP, open_graph
 from tests.web.stage import staged
@@ -22,11 +23,11 @@ TEXT = "👩‍👩‍👧‍👦 @Bob and @nobody look at #Rain#, see https://e
 
 @pytest.fixture
 async def tour(
-    store_url: str, graph: Graph, settings: Settings, built: None, tour_folder: Path | None, tmp_path: Path
+    store_url: str, graph: Graph, settings: Settings, chromium: Program, tour_folder: Path | None
 ) -> AsyncIterator[Tour]:
     """Serve the app with a host of pictures."""
     own = await open_graph(store_url, replace(CHEAP, media_hosts=frozenset({HOST})))
-    async with staged(own, settings.model_copy(update={"media_hosts": (HOST,)}), tmp_path) as stage:
+    async with staged(own, settings.model_copy(update={"media_hosts": (HOST,)}), chromium) as stage:
         yield Tour(stage, tour_folder)
     await own.close()
 
