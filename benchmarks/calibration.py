@@ -134,28 +134,20 @@ class Stage:
             body["extensions"] = {"explain": True}
         return self._clients[query.anonymous].post("/graphql", content=json.dumps(body), headers=JSON)
 
-    def measure(self, written: Mapping[str, Calibrated], rounds: int) -> dict[str, Spent]:
-        """Return what one more of the unit of each query costs: the difference of 2n and n, divided by n.
+    def measure(self, query: Calibrated, rounds: int) -> Spent:
+        """Return what one more of the unit costs: the difference of 2n and n, divided by n.
 
-        The queries take turns, and of each the lowest of all times counts: other processes only add to it, and those
-        that are busy for a while disturb all queries alike. The page of a home timeline, to which all are compared, has
-        more turns.
+        Of each request the lowest of several times counts: other processes only add to it.
         """
-        times: dict[tuple[str, int], list[float]] = {}
-        turns = [*written, HOME, HOME]
-        for label in [*written, *turns * rounds]:
-            for n in written[label].sizes:
-                times.setdefault((label, n), []).append(self.time(written[label], n))
-        return {
-            label: self._slope(query, [min(times[label, n][1:]) for n in query.sizes])
-            for label, query in written.items()
-        }
-
-    def _slope(self, query: Calibrated, seconds: Sequence[float]) -> Spent:
+        times: dict[int, list[float]] = {n: [] for n in query.sizes}
+        for _ in range(rounds + 1):
+            for n in query.sizes:
+                times[n].append(self.time(query, n))
+        small, large = (min(times[n][1:]) for n in query.sizes)
         before, after = (self.explain(query, n) for n in query.sizes)
         n = query.n
         return Spent(
-            (seconds[1] - seconds[0]) / n,
+            (large - small) / n,
             (after.points - before.points) / n,
             (after.late - before.late) / n,
             (after.commands - before.commands) / n,
@@ -187,7 +179,8 @@ def table_of(name: str, sizes: Sizes) -> Table | None:
         if opened is None:
             return None
         written = queries(opened.world)
-        found = opened.measure(written, sizes.rounds)
+        rounds = dict.fromkeys(written, sizes.rounds) | {HOME: 3 * sizes.rounds}
+        found = {label: opened.measure(query, rounds[label]) for label, query in written.items()}
     home = rate_of(found[HOME])
     rows = [row(label, written[label], spent, home) for label, spent in found.items()]
     return Table(f"calibration-{name.lower()}", f"Points and CPU time, {name}", COLUMNS, rows, NOTE)
