@@ -36,6 +36,17 @@ PASSWORD = "p@ss:w/rd %41"
 numbers = itertools.count(1)
 
 
+def done(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end."""
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **options)
+
+
+def checked(process: subprocess.CompletedProcess[str]) -> str:
+    """Return the output of a program that has succeeded."""
+    assert process.returncode == 0, f"{process.args[0]}: {process.stdout}{process.stderr}"
+    return process.stdout
+
+
 class Server(ABC):
     """One private SQL server with its data in a temporary folder."""
 
@@ -56,16 +67,13 @@ class Server(ABC):
         entry = next(entry for entry in pwd.getpwall() if entry.pw_name in (self.user, "nobody"))
         return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
-    def run(self, *command: str | Path) -> str:
-        """Run one of the server's programs, and return its output."""
-        done = self._done(command)
-        assert done.returncode == 0, f"{command[0]}: {done.stdout}{done.stderr}"
-        return done.stdout
+    def install(self, *command: str | Path) -> None:
+        """Run the program that prepares the data of the server, as the server's user."""
+        checked(done(command, cwd=self.folder, **self._as))
 
-    def _done(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **self._as
-        )
+    def run(self, *command: str | Path) -> str:
+        """Run a client of the server, and return its output. It starts faster as the user of the tests."""
+        return checked(done(command))
 
     @abstractmethod
     def command(self) -> Sequence[str | Path]:
@@ -140,7 +148,7 @@ class Server(ABC):
 
         It is the same database: emptying tables is much faster than making them, unless the last test changed them.
         """
-        if self._archive is None or self._done(self._empty(self._archive)).stdout != self._schema:
+        if self._archive is None or done(self._empty(self._archive)).stdout != self._schema:
             self._archive = str(make_url(self.new_archive()).database)
             self._schema = self.run(*self._empty(self._archive))
         return self.url(self._archive)
@@ -202,7 +210,7 @@ class PostgreSQL(Server):
     def __init__(self, binaries: Path) -> None:
         super().__init__()
         self._binaries = binaries
-        self.run(
+        self.install(
             *(binaries / "initdb", "-D", self.folder / "data", "-U", "fanline", "--auth=trust", "--no-sync"),
             *("--encoding=UTF8", "--locale=C"),
         )
@@ -271,7 +279,7 @@ class MariaDB(Server):
     def __init__(self, server: str, install: str, client: str) -> None:
         super().__init__()
         self._server, self._client = server, client
-        self.run(
+        self.install(
             *(
                 install,
                 "--no-defaults",
@@ -282,6 +290,8 @@ class MariaDB(Server):
         )
 
     def start(self) -> None:
+        if self._process is not None:
+            return
         super().start()
         self.run(*self.sql(f"CREATE USER IF NOT EXISTS fanline@localhost IDENTIFIED BY '{PASSWORD}'"))
         self.run(*self.sql("GRANT ALL ON *.* TO fanline@localhost"))
