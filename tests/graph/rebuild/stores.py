@@ -15,7 +15,7 @@ from graph.store.store import Store
 from graph.tuning import Tuning
 from tests.graph.fold.histories import user_id
 from tests.support.graph_worlds import PASSWORD, many_posts, people, posts, state
-from tests.support.graphs import CHEAP
+from tests.support.graphs import CHEAP, execute_at_once
 from tests.support.raw import open_raw
 
 AVATAR = "https://example.org/a.png"
@@ -27,7 +27,10 @@ NOT_REBUILT = ("{log}", "{suspended}:version", "home:", "session:", "attempts:",
 
 async def opened(url: str, archive_url: str, tuning: Tuning = SMALL, store: type[Store] = Store) -> Graph:
     """Open a graph on a store and an archive."""
-    return await Graph.open(url, Archive(archive_url), tuning, partial(store, single_slot=True))
+    archive = Archive(archive_url)
+    if archive.database.kind == "sqlite":
+        execute_at_once(archive)
+    return await Graph.open(url, archive, tuning, partial(store, single_slot=True))
 
 
 async def empty_store(url: str) -> None:

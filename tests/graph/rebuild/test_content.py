@@ -117,14 +117,14 @@ async def written_and_rebuilt(
     return await rebuilt(url, archive_url, tuning, users=users, rows=rows)
 
 
-async def test_a_heavy_author_has_only_the_hot_window_in_the_store(store_url: str, archive_url: str) -> None:
+async def test_a_heavy_author_has_only_the_hot_window_in_the_store(store_url: str, url: str) -> None:
     """The posts below it are counted, not read."""
     published = [PostPublished(AUTHOR, f"post {place}") for place in range(1200)]
     events = numbered(2, [PostPublished(user_id(1), "other"), *published])
     ids = [event.number for event in events if isinstance(event.body, PostPublished) and event.body.author == AUTHOR]
     tuning = Tuning(hot_posts=100, hot_newest=10, hot_age=timedelta(days=36_500))
 
-    found = await written_and_rebuilt(store_url, archive_url, events, 500, 50, tuning)
+    found = await written_and_rebuilt(store_url, url, events, 500, 50, tuning)
 
     assert found[keys.posts(AUTHOR)] == {"f": ids[-101], **{str(post): post for post in ids[-100:]}}
     assert found[keys.cold(AUTHOR)] == "1100"
@@ -134,7 +134,7 @@ async def test_a_heavy_author_has_only_the_hot_window_in_the_store(store_url: st
     assert keys.cold(user_id(1)) not in found
 
 
-async def test_a_heavy_followee_is_written_in_pages(store_url: str, archive_url: str) -> None:
+async def test_a_heavy_followee_is_written_in_pages(store_url: str, url: str) -> None:
     """A follow in one page and its end in a later page, and a follow after it, count as in one page."""
     fans = [user_id(place) for place in range(1, 300)]
     bodies: list[EventBody] = [Followed(fan, AUTHOR) for fan in fans]
@@ -143,56 +143,53 @@ async def test_a_heavy_followee_is_written_in_pages(store_url: str, archive_url:
     events = numbered(300, bodies)
     expected = dict(stored(fold(Content(secrets=dict.fromkeys([AUTHOR, *fans])), events)))
 
-    found = await written_and_rebuilt(store_url, archive_url, events, 500, 40)
+    found = await written_and_rebuilt(store_url, url, events, 500, 40)
 
     assert found.pop(keys.delivery(AUTHOR)) == "pull"
     assert found == expected
     assert len(found[keys.followers(AUTHOR)]) == 299 - 150 + 75
 
 
-async def test_a_heavy_followee_whose_followers_have_left_is_pushed(store_url: str, archive_url: str) -> None:
+async def test_a_heavy_followee_whose_followers_have_left_is_pushed(store_url: str, url: str) -> None:
     """The number of followers that counts is that after all pages."""
     fans = [user_id(place) for place in range(1, 60)]
     events = numbered(60, [*(Followed(fan, AUTHOR) for fan in fans), *(Unfollowed(fan, AUTHOR) for fan in fans[2:])])
-    found = await written_and_rebuilt(store_url, archive_url, events, 500, 40)
+    found = await written_and_rebuilt(store_url, url, events, 500, 40)
     assert keys.delivery(AUTHOR) not in found
     assert len(found[keys.followers(AUTHOR)]) == 2
 
 
-async def test_the_first_deletion_of_a_post_decides_whether_its_tombstone_is_old(
-    store_url: str, archive_url: str
-) -> None:
+async def test_the_first_deletion_of_a_post_decides_whether_its_tombstone_is_old(store_url: str, url: str) -> None:
     bodies: list[EventBody] = [PostPublished(AUTHOR, "a"), PostDeleted(AUTHOR, user_id(1)), PostPublished(AUTHOR, "b")]
     events = numbered(1, bodies)
     now = 1 << 52
     events += [Event(now, PostDeleted(AUTHOR, user_id(1))), Event(now + 1, PostDeleted(AUTHOR, user_id(3)))]
-    found = await written_and_rebuilt(store_url, archive_url, events, 500, 40, Tuning())
+    found = await written_and_rebuilt(store_url, url, events, 500, 40, Tuning())
     assert keys.post(user_id(1)) not in found
     assert found[keys.post(user_id(3))] == {"deleted": str(now + 1)}
     assert found[keys.gone(keys.posts(AUTHOR))] == {str(user_id(3)): now + 1}
 
 
-async def test_a_user_without_credentials_is_not_rebuilt(store_url: str, tmp_path: Path) -> None:
-    archive = Archive(f"sqlite:///{tmp_path}/archive.sqlite")
+async def test_a_user_without_credentials_is_not_rebuilt(store_url: str, url: str) -> None:
+    archive = Archive(url)
     await write_archive(archive, signed_up(1))
     void = EventRow(user_id(1), "UserCreated", user_id(1), None, '{"login":"user0","name":"","nonce":"other"}')
     await archive.append([void], [], store="lost", watermark=user_id(0), upto=user_id(1))
     await archive.close()
-    found = await rebuilt(store_url, f"sqlite:///{tmp_path}/archive.sqlite", Tuning())
+    found = await rebuilt(store_url, url, Tuning())
     assert set(found) == {keys.user(user_id(0)), keys.login("user0")}
 
 
 @pytest.mark.parametrize("body", [None, "[]"])
-async def test_a_damaged_event_is_left_out_and_reported(store_url: str, tmp_path: Path, body: str | None) -> None:
-    archive_url = f"sqlite:///{tmp_path}/archive.sqlite"
-    archive = Archive(archive_url)
+async def test_a_damaged_event_is_left_out_and_reported(store_url: str, url: str, body: str | None) -> None:
+    archive = Archive(url)
     await write_archive(archive, signed_up(2))
     number = user_id(2)
     damaged = EventRow(number, "ProfileChanged", AUTHOR, None, body)
     await archive.append([damaged], [], store="lost", watermark=user_id(1), upto=number)
     await archive.close()
     await empty_store(store_url)
-    graph = await opened(store_url, archive_url)
+    graph = await opened(store_url, url)
     try:
         report = await graph.rebuild().run()
         assert report.damaged == 1

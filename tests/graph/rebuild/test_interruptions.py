@@ -4,14 +4,12 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graph import Graph, keys
-from graph.archive.archive import Archive
 from graph.errors import RebuildRefused, StoreUnavailable
 from graph.rebuild.rebuild import Rebuild
 from graph.store.commands import Command
@@ -22,15 +20,10 @@ from tests.support.stores import Fault, HookedStore, Stop
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/archive.sqlite"
-
-
-@pytest.fixture
 async def world(store_url: str, url: str) -> AsyncIterator[tuple[Graph, dict[str, Any]]]:
     """Return a graph whose store was lost after every event was archived, and what the store held."""
     await empty_store(store_url)
-    graph = await Graph.open(store_url, Archive(url), SMALL, partial(HookedStore, single_slot=True))
+    graph = await opened(store_url, url, store=HookedStore)
     try:
         await populate(graph)
         held = await content(store_url)

@@ -19,7 +19,7 @@ from tests.support.graphs import CHEAP
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 YEAR_AGO = NOW - timedelta(days=365)
-DEMO, LARGE = demo_source(people=24, posts=300), seed_source(60, 240, 8)
+DEMO, LARGE = demo_source(people=24, posts=120), seed_source(60, 240, 8)
 FOREVER = replace(CHEAP, push_limit=12, hot_age=timedelta(days=9999), tombstones_live=timedelta(days=9999))
 """Nothing is too old for the store, and few followers suffice for pull mode."""
 
