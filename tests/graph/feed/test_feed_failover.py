@@ -18,6 +18,12 @@ from tests.support.graph_worlds import PATIENCE, Open, append_events, archive_lo
 from tests.support.stores import Fault, Stop, sends
 
 
+@pytest.fixture(autouse=True)
+def short_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the reader ask the log more often, so that it notices a failover sooner."""
+    monkeypatch.setattr("graph.feed.reader.BLOCK_SECONDS", 0.2)
+
+
 async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(
     graph: Graph, another: Open, raw: Redis, feed: Feed
 ) -> None:

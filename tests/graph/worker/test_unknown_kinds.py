@@ -141,8 +141,9 @@ async def test_an_unknown_event_that_was_delivered_too_often_is_no_dead_letter(
 
 
 @pytest.mark.usefixtures("outdated")
-async def test_a_stopped_worker_reads_no_further(graph: Graph) -> None:
+async def test_a_stopped_worker_reads_no_further(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes over the events before the unknown one, if their worker died."""
+    monkeypatch.setattr("graph.worker.worker.UNKNOWN_SECONDS", 0.05)
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
     await append(graph, Followed(alice, bob))
@@ -152,7 +153,7 @@ async def test_a_stopped_worker_reads_no_further(graph: Graph) -> None:
     async with background(graph.worker(SOON).run()):
         await reached(graph.log.watermark, unknown - 1)
         await append(graph, Followed(bob, alice))
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.3)
 
         assert list(await graph.follows.followed_by(alice)) == [bob]
         assert list(await graph.follows.followed_by(bob)) == []

@@ -126,6 +126,7 @@ async def seconds_left(graph: Graph) -> int:
 async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker renews its lease, here one that has expired."""
     monkeypatch.setattr("graph.worker.consumer.RENEWALS_PER_LEASE", HOUR / timedelta(seconds=0.1))
+    monkeypatch.setattr("graph.worker.worker.CLAIM_SECONDS", 0.05)
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -139,7 +140,7 @@ async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypa
         await reached(lambda: seconds_left(graph), 1)
 
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(graph.worker(HOUR).drain(), 2.5)
+            await asyncio.wait_for(graph.worker(HOUR).drain(), 0.3)
         assert list(await graph.follows.followed_by(alice)) == []
 
         stop.resume()
@@ -215,8 +216,11 @@ async def test_an_outage_during_projection_does_not_count_as_a_delivery(graph: G
     assert await dead_letters(graph) == []
 
 
-async def test_outages_during_acknowledgement_do_not_count_as_deliveries(another: Open) -> None:
+async def test_outages_during_acknowledgement_do_not_count_as_deliveries(
+    another: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many there are, the event does not become a dead letter."""
+    monkeypatch.setattr("graph.worker.retries.FIRST_SECONDS", 0.01)
     flaky = await another()
     alice, bob = await people(flaky, "alice", "bob")
     await flaky.worker().drain()
