@@ -120,7 +120,7 @@ async def fill(url: str, *, statistics: bool) -> None:
     """Fill an archive with events and credentials."""
     archive = Archive(url, timeout=PATIENCE)
     users = [Credential(number, f"user{number}", None, number) for number in range(1, 5001)]
-    await append(archive, *rows(), credentials=users)
+    await append(archive, *rows(), credentials=users, indexes=False)
     if statistics:
         async with archive.database.engine.begin() as connection:
             await connection.execute(text("ANALYZE TABLE events" if archive.database.kind == "mysql" else "ANALYZE"))
@@ -163,7 +163,7 @@ def filled(
 @pytest.fixture
 async def own(archive: Archive) -> Archive:
     """Fill an archive of the test's own, which has no statistics."""
-    await append(archive, *rows())
+    await append(archive, *rows(), indexes=False)
     return archive
 
 
@@ -184,7 +184,7 @@ async def test_pages_scan_the_posts_of_their_authors_only(filled: Archive) -> No
 
 async def test_pages_do_not_read_all_posts_of_their_authors(archive: Archive) -> None:
     """PostgreSQL would read and sort all of them, if there are only some hundreds of each author."""
-    await append(archive, *(post(number, number % 100) for number in range(1, 20_001)))
+    await append(archive, *(post(number, number % 100) for number in range(1, 20_001)), indexes=False)
     for read in (
         lambda: archive.merge(range(100), Window(31, True)),
         lambda: archive.merge(range(100), Window(31, False, 50, 18_000)),
