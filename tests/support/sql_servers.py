@@ -279,15 +279,12 @@ class MariaDB(Server):
     def __init__(self, server: str, install: str, client: str) -> None:
         super().__init__()
         self._server, self._client = server, client
-        self.install(
-            *(
-                install,
-                "--no-defaults",
-                f"--datadir={self.folder / 'data'}",
-                "--auth-root-authentication-method=normal",
-            ),
-            "--skip-test-db",
-        )
+        self.install(install, *self._folders, "--auth-root-authentication-method=normal", "--skip-test-db")
+
+    @property
+    def _folders(self) -> Sequence[str]:
+        """The options that name the folders. A server that starts deletes the temporary tables of all in its own."""
+        return ("--no-defaults", f"--datadir={self.folder / 'data'}", f"--tmpdir={self.folder}")
 
     def start(self) -> None:
         if self._process is not None:
@@ -298,8 +295,7 @@ class MariaDB(Server):
 
     def command(self) -> Sequence[str | Path]:
         return (
-            *(self._server, "--no-defaults", f"--datadir={self.folder / 'data'}", f"--socket={self.folder / 'socket'}"),
-            *("--skip-networking", *self.options),
+            *(self._server, *self._folders, f"--socket={self.folder / 'socket'}", "--skip-networking", *self.options),
             f"--pid-file={self.folder / 'pid'}",
         )
 
