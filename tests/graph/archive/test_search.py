@@ -91,7 +91,7 @@ async def test_candidates_are_the_posts_with_the_codes(
     random = Random(randrange(1000))  # noqa: S311 - reproducible
     last = await fill(archive, random)
     rows = await held(archive)
-    searches = 200 if long_profile else 12
+    searches = 200 if long_profile else 8
 
     for _ in range(searches):
         clauses, window = random_clauses(random), random_window(random, last)
