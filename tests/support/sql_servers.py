@@ -270,11 +270,15 @@ class PostgreSQL(Server):
         super().stop(how)
 
 
+STATISTICS = "--innodb-stats-auto-recalc=0"
+"""Statistics that the server takes in the background, at any time, would change plans."""
+
+
 class MariaDB(Server):
     """A private MariaDB. `options` are arguments of the server."""
 
     user = "mysql"
-    options: Sequence[str] = ("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M")
+    options: Sequence[str] = ("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M", STATISTICS)
 
     def __init__(self, server: str, install: str, client: str) -> None:
         super().__init__()
@@ -317,7 +321,9 @@ class MariaDB(Server):
             " WHERE table_schema = DATABASE() ORDER BY table_name, index_name, seq_in_index;",
             "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = DATABASE();",
             "SELECT constraint_name FROM information_schema.check_constraints WHERE constraint_schema = DATABASE();",
-            *map("DELETE FROM {};".format, tables),
+            "DELIMITER //",
+            *map("IF EXISTS (SELECT * FROM {0}) THEN TRUNCATE {0}; END IF//".format, tables),
+            "DELIMITER ;",
         )
 
     def _rows(self, database: str) -> str:
