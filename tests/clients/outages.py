@@ -60,9 +60,9 @@ class Server:
 class Proxy:
     """Forwards connections to a local port, and can reset, freeze or refuse them, or WebSockets only."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, port: int) -> None:
         self.target = target
-        self.port = free_port()
+        self.port = port
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self._websockets: set[asyncio.StreamWriter] = set()
@@ -159,9 +159,9 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 @asynccontextmanager
-async def proxied(target: int) -> AsyncIterator[Proxy]:
-    """Run a proxy on a free port."""
-    proxy = Proxy(target)
+async def proxied(target: int, port: int | None = None) -> AsyncIterator[Proxy]:
+    """Run a proxy on a port, or on a free one."""
+    proxy = Proxy(target, port or free_port())
     await proxy.listen()
     try:
         yield proxy

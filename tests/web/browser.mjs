@@ -7,6 +7,7 @@ import axe from "axe-core";
 import { chromium } from "playwright-core";
 
 const TIMEOUT = 50_000;
+const STEP = 25; // milliseconds between looks at a page
 const PATIENCE = 2_000; // milliseconds until a list that does not grow is complete
 const PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="360"><rect width="640" height="360" fill="#7a9"/></svg>';
@@ -15,7 +16,9 @@ const browser = await chromium.launch({
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
 });
 browser.on("disconnected", () => process.exit()); // the next test starts another
+const EVENTS = ["pageerror", "console", "dialog", "response", "websocket"];
 const contexts = new Map();
+const unused = { phone: [], desktop: [] };
 const pages = new Map();
 const received = new Map();
 const errors = [];
@@ -36,14 +39,38 @@ async function rest(page) {
   });
 }
 
+/** Wait until a condition holds. The own waits of Playwright look twice a second only. */
+async function until(holds) {
+  const end = Date.now() + TIMEOUT;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error("it took too long");
+    await new Promise((resolve) => setTimeout(resolve, STEP));
+  }
+}
+
+/** Let a function answer the requests of an operation. */
+const intercept = (page, operation, answer) =>
+  page.route("**/graphql", (route) =>
+    route.request().postDataJSON()?.operationName === operation ? answer(route) : route.fallback(),
+  );
+
+/** Responses that are held back, as functions that let them go. */
+const held = [];
+
 const actions = {
   /** Open a page. Pages with the same user share their cookies, as tabs do. */
-  async open({ page: name, user, url, width = 1100, height = 800, dark = false }) {
+  async open({ page: name, user, url, cookie, width = 1100, height = 800, dark = false }) {
+    const kind = width < 600 ? "phone" : "desktop";
     if (!contexts.has(user)) {
-      const options = { viewport: { width, height }, colorScheme: dark ? "dark" : "light", hasTouch: width < 600 };
-      contexts.set(user, await browser.newContext(options));
+      const context = unused[kind].pop() ?? (await browser.newContext({ hasTouch: kind === "phone" }));
+      contexts.set(user, Object.assign(context, { kind }));
     }
-    const page = await contexts.get(user).newPage();
+    const context = contexts.get(user);
+    if (cookie) await context.addCookies([cookie]);
+    const isUsed = new Set(pages.values());
+    const page = context.pages().find((each) => !isUsed.has(each)) ?? (await context.newPage());
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
     page.setDefaultTimeout(TIMEOUT);
     page.on("pageerror", (error) => errors.push(String(error)));
     page.on("console", (message) => {
@@ -59,9 +86,16 @@ const actions = {
     pages.set(name, page);
     await page.goto(url);
   },
-  click: (page, what) => find(page, what).click(),
+  async click(page, what) {
+    await actions.see(page, what);
+    await find(page, what).click();
+  },
   menu: (page, { within = ".bar" }) => page.locator(`${within} .menu summary`).click(),
-  fill: (page, { label, text }) => page.getByLabel(label, { exact: true }).fill(text),
+  async fill(page, { label, text }) {
+    const field = page.getByLabel(label, { exact: true });
+    await until(() => field.isVisible());
+    await field.fill(text);
+  },
   press: (page, { key }) => page.keyboard.press(key),
   /** Open a route, and wait until the app shows it: the screen before it has nothing to do with what follows. */
   go: (page, { hash }) =>
@@ -73,14 +107,14 @@ const actions = {
       });
     }, hash),
   count: (page, { role }) => page.getByRole(role).count(),
-  see: (page, what) => find(page, what).waitFor(),
-  read: (page, { text }) => page.getByText(text).filter({ visible: true }).first().waitFor(),
+  see: (page, what) => until(() => find(page, what).isVisible()),
+  read: (page, { text }) => until(() => page.getByText(text).filter({ visible: true }).first().isVisible()),
   /**
    * Wait until no element that is displayed has a text. The `innerText` of the page would not do: it leaves out the items
    * with `content-visibility` that are off the screen, also those that have been scrolled to since the last frame.
    */
-  missing: (page, { text }) => page.getByText(text).filter({ visible: true }).first().waitFor({ state: "hidden" }),
-  miss: (page, what) => find(page, what).waitFor({ state: "hidden" }),
+  missing: (page, { text }) => until(() => page.getByText(text).filter({ visible: true }).first().isHidden()),
+  miss: (page, what) => until(() => find(page, what).isHidden()),
   theme: (page, { dark }) => page.emulateMedia({ colorScheme: dark ? "dark" : "light" }),
   size: (page, { width, height }) => page.setViewportSize({ width, height }),
   async shot(page, { path }) {
@@ -95,25 +129,21 @@ const actions = {
       return found === wanted;
     }, name).then(() => undefined),
 
-  /** Hold back the responses of an operation, or fail them. */
-  async delay(page, { operation, milliseconds, status }) {
-    await page.route("**/graphql", async (route) => {
-      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
-      if (status) return route.fulfill({ status, body: "" });
+  /** Fail the requests of an operation. */
+  fail: (page, { operation, status }) => intercept(page, operation, (route) => route.fulfill({ status, body: "" })),
+  /** Hold back the responses of an operation until `release`. */
+  hold: (page, { operation }) =>
+    intercept(page, operation, async (route) => {
       const response = await route.fetch();
-      await new Promise((resolve) => setTimeout(resolve, milliseconds));
+      await new Promise((resolve) => held.push(resolve));
       return route.fulfill({ response });
-    });
-  },
+    }),
+  /** Wait until a response is held back. */
+  held: () => until(() => held.length > 0),
+  release: () => held.splice(0).forEach((go) => go()),
   /** Replace a text in the responses of an operation. */
-  async forge(page, { operation, field, value }) {
-    await page.route("**/graphql", async (route) => {
-      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
-      const response = await route.fetch();
-      const body = (await response.text()).replace(new RegExp(`"${field}":"[^"]*"`), `"${field}":"${value}"`);
-      return route.fulfill({ response, body });
-    });
-  },
+  forge: (page, { operation, field, value }) =>
+    actions.rewrite(page, { operation, pattern: `"${field}":"[^"]*"`, text: `"${field}":"${value}"` }),
   /** Answer the requests to a host with a picture. */
   pictures: (page, { host }) => page.route(`https://${host}/**`, (route) => route.fulfill({ contentType: "image/svg+xml", body: PICTURE })),
   /** Wait until so many pictures are there. */
@@ -279,21 +309,17 @@ Object.assign(actions, {
     }, rules);
   },
   /** Replace a pattern in the responses of an operation. */
-  async rewrite(page, { operation, pattern, text }) {
-    await page.route("**/graphql", async (route) => {
-      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+  rewrite: (page, { operation, pattern, text }) =>
+    intercept(page, operation, async (route) => {
       const response = await route.fetch();
       return route.fulfill({ response, body: (await response.text()).replace(new RegExp(pattern, "g"), text) });
-    });
-  },
+    }),
   /** Fail the requests of an operation. Unless `arrives` is false, the server executes them, and the response is lost. */
-  async lose(page, { operation, arrives = true }) {
-    await page.route("**/graphql", async (route) => {
-      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+  lose: (page, { operation, arrives = true }) =>
+    intercept(page, operation, async (route) => {
       if (arrives) await route.fetch();
       return route.abort();
-    });
-  },
+    }),
 });
 
 /** Answer commands until the connection is closed. */
@@ -303,7 +329,7 @@ async function serve(connection) {
     const argument = action === "open" ? [{ page, ...values }] : [pages.get(page), values];
     let answer;
     try {
-      answer = { value: (await actions[action](...argument)) ?? null };
+      answer = { value: (await (action === "reset" ? reset() : actions[action](...argument))) ?? null };
     } catch (error) {
       answer = { error: [`${action} ${JSON.stringify(values)}: ${String(error)}`, ...errors].join("\n") };
     }
@@ -311,12 +337,33 @@ async function serve(connection) {
   }
 }
 
-/** Close all pages, and forget them. */
+/** Leave all pages, and keep them and their contexts for the next test: to start them takes a second of computation. */
 async function reset() {
-  await Promise.all([...pages.values()].map((page) => page.unrouteAll({ behavior: "ignoreErrors" })));
-  await Promise.all([...contexts.values()].map((context) => context.close()));
+  actions.release();
+  await Promise.all([...contexts.values()].map(clear));
   for (const known of [contexts, pages, received]) known.clear();
   errors.length = 0;
+}
+
+/** Clear all that a context knows but the files of the app. If that fails, close it. */
+async function clear(context) {
+  try {
+    for (const page of context.pages()) {
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.evaluate(() => sessionStorage.clear());
+      const session = await context.newCDPSession(page);
+      await session.send("Storage.clearDataForOrigin", { origin: new URL(page.url()).origin, storageTypes: "all" });
+      await session.detach();
+      await page.emulateMedia({ reducedMotion: null });
+      await page.goto("about:blank");
+      for (const event of EVENTS) page.removeAllListeners(event);
+    }
+    await context.clearCookies();
+    await context.setOffline(false);
+    unused[context.kind].push(context);
+  } catch {
+    await context.close();
+  }
 }
 
 process.stdin.on("end", () => browser.close()).resume(); // when the process that has started this one ends

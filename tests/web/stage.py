@@ -11,18 +11,20 @@ from typing import Any
 from graph import Graph
 from graph.visibility import SYSTEM
 from server.app import create_app
+from server.auth import Tokens
 from server.setting_values import Env
 from server.settings import Settings
 from server.web_app import WebApp
 from tests.clients.outages import Proxy, proxied
 from tests.clients.programs import Program
-from tests.server.conftest import served, until
+from tests.server.conftest import KEY, served, until
 from tests.support.graph_worlds import PASSWORD, home
 
 FOLDER = Path(__file__).parent
 DIST = FOLDER.parents[1] / "examples" / "web" / "dist"
 TIMEOUT = 50.0
 COMMAND_TIMEOUT = 120.0
+COOKIE = "__Host-fanline_session"
 
 
 class BrowserError(Exception):
@@ -48,14 +50,23 @@ class Browser:
         return answer["value"]
 
 
-@asynccontextmanager
-async def connected(program: Program) -> AsyncIterator[Browser]:
-    """Return the browser of the tests, without pages."""
-    reader, writer = await asyncio.open_unix_connection(program.socket(), limit=2**24)
-    try:
-        yield Browser(reader, writer)
-    finally:
-        writer.close()
+@dataclass(frozen=True)
+class Chromium:
+    """The browser of all tests, and the port of the app, which is always the same: so its files stay in the cache."""
+
+    program: Program
+    port: int
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Browser]:
+        """Return the browser without pages."""
+        reader, writer = await asyncio.open_unix_connection(self.program.socket(), limit=2**24)
+        try:
+            browser = Browser(reader, writer)
+            yield browser
+            await browser.do("reset")
+        finally:
+            writer.close()
 
 
 @dataclass
@@ -84,8 +95,17 @@ class Stage:
         """End the server, and start another on a port of its own."""
         await self.stack.aclose()
         self.stack = AsyncExitStack()
-        await asyncio.sleep(0.3)
         await self.start()
+
+    async def open(self, page: str, login: str, **options: Any) -> None:
+        """Open the app in a new page with a session of a user."""
+        [user] = await self.graph.users.ids_of_logins([login])
+        assert user is not None
+        token = Tokens([KEY]).issue(await self.graph.sessions.start(user))
+        place = {"domain": "127.0.0.1", "path": "/", "httpOnly": True, "secure": True, "sameSite": "Lax"}
+        cookie = {"name": COOKIE, "value": token, **place}
+        await self.browser.do("open", page, user=page, url=self.url, cookie=cookie, **options)
+        await self.browser.do("see", page, role="button", name="Publish")
 
     async def log_in(self, page: str, login: str, password: str = PASSWORD, **options: Any) -> None:
         """Open the app in a new page and log in."""
@@ -105,8 +125,8 @@ class Stage:
         while asyncio.get_running_loop().time() < deadline:
             if not await self.differs(page, viewer):
                 break
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(0.3)  # for what must not arrive any more
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)  # for what must not arrive any more
         difference = await self.differs(page, viewer)
         assert not difference
 
@@ -120,18 +140,18 @@ class Stage:
         first = next((at for at, (one, other) in enumerate(zip(shown, expected, strict=False)) if one != other), "end")
         return f"{len(shown)} posts instead of {len(expected)}; the first difference is at {first}: {shown[:50]}"
 
-    async def outage(self, seconds: float) -> None:
-        """Reset all connections, also new ones, for a while."""
+    async def outage(self) -> None:
+        """Reset all connections, also new ones, until this is cancelled."""
         assert self.proxy.cut() > 0
-        for _ in range(int(seconds / 0.05)):
+        while True:
             await asyncio.sleep(0.05)
             self.proxy.cut()
 
 
 @asynccontextmanager
-async def staged(graph: Graph, settings: Settings, chromium: Program) -> AsyncIterator[Stage]:
+async def staged(graph: Graph, settings: Settings, chromium: Chromium) -> AsyncIterator[Stage]:
     """Serve the built app as in production, but over HTTP, so its origin must be listed."""
-    async with proxied(0) as proxy, connected(chromium) as browser:
+    async with proxied(0, chromium.port) as proxy, chromium.connected() as browser:
         origins = (*settings.allowed_origins, proxy.url)
         own = settings.model_copy(update={"worker": True, "env": Env.PRODUCTION, "allowed_origins": origins})
         stage = Stage(graph, own, proxy, browser)

@@ -18,7 +18,7 @@ async def test_an_account_is_deleted(stage: Stage, tour: Tour) -> None:
     await posts(stage.graph, alice, "from alice")
     await posts(stage.graph, carol, "from carol")
     do = stage.browser.do
-    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE, dark=True))
+    await asyncio.gather(stage.open("p", "alice", **DESKTOP), stage.open("b", "bob", **PHONE, dark=True))
     await do("open", "tab", user="p", url=stage.url)
     await do("see", "tab", role="button", name="Publish")
     await do("read", "b", text="from alice")

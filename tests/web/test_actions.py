@@ -29,7 +29,7 @@ async def test_a_post_is_published_once(stage: Stage) -> None:
     """A draft keeps its idempotency key until it is published or edited, also in a reloaded page."""
     [alice] = await people(stage.graph, "alice")
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await do("lose", "a", operation="ComposerMutation")
     await do("fill", "a", label="What is new?", text="once")
     for _ in range(2):
@@ -54,7 +54,7 @@ async def test_a_follow_that_fails_and_one_that_is_clicked_twice(stage: Stage) -
     """The button changes at once, and changes back after a failure. A double click counts once."""
     alice, bob = await people(stage.graph, "alice", "bob")
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await do(
         "rewrite", "a", operation="ProfileScreenQuery", pattern='"state":"NONE"', text='"state":"OF_A_LATER_VERSION"'
     )
@@ -83,7 +83,7 @@ async def test_nothing_of_a_user_is_left_for_the_next(stage: Stage) -> None:
     alice, bob, dora = await people(stage.graph, "alice", "bob", "dora")
     await befriend(stage.graph, alice, bob)
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await stage.hears(1)
     await befriend(stage.graph, dora, alice)
     await do("read", "a", text="follows you now")

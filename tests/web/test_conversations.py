@@ -29,7 +29,7 @@ async def test_replies(stage: Stage, tour: Tour) -> None:
     first = (await publish(alice, "The first post of a thread")).id
     second = (await publish(bob, "A reply that is there already", reply_to=first)).id
     do = stage.browser.do
-    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE))
+    await asyncio.gather(stage.open("p", "alice", **DESKTOP), stage.open("b", "bob", **PHONE))
     for page in ("p", "b"):
         await do("click", page, role="link", name="Reply 1")
         await do("see", page, role="heading", name="Post by alice")
@@ -86,17 +86,17 @@ async def test_likes(stage: Stage, tour: Tour) -> None:
     post = (await stage.graph.posts.publish(alice, "A post to like")).id
     await stage.graph.likes.like(alice, post)
     do = stage.browser.do
-    await stage.log_in("p", "bob", **PHONE)
-    await do("delay", "p", operation="LikeButtonMutation", status=503)
+    await stage.open("p", "bob", **PHONE)
+    await do("fail", "p", operation="LikeButtonMutation", status=503)
     await do("click", "p", role="button", name="Like 1", pressed=False)
     await do("read", "p", text="The server did not accept the request")
     await do("see", "p", role="button", name="Like 1", pressed=False)
     await do("free", "p")
-    await do("delay", "p", operation="LikeButtonMutation", milliseconds=1000)
+    await do("hold", "p", operation="LikeButtonMutation")
     await do("doubleClick", "p", role="button", name="Like 1")
     await do("see", "p", role="button", name="Like 2", pressed=True)
     await tour.shoot("liked")
-    await do("free", "p")
+    await do("release", "p")
     async with asyncio.timeout(PATIENCE):
         while await likes(stage, post) != 2:  # noqa: ASYNC110 - no notification
             await asyncio.sleep(0.05)
@@ -116,12 +116,12 @@ async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
     original = (await stage.graph.posts.publish(carol, "An original")).id
     await stage.graph.posts.publish(carol, "Another one")
     do = stage.browser.do
-    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE))
+    await asyncio.gather(stage.open("p", "alice", **DESKTOP), stage.open("b", "bob", **PHONE))
     await stage.hears(2)
 
     await do("go", "b", hash=address(original))
     await do("see", "b", role="heading", name="Post by carol")
-    await do("delay", "b", operation="RepostButtonMutation", status=503)
+    await do("fail", "b", operation="RepostButtonMutation", status=503)
     await do("click", "b", role="button", name="Repost", pressed=False)
     await do("read", "b", text="The server did not accept the request")
     await do("see", "b", role="button", name="Repost", pressed=False)

@@ -18,10 +18,10 @@ async def test_a_mute(stage: Stage, tour: Tour) -> None:
     await posts(stage.graph, bob, "from bob")
     await posts(stage.graph, carol, "from carol")
     do = stage.browser.do
-    await stage.log_in("p", "alice", **PHONE, dark=True)
+    await stage.open("p", "alice", **PHONE, dark=True)
     await do("read", "p", text="from bob")
     await tour.go("@bob", "heading", "bob")
-    await do("delay", "p", operation="useMuteMutation", status=503)
+    await do("fail", "p", operation="useMuteMutation", status=503)
     await do("menu", "p", within=".profile")
     assert await do("overflow", "p") == await do("nameless", "p") == []
     await tour.shoot("profile-menu")
@@ -69,7 +69,7 @@ async def test_a_block(stage: Stage, tour: Tour) -> None:
     await posts(stage.graph, alice, "from alice")
     await posts(stage.graph, bob, "from bob")
     do = stage.browser.do
-    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE, dark=True))
+    await asyncio.gather(stage.open("p", "alice", **DESKTOP), stage.open("b", "bob", **PHONE, dark=True))
     for page, text in (("p", "from bob"), ("b", "from alice")):
         await do("read", page, text=text)
     await do("go", "b", hash="#/@alice")

@@ -18,8 +18,8 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
     await posts(stage.graph, bob, "from bob")
     do = stage.browser.do
     await asyncio.gather(
-        stage.log_in("p", "alice", **DESKTOP),
-        stage.log_in("b", "alice", **PHONE, dark=True),
+        stage.open("p", "alice", **DESKTOP),
+        stage.open("b", "alice", **PHONE, dark=True),
     )
     await do("menu", "p")
     await do("click", "p", role="link", name="Your lists")
@@ -102,7 +102,7 @@ async def test_too_many_lists(stage: Stage, tour: Tour) -> None:
     for number in range(MAX_LISTS):
         await stage.graph.lists.create(alice, f"List {number}")
     do = stage.browser.do
-    await stage.log_in("p", "alice", **PHONE)
+    await stage.open("p", "alice", **PHONE)
     await tour.go("lists", "list", "Lists")
     await do("fill", "p", label="Name of a new list", text="One more")
     await do("click", "p", role="button", name="Create")

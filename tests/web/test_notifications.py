@@ -19,7 +19,7 @@ async def test_notifications_arrive_and_are_read(stage: Stage, tour: Tour) -> No
     alice, bob, carol, dora = await people(graph, "alice", "bob", "carol", "dora")
     [post] = await posts(graph, alice, "A post to like")
     await graph.likes.like(carol, post)
-    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE, dark=True))
+    await asyncio.gather(stage.open("p", "alice", **DESKTOP), stage.open("b", "bob", **PHONE, dark=True))
     await do("open", "tab", user="p", url=stage.url)
     for page in ("p", "tab"):
         await do("see", page, role="link", name="Notifications, 1 unread")
@@ -68,8 +68,8 @@ async def test_kinds_of_notifications(stage: Stage, tour: Tour) -> None:
     await posts(graph, bob, "Hello @alice")
     await graph.posts.publish(bob, "A quote", quote_of=post)
     await graph.reposts.repost(SYSTEM, bob, post)
-    await stage.log_in("p", "alice", **PHONE)
-    await do("delay", "p", operation="NotificationsLinkQuery", status=502)
+    await stage.open("p", "alice", **PHONE)
+    await do("fail", "p", operation="NotificationsLinkQuery", status=502)
     await do("reload", "p")
     await do("see", "p", role="button", name="Publish")
     await do("click", "p", role="link", name="Notifications")
@@ -88,13 +88,14 @@ async def test_a_notification_that_arrives_while_the_list_is_on_its_way_is_shown
     """The list is older, but has the same cursor as the number in the navigation."""
     graph, do = stage.graph, stage.browser.do
     _, bob = await people(graph, "alice", "bob")
-    await stage.log_in("p", "alice")
+    await stage.open("p", "alice")
     await stage.hears(1)
-    await do("delay", "p", operation="useLiveNotificationsQuery", milliseconds=2000)
+    await do("hold", "p", operation="useLiveNotificationsQuery")
     await do("click", "p", role="link", name="Notifications")
-    await asyncio.sleep(0.7)  # the server has answered
+    await do("held", "p")
     await posts(graph, bob, "Hello @alice")
     await do("see", "p", role="link", name="Notifications, 1 unread")
+    await do("release", "p")
     await do("see", "p", role="article", name="New: bob mentioned you")
     await do("see", "p", role="link", name="Notifications")
     assert await do("errors") == []
@@ -105,7 +106,7 @@ async def test_a_long_list_stays_long(stage: Stage) -> None:
     graph, do = stage.graph, stage.browser.do
     _, bob = await people(graph, "alice", "bob")
     mentions = await posts(graph, bob, *(f"@alice {number}." for number in range(70)))
-    await stage.log_in("p", "alice")
+    await stage.open("p", "alice")
     await do("go", "p", hash="#/notifications")
     for last in (40, 10, 0):
         await do("read", "p", text=f"@alice {last}.")

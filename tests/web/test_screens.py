@@ -75,13 +75,13 @@ async def empty_screens(tour: Tour) -> None:
 
 
 async def loading(tour: Tour) -> None:
-    """Place holders. axe would take longer than they are there."""
-    await tour.do("delay", operation="ProfileScreenQuery", milliseconds=4000)
+    """Place holders."""
+    await tour.do("hold", operation="ProfileScreenQuery")
     await tour.go("@bob", "status", "Loading profile")
     await asyncio.sleep(0.5)
     await tour.shoot("profile-loading", check=False)
     await tour.do("free")
-    await tour.do("delay", operation="HomeScreenQuery", milliseconds=4000)
+    await tour.do("hold", operation="HomeScreenQuery")
     await tour.go("", "heading", "Your timeline is empty")
     await tour.do("reload")
     await asyncio.sleep(0.7)
@@ -99,13 +99,13 @@ async def failures(tour: Tour) -> None:
     await tour.do("click", role="button", name="Try again")
     await tour.do("read", text="No posts yet. New ones appear here.")
     await tour.go("", "heading", "Your timeline is empty")
-    await tour.do("delay", operation="ProfileScreenQuery", status=502)
+    await tour.do("fail", operation="ProfileScreenQuery", status=502)
     await tour.go("@carol", "heading", "The profile could not be loaded")
     await tour.shoot("profile-error")
     await tour.do("free")
     await tour.go("", "heading", "Your timeline is empty")
     await tour.go("@carol", "navigation", "Profile")
-    await tour.do("delay", operation="FollowersQuery", status=502)
+    await tour.do("fail", operation="FollowersQuery", status=502)
     await tour.go("@carol/followers", "heading", "Followers could not be loaded")
     await tour.shoot("followers-error")
     await tour.do("free")
@@ -125,7 +125,7 @@ async def a_server_that_is_down(tour: Tour) -> None:
     await tour.do("click", role="button", name="Publish")
     await tour.do("read", text="Nothing is lost")
     await tour.shoot("composer-outage")
-    await tour.do("delay", operation="SessionQuery", status=503)
+    await tour.do("fail", operation="SessionQuery", status=503)
     proxy.target = target
     await tour.do("reload")
     await tour.do("see", role="heading", name="Fanline could not be loaded")

@@ -9,9 +9,8 @@ import pytest
 
 from graph import Graph
 from server.settings import Settings
-from tests.clients.programs import Program
 from tests.support.graph_worlds import befriend, many_posts, people, posts
-from tests.web.stage import Stage, staged
+from tests.web.stage import Chromium, Stage, staged
 from tests.web.tour import DESKTOP, PHONE, Tour
 
 pytestmark = pytest.mark.slow
@@ -69,7 +68,7 @@ async def test_scripts_never_see_the_token(stage: Stage) -> None:
 
 
 async def test_only_pages_of_allowed_origins_use_the_session(
-    graph: Graph, settings: Settings, chromium: Program
+    graph: Graph, settings: Settings, chromium: Chromium
 ) -> None:
     """The browser sends the cookie for all of them, because they are on the same site as the app."""
     [alice] = await people(graph, "alice")

@@ -7,16 +7,15 @@ import pytest
 from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.clients.outages import restart_store
-from tests.clients.programs import Program
 from tests.server.conftest import KEY
 from tests.support.graph_worlds import befriend, many_posts, people, posts, reconnected
 from tests.support.graphs import archive_url_of, open_graph
-from tests.web.stage import staged
+from tests.web.stage import Chromium, staged
 
 pytestmark = pytest.mark.slow
 
 
-async def test_the_store_restarts(chromium: Program, tmp_path: Path) -> None:
+async def test_the_store_restarts(chromium: Chromium, tmp_path: Path) -> None:
     """The server restarts it. The list goes on from the last event, and the session is still there."""
     data = tmp_path / "data"
     with EmbeddedStore(data) as store:
@@ -27,7 +26,7 @@ async def test_the_store_restarts(chromium: Program, tmp_path: Path) -> None:
             await befriend(graph, alice, bob)
             await many_posts(graph, bob, 30)
             async with staged(graph, settings, chromium) as stage:
-                await stage.log_in("a", "alice")
+                await stage.open("a", "alice")
                 await posts(graph, bob, "before the restart")
                 await stage.browser.do("see", "a", role="button", name="1 new post")
                 await restart_store(store)

@@ -9,10 +9,9 @@ import pytest
 from graph import Graph
 from graph.attachments import Attachment, AttachmentKind
 from server.settings import Settings
-from tests.clients.programs import Program
 from tests.support.graph_worlds import befriend, people, posts
 from tests.support.graphs import CHEAP, open_graph
-from tests.web.stage import staged
+from tests.web.stage import Chromium, staged
 from tests.web.tour import PHONE, Tour
 
 pytestmark = pytest.mark.slow
@@ -23,7 +22,7 @@ TEXT = "👩‍👩‍👧‍👦 @Bob and @nobody look at #Rain#, see https://e
 
 @pytest.fixture
 async def tour(
-    store_url: str, graph: Graph, settings: Settings, chromium: Program, tour_folder: Path | None
+    store_url: str, graph: Graph, settings: Settings, chromium: Chromium, tour_folder: Path | None
 ) -> AsyncIterator[Tour]:
     """Serve the app with a host of pictures."""
     own = await open_graph(store_url, replace(CHEAP, media_hosts=frozenset({HOST})))
@@ -46,7 +45,7 @@ async def test_entities_attachments_and_searches(tour: Tour) -> None:
     several = [picture("1", "A green field"), picture("2", sensitive=True, alt="A wound")]
     await publish(bob, "Two pictures", attachments=several)
     await publish(bob, TEXT, attachments=[picture("3", "Clouds over a green field")])
-    await stage.log_in("p", "alice", **PHONE)
+    await stage.open("p", "alice", **PHONE)
     await do("pictures", host=HOST)
     await do("reload")
     await do("see", role="img", name="A green field")

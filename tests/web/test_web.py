@@ -1,17 +1,14 @@
 """The web app in Chromium, with a real server: its list equals the server's whatever happens."""
 
-import asyncio
-
 import pytest
 
 from graph.log.numbers import entry_id
 from graph.paging import CursorKind, encode_cursor
-from tests.support.graph_worlds import befriend, many_posts, people, posts
+from tests.support.graph_worlds import background, befriend, many_posts, people, posts
 from tests.web.stage import Stage
 
 pytestmark = pytest.mark.slow
 
-DELAY = 2500
 MEDIAN_FRAME = 100.0  # milliseconds, without a graphics card on a busy machine
 
 
@@ -22,23 +19,23 @@ async def test_two_users(stage: Stage) -> None:
     await many_posts(stage.graph, bob, 5)
     await posts(stage.graph, carol, "from carol")
     do = stage.browser.do
-    await stage.log_in("a", "alice")
-    await stage.log_in("b", "bob")
+    await stage.open("a", "alice")
+    await stage.open("b", "bob")
 
     await stage.hears(2)
-    await do("delay", "a", operation="useLiveHomeQuery", milliseconds=DELAY)
+    await do("hold", "a", operation="useLiveHomeQuery")
     await do("go", "a", hash="#/@bob")
     await do("click", "a", role="button", name="Follow bob")
     await do("read", "b", text="follows you now")
     for number in range(6):
         await posts(stage.graph, bob if number % 2 else carol, f"meanwhile {number}")
-        await asyncio.sleep(0.2)
+        if number == 2:
+            await do("held", "a")
     await do("fill", "b", label="What is new?", text="from the composer")
     await do("click", "b", role="button", name="Publish")
     await do("go", "a", hash="#/")
-    await asyncio.sleep(DELAY / 1000)
+    await do("release", "a")
     await stage.check("a", alice)
-    await do("free", "a")
 
     await do("click", "b", role="button", name="Delete")
     await stage.check("b", bob)
@@ -58,14 +55,12 @@ async def test_outages(stage: Stage) -> None:
     await befriend(stage.graph, alice, bob)
     await many_posts(stage.graph, bob, 50)
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await posts(stage.graph, bob, "live")
     await do("see", "a", role="button", name="1 new post")
 
-    outage = asyncio.ensure_future(stage.outage(1.0))
-    for number in range(25):
-        await posts(stage.graph, bob, f"meanwhile {number}")
-    await outage
+    async with background(stage.outage()):
+        await posts(stage.graph, bob, *(f"meanwhile {number}" for number in range(25)))
     await stage.check("a", alice)
 
     await stage.restart()
@@ -81,7 +76,7 @@ async def test_an_old_cursor(stage: Stage) -> None:
     await stage.graph.worker().drain()
     last = await stage.graph.log.last()
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await stage.graph.store.send([("SET", "{log}:trimmed", last), ("XTRIM", "{log}", "MINID", entry_id(last + 1))])
     old = encode_cursor(CursorKind.LOG, 1)
     await do("forge", "a", operation="HomeScreenQuery", field="liveCursor", value=old)
@@ -97,7 +92,7 @@ async def test_a_user_scrolls_without_a_socket(stage: Stage) -> None:
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)
     old = await many_posts(stage.graph, bob, 90)
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await posts(stage.graph, bob, "live")
     await stage.browser.do("see", "a", role="button", name="1 new post")
 
@@ -115,10 +110,10 @@ async def test_a_list_stays_as_long_when_it_is_fetched_again(stage: Stage) -> No
     await many_posts(stage.graph, bob, 60)
     await posts(stage.graph, carol, "from carol")
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await stage.check("a", alice)
     await do("top", "a")
-    await do("delay", "a", operation="HomeFeedNextQuery", status=502)  # the list cannot grow by scrolling
+    await do("fail", "a", operation="HomeFeedNextQuery", status=502)  # the list cannot grow by scrolling
     await befriend(stage.graph, alice, carol)
     await do("read", "a", text="from carol")
     assert len(await do("shown", "a")) == 60
@@ -134,7 +129,7 @@ async def test_a_cursor_from_before_many_posts(stage: Stage) -> None:
     old = encode_cursor(CursorKind.LOG, await stage.graph.log.last())
     await many_posts(stage.graph, bob, 60)
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await do("forge", "a", operation="HomeScreenQuery", field="liveCursor", value=old)
     await do("reload", "a")
     await do("see", "a", role="button", name="Publish")
@@ -155,7 +150,7 @@ async def test_many_posts_scroll_smoothly(stage: Stage, long_profile: bool) -> N
     await many_posts(stage.graph, bob, 2000)
     await stage.graph.worker().drain()
     await stage.graph.log.watermark()
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await stage.check("a", alice)
     assert await stage.browser.do("scroll", "a") < MEDIAN_FRAME
 
@@ -164,7 +159,7 @@ async def test_log_outs(stage: Stage) -> None:
     """A log-out ends the other tabs of the browser; one on all devices also ends other browsers."""
     await people(stage.graph, "alice")
     do = stage.browser.do
-    await stage.log_in("a", "alice")
+    await stage.open("a", "alice")
     await do("open", "tab", user="a", url=stage.url)
     await do("see", "tab", role="button", name="Publish")
     await do("menu", "a")
@@ -172,8 +167,8 @@ async def test_log_outs(stage: Stage) -> None:
     for page in ("a", "tab"):
         await do("see", page, role="heading", name="Log in")
 
-    await stage.log_in("c", "alice")
-    await stage.log_in("d", "alice")
+    await stage.open("c", "alice")
+    await stage.open("d", "alice")
     await do("menu", "c")
     await do("click", "c", role="button", name="Log out on all devices")
     for page in ("c", "d"):
@@ -214,9 +209,14 @@ async def test_forms_on_a_phone(stage: Stage) -> None:
     await do("fill", "p", label="Name", text="Dora the Great")
     await do("click", "p", role="button", name="Save")
     await do("see", "p", role="heading", name="Dora the Great")
-    for route in ("#/", "#/@bob", "#/@bob/followers", "#/@dora"):
+    for route, role, name in (
+        ("#/", "button", "Publish"),
+        ("#/@bob", "list", "posts"),
+        ("#/@bob/followers", "list", "followers"),
+        ("#/@dora", "heading", "Dora the Great"),
+    ):
         await do("go", "p", hash=route)
-        await asyncio.sleep(0.3)
+        await do("see", "p", role=role, name=name)
         assert await do("overflow", "p") == []
         assert await do("nameless", "p") == []
 
