@@ -16,14 +16,15 @@ from graph import Graph, keys
 from resolvers.context import Context, Viewer
 from schema import schema
 from server.cli.token import issue_token
+from server.demo.world import World
 from server.settings import Settings
 from tests.conftest import need
 from tests.docs.blocks import Block, claim
 from tests.server.conftest import Api, serving, settings
 from tests.support.graph_worlds import PATIENCE
-from tests.support.worlds import settle_small_world
+from tests.support.snapshots import small_world
 
-__all__ = ["settings"]
+__all__ = ["settings", "small_world"]
 
 OPERATIONS = claim(__name__, "graphql")
 GETTING_STARTED = claim(__name__, "sh", page="docs/getting-started.md", containing="curl ")
@@ -38,9 +39,8 @@ VARIABLES = {"text": "Hello!", "idempotencyKey": "a-key", "upTo": "log-000000000
 
 
 @pytest.fixture
-async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+async def api(settings: Settings, small_world: World, graph: Graph) -> AsyncIterator[Api]:
     """Serve a small demo world."""
-    await settle_small_world(graph)
     async with serving(settings, graph) as api:
         yield api
 
@@ -76,12 +76,11 @@ def matches(shown: str, printed: str) -> bool:
     return bool(re.fullmatch(".+?".join(map(re.escape, shown.split("…"))), printed))
 
 
-async def executed(text: str, graph: Graph) -> Any:
+async def executed(text: str, graph: Graph, alice: int) -> Any:
     """Execute an operation as alice, and return its result; of a subscription, the first event."""
     [operation] = parse(text).definitions
     assert isinstance(operation, OperationDefinitionNode)
-    world = await settle_small_world(graph)
-    session = await graph.sessions.start(world.people()["alice"])
+    session = await graph.sessions.start(alice)
     context = Context(graph, Viewer(session.user, session.id, session.expires_at), lambda session: "")
     if operation.operation is OperationType.SUBSCRIPTION:
         async with aclosing(await schema.subscribe(text, {}, context)) as results:
@@ -91,12 +90,12 @@ async def executed(text: str, graph: Graph) -> Any:
 
 
 @pytest.mark.parametrize("block", OPERATIONS, ids=str)
-async def test_an_operation_runs_as_it_is_shown(graph: Graph, block: Block) -> None:
+async def test_an_operation_runs_as_it_is_shown(small_world: World, graph: Graph, block: Block) -> None:
     """As alice, without errors, and with the data shown below the operation."""
     assert validate(schema._schema, parse(block.text)) == []
     if block.page == "docs/errors.md":
         return  # it is refused, see below
-    result = await executed(block.text, graph)
+    result = await executed(block.text, graph, small_world.people()["alice"])
     assert result.errors is None
     assert result.data
     if block.page in ANSWERS:

@@ -18,7 +18,9 @@ from schema import schema
 from server.demo.world import World
 from server.playground.examples import OPENED, examples
 from tests.support.graph_worlds import PATIENCE
-from tests.support.worlds import settle_small_world
+from tests.support.snapshots import small_world
+
+__all__ = ["small_world"]
 
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
 USER, POST, LIST = (ids.encode(kind, 1) for kind in (ids.Kind.USER, ids.Kind.POST, ids.Kind.LIST))
@@ -78,10 +80,9 @@ class Alice:
 
 
 @pytest.fixture
-async def alice(graph: Graph) -> Alice:
-    """Load the demo world and start a session of alice."""
-    world = await settle_small_world(graph)
-    return Alice(graph, world, await graph.sessions.start(world.people()["alice"]))
+async def alice(small_world: World, graph: Graph) -> Alice:
+    """Start a session of alice in the demo world."""
+    return Alice(graph, small_world, await graph.sessions.start(small_world.people()["alice"]))
 
 
 def test_every_example_is_in_the_playground() -> None:

@@ -1,9 +1,9 @@
 """The examples of lists of users, in the small demo world of the other examples."""
 
 from resolvers import ids
-from tests.examples.test_examples import Alice, alice
+from tests.examples.test_examples import Alice, alice, small_world
 
-__all__ = ["alice"]
+__all__ = ["alice", "small_world"]
 
 
 async def test_lists(alice: Alice) -> None:
