@@ -15,8 +15,9 @@ from tests.clients.cached_lists import CACHES, Hosts, Stage, staged
 from tests.clients.programs import FOLDER, chromium_exists, node, program
 from tests.conftest import need
 from tests.server.conftest import settings
+from tests.support.snapshots import small_world
 
-__all__ = ["chromium_exists", "node", "settings"]
+__all__ = ["chromium_exists", "node", "settings", "small_world"]
 
 KIT = FOLDER / "kit"
 

@@ -14,12 +14,11 @@ import pytest
 
 from graph import Graph
 from server.cli.token import issue_token
-from server.seeding.load import demo_source, load
+from server.demo.world import World
 from server.setting_values import Env, TrustedDocumentsMode
 from server.settings import Settings
 from tests.clients.programs import FOLDER, run
 from tests.server.conftest import Api, serving
-from tests.support.worlds import TODAY
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +41,8 @@ def app(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def served(settings: Settings, graph: Graph, app: Path) -> Served:
+async def served(settings: Settings, small_world: World, graph: Graph, app: Path) -> Served:
     """Return a function that serves a small world in production with a manifest, and yields a token."""
-    await load(graph, demo_source(people=40, posts=200), now=TODAY)
 
     @asynccontextmanager
     async def serve(manifest: str, mode: TrustedDocumentsMode) -> AsyncIterator[tuple[Api, str]]:
