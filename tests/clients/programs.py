@@ -29,6 +29,11 @@ def node() -> str:
 @pytest.fixture(scope="session")
 def chromium_exists() -> None:
     """Require Chromium."""
+    need_chromium()
+
+
+def need_chromium() -> None:
+    """Skip a test without Chromium."""
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
 

@@ -16,21 +16,22 @@ from server.playground.assets import HERE, PACKAGES, all_installed
 from server.playground.examples import examples
 from server.seeding.load import demo_source, load
 from server.settings import Settings
-from tests.clients.programs import chromium_exists, node, run
+from tests.clients.programs import need_chromium, node, run
 from tests.conftest import need
 from tests.server.conftest import Api, serving, settings
 from tests.support.worlds import TODAY
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["chromium_exists", "node", "settings"]
+__all__ = ["node", "settings"]
 
 PICTURES = [os.environ["PICTURES"]] if "PICTURES" in os.environ else []  # the folder for pictures of the playground
 
 
 @pytest.fixture
-def chromium(chromium_exists: None) -> None:
+def chromium() -> None:
     """Require Chromium and the playground's files."""
+    need_chromium()
     need(all_installed(), "`npm install` in server/playground")
 
 

@@ -2,19 +2,18 @@
 
 import asyncio
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from graph import Graph
-from tests.clients.programs import FOLDER, node, run
+from tests.clients.programs import FOLDER, chromium_exists, node, run
 from tests.conftest import need
 from tests.docs.blocks import ROOT, Block, claim
 from tests.server.conftest import Api, api, settings
 
-__all__ = ["api", "node", "settings"]
+__all__ = ["api", "chromium_exists", "node", "settings"]
 
 [COOKIE] = claim(__name__, "js", page="docs/authentication.md")
 [LIVE] = claim(__name__, "ts", page="docs/client-kit.md")
@@ -24,13 +23,6 @@ CONFIGURATIONS = [
     block for page in ("docs/clients.md", "docs/persisted-documents.md") for block in claim(__name__, "json", page=page)
 ]
 SOURCES = [path for folder in (FOLDER, FOLDER / "kit") for path in sorted(folder.iterdir()) if path.is_file()]
-
-
-@pytest.fixture
-def chromium_exists() -> None:
-    """Require Chromium, which the program starts."""
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
 
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)
