@@ -53,12 +53,18 @@ def ready(url: str, log: Path) -> httpx.Response:
         time.sleep(0.05)
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a data folder for the demo, which the first start seeds for several seconds."""
+    return str(tmp_path_factory.mktemp("demo"))
+
+
 @pytest.mark.slow
-def test_the_demo_starts(tmp_path: Path) -> None:
+def test_the_demo_starts(tmp_path: Path, data: str) -> None:
     """In a checkout, after the set-up. `uv sync` only reports what it would install."""
     port, log = free_port(), tmp_path / "log"
     script = SET_UP.text.replace("uv sync", "uv sync --dry-run").replace("fanline demo", f"fanline demo --port {port}")
-    with running(script, tmp_path, environment(**VENV, FANLINE_DATA_DIR=str(tmp_path / "data")), log):
+    with running(script, tmp_path, environment(**VENV, FANLINE_DATA_DIR=data), log):
         ready(f"http://localhost:{port}/health/ready", log)
         assert ask(port, '{ user(by: {login: "alice"}) { login } }')["data"] == {"user": {"login": "alice"}}
 
@@ -156,13 +162,13 @@ def test_the_client_kit_in_a_project(node: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_command_starts_the_web_app_and_its_demo(node: str, tmp_path: Path) -> None:
+def test_one_command_starts_the_web_app_and_its_demo(node: str, tmp_path: Path, data: str) -> None:
     """The page is served by Vite, on the port that is shown or the next free one, and its requests reach the demo."""
     *installs, develop = commands(WEB.text)
     assert [command.split()[:2] for command in installs] == [["npm", "install"]] * 2
     need((ROOT / "examples" / "web" / "node_modules").is_dir(), "`npm install` in examples/web")
     log = tmp_path / "log"
-    environ = environment(FANLINE_DATA_DIR=str(tmp_path / "data"), PORT=str(free_port()), NO_COLOR="1")
+    environ = environment(FANLINE_DATA_DIR=data, PORT=str(free_port()), NO_COLOR="1")
     with running(f"exec {develop}", ROOT / "examples" / "web", environ, log):
         deadline = time.monotonic() + READY_SECONDS
         while not (found := re.search(r"Local:\s+(http://localhost:\d+/)", log.read_text("utf-8"))):
