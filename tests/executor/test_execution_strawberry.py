@@ -11,7 +11,7 @@ from tests.executor.differential.documents import DocumentWriter
 from tests.executor.differential.tapes import Tape
 from tests.executor.shops import Stock, shop_schema
 
-DOCUMENTS, LONG_DOCUMENTS = 250, 20_000
+DOCUMENTS, LONG_DOCUMENTS = 100, 20_000
 FAULTS = (0, 4, 15)
 
 

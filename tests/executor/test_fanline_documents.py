@@ -30,7 +30,7 @@ from tests.executor.differential.tapes import Tape
 from tests.resolvers.conftest import World, post_id, user_id
 
 EXAMPLES = {path: parse(path.read_text("utf-8")) for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
-DOCUMENTS, LONG_DOCUMENTS = 200, 5_000
+DOCUMENTS, LONG_DOCUMENTS = 80, 5_000
 SCHEMA = schema._schema
 WANTED = {"first": 90, "last": 6, "after": 15, "before": 6}
 CURSORS = """
