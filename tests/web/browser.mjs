@@ -16,6 +16,7 @@ const browser = await chromium.launch({
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
 });
 browser.on("disconnected", () => process.exit()); // the next test starts another
+const BLANK = "about:blank";
 const EVENTS = ["pageerror", "console", "dialog", "response", "websocket"];
 const contexts = new Map();
 const unused = { phone: [], desktop: [] };
@@ -54,6 +55,11 @@ const intercept = (page, operation, answer) =>
     route.request().postDataJSON()?.operationName === operation ? answer(route) : route.fallback(),
   );
 
+/** Show a tab, if another one of the same window is before it: there, Chromium draws once a second. */
+async function show(page) {
+  if (page.context().pages().length > 1) await page.bringToFront();
+}
+
 /** Responses that are held back, as functions that let them go. */
 const held = [];
 
@@ -67,8 +73,8 @@ const actions = {
     }
     const context = contexts.get(user);
     if (cookie) await context.addCookies([cookie]);
-    const isUsed = new Set(pages.values());
-    const page = context.pages().find((each) => !isUsed.has(each)) ?? (await context.newPage());
+    const [left] = context.pages().filter((each) => each.url() === BLANK);
+    const page = left ?? (await context.newPage());
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
     page.setDefaultTimeout(TIMEOUT);
@@ -88,9 +94,13 @@ const actions = {
   },
   async click(page, what) {
     await actions.see(page, what);
+    await show(page);
     await find(page, what).click();
   },
-  menu: (page, { within = ".bar" }) => page.locator(`${within} .menu summary`).click(),
+  async menu(page, { within = ".bar" }) {
+    await show(page);
+    await page.locator(`${within} .menu summary`).click();
+  },
   async fill(page, { label, text }) {
     const field = page.getByLabel(label, { exact: true });
     await until(() => field.isVisible());
@@ -287,7 +297,10 @@ const actions = {
 
 // For the screens, and for what users do twice or what fails.
 Object.assign(actions, {
-  doubleClick: (page, what) => find(page, what).dblclick(),
+  async doubleClick(page, what) {
+    await show(page);
+    await find(page, what).dblclick();
+  },
   focus: (page, what) => find(page, what).focus(),
   hover: (page, what) => find(page, what).hover(),
   /** Wait until a field has this text. */
@@ -337,7 +350,7 @@ async function serve(connection) {
   }
 }
 
-/** Leave all pages, and keep them and their contexts for the next test: to start them takes a second of computation. */
+/** Keep contexts, each with a page, for the next test: to start them takes a second of computation. */
 async function reset() {
   actions.release();
   await Promise.all([...contexts.values()].map(clear));
@@ -348,16 +361,18 @@ async function reset() {
 /** Clear all that a context knows but the files of the app. If that fails, close it. */
 async function clear(context) {
   try {
-    for (const page of context.pages()) {
-      await page.unrouteAll({ behavior: "ignoreErrors" });
-      await page.evaluate(() => sessionStorage.clear());
-      const session = await context.newCDPSession(page);
-      await session.send("Storage.clearDataForOrigin", { origin: new URL(page.url()).origin, storageTypes: "all" });
+    const [page, ...others] = context.pages();
+    for (const each of [page, ...others]) {
+      await each.unrouteAll({ behavior: "ignoreErrors" });
+      const session = await context.newCDPSession(each);
+      await session.send("Storage.clearDataForOrigin", { origin: new URL(each.url()).origin, storageTypes: "all" });
       await session.detach();
-      await page.emulateMedia({ reducedMotion: null });
-      await page.goto("about:blank");
-      for (const event of EVENTS) page.removeAllListeners(event);
     }
+    for (const other of others) await other.close();
+    await page.evaluate(() => sessionStorage.clear());
+    await page.emulateMedia({ reducedMotion: null });
+    await page.goto(BLANK);
+    for (const event of EVENTS) page.removeAllListeners(event);
     await context.clearCookies();
     await context.setOffline(false);
     unused[context.kind].push(context);
