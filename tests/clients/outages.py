@@ -60,9 +60,10 @@ class Server:
 class Proxy:
     """Forwards connections to a local port, and can reset, freeze or refuse them, or WebSockets only."""
 
-    def __init__(self, target: int, port: int) -> None:
+    def __init__(self, target: int, listening: socket.socket | None = None) -> None:
         self.target = target
-        self.port = port
+        self.port: int = listening.getsockname()[1] if listening else free_port()
+        self._listening = listening
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self._websockets: set[asyncio.StreamWriter] = set()
@@ -75,7 +76,8 @@ class Proxy:
 
     async def listen(self) -> None:
         """Accept connections."""
-        self._server = await asyncio.start_server(self.connect, "127.0.0.1", self.port)
+        own = {"sock": self._listening.dup()} if self._listening else {"host": "127.0.0.1", "port": self.port}
+        self._server = await asyncio.start_server(self.connect, **own)
 
     async def close(self) -> None:
         """Reset all connections, and refuse new ones until `listen`."""
@@ -159,9 +161,9 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 @asynccontextmanager
-async def proxied(target: int, port: int | None = None) -> AsyncIterator[Proxy]:
-    """Run a proxy on a port, or on a free one."""
-    proxy = Proxy(target, port or free_port())
+async def proxied(target: int, listening: socket.socket | None = None) -> AsyncIterator[Proxy]:
+    """Run a proxy on a socket that is listening, or on a free port."""
+    proxy = Proxy(target, listening)
     await proxy.listen()
     try:
         yield proxy

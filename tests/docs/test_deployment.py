@@ -144,11 +144,13 @@ def scrape(machine: Machine) -> None:
         assert httpx.get(f"http://{target}/metrics", timeout=60).status_code == 401
 
 
+@pytest.mark.external
 def test_an_upgrade(machine: Machine) -> None:
     """The commands run; those that fetch and install do nothing here."""
     machine.sh(UPGRADE.text)
 
 
+@pytest.mark.external
 def test_the_database_of_the_archive(tmp_path: Path) -> None:
     """PostgreSQL's commands have the options."""
     for command in commands(DATABASE.text):
@@ -165,6 +167,7 @@ def test_the_settings_are_accepted() -> None:
     assert settings.metrics_token
 
 
+@pytest.mark.external
 def test_the_secrets_of_the_containers(tmp_path: Path) -> None:
     """The block writes every value that compose.yaml requires, in a file for its user alone."""
     need(has("openssl"), "openssl")
@@ -178,6 +181,7 @@ def test_the_secrets_of_the_containers(tmp_path: Path) -> None:
         assert written[name].isalnum()
 
 
+@pytest.mark.external
 def test_the_firewall_accepts_its_rules() -> None:
     """In a network namespace, because even a check needs rights."""
     need(has("nft"), "nft, from the package nftables")

@@ -110,6 +110,7 @@ async def test_the_error_that_is_shown(api: Api) -> None:
     assert response == json.loads(ANSWERS["docs/errors.md"].text)
 
 
+@pytest.mark.external
 async def test_getting_started(api: Api) -> None:
     """Alice logs in, reads a page and subscribes; her post arrives at the subscription."""
     log_in, read, subscribe, publish = (block.text for block in GETTING_STARTED)
@@ -125,6 +126,7 @@ async def test_getting_started(api: Api) -> None:
     await process.wait()
 
 
+@pytest.mark.external
 async def test_a_stream_with_curl(api: Api, settings: Settings, graph: Graph) -> None:
     process = await start(STREAM.text, api, await issue_token(graph, settings, "alice"))
     assert '"cursor":"' in await event(process, "Checkpoint")

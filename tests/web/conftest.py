@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from server.settings import Settings
 from tests.clients.programs import FOLDER as CLIENTS
 from tests.clients.programs import chromium_exists, node, program
 from tests.conftest import need
-from tests.server.cli.test_commands import free_port
 from tests.server.conftest import settings
 from tests.web.stage import DIST, FOLDER, Chromium, Stage, staged
 from tests.web.tour import Tour
@@ -27,8 +27,8 @@ def chromium(node: str, chromium_exists: None, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("browser")
     (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
     shutil.copy(FOLDER / "browser.mjs", folder)
-    with program(folder / "browser.mjs", folder / "socket") as browser:
-        yield Chromium(browser, free_port())
+    with program(folder / "browser.mjs", folder / "socket") as browser, socket.create_server(("127.0.0.1", 0)) as own:
+        yield Chromium(browser, own)
 
 
 @pytest.fixture

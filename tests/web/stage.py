@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -52,10 +53,10 @@ class Browser:
 
 @dataclass(frozen=True)
 class Chromium:
-    """The browser of all tests, and the port of the app, which is always the same: so its files stay in the cache."""
+    """The browser of all tests, and the socket of the app: always on the same port, so its files stay in the cache."""
 
     program: Program
-    port: int
+    listening: socket.socket
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[Browser]:
@@ -151,7 +152,7 @@ class Stage:
 @asynccontextmanager
 async def staged(graph: Graph, settings: Settings, chromium: Chromium) -> AsyncIterator[Stage]:
     """Serve the built app as in production, but over HTTP, so its origin must be listed."""
-    async with proxied(0, chromium.port) as proxy, chromium.connected() as browser:
+    async with proxied(0, chromium.listening) as proxy, chromium.connected() as browser:
         origins = (*settings.allowed_origins, proxy.url)
         own = settings.model_copy(update={"worker": True, "env": Env.PRODUCTION, "allowed_origins": origins})
         stage = Stage(graph, own, proxy, browser)
