@@ -1,56 +1,30 @@
 """Tests of the comparison with other servers."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import TINY
-from benchmarks.peers import growth
+from benchmarks.__main__ import TINY, main
+from benchmarks.peers import growth, measure
 from benchmarks.peers.clients import check, different
 from benchmarks.peers.handwritten import cursors_of, encode, moment
 from benchmarks.peers.measure import Bench, bench
 from benchmarks.peers.processes import NODE_VARIANTS, missing
 from benchmarks.peers.queries import reads
+from benchmarks.peers.world import Size
 from graph.model import number_at, time_of
 from graph.paging import CursorKind, encode_cursor
 from resolvers import ids
 from schema.scalars import print_time
-from tests.test_benchmarks import environment
 
 FIGURES = {"rps", "cpu_ms", "p50_ms", "p99_ms", "round_trips"}
-MEASURED = ("fanline", "ceiling")
+MEASURED = ("fanline", "fanline-executor-off", "ceiling")
 VARIANTS = ("fanline", "fanline-executor-off", "strawberry-tutorial", "asgi-redis-py", "ceiling")
-
-
-def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command at its smallest size, with its files in a folder."""
-    command = [sys.executable, "-m", "benchmarks", "--tiny", "--json", "figures.json", "--plots", "plots", *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=110, check=False
-    )
-
-
-@pytest.mark.slow
-def test_the_command_measures_variants_and_writes_their_ratios(tmp_path: Path) -> None:
-    """Every variant has all figures for every query, and ratios to Fanline."""
-    done = run(tmp_path, "--rounds", "1", "--only", *MEASURED, "--queries", "H", "small")
-    assert done.returncode == 0, done.stderr
-    assert "compared: the same data" in done.stdout
-    figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
-    assert set(figures["variants"]) == set(MEASURED)
-    for by_query in figures["variants"].values():
-        assert set(by_query) == {"H", "small"}
-        assert all(set(row) >= FIGURES for row in by_query.values())
-    assert set(figures["ratios"]) == set(MEASURED) - {"fanline"}
-    assert set(figures["ratios"]["ceiling"]["H"]) == {"rps", "cpu_ms", "p99_ms"}
-    assert figures["variants"]["ceiling"]["H"]["round_trips"] == 3
-    assert not list(tmp_path.glob("fanline-benchmark-*")), "a folder was not removed"
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +34,40 @@ def running() -> Iterator[Bench]:
         yield running
 
 
+@pytest.fixture
+def measured(running: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the measurements use the running servers."""
+
+    def those(variants: Sequence[str], size: Size) -> AbstractContextManager[Bench]:
+        return nullcontext(replace(running, servers=[each for each in running.servers if each.variant in variants]))
+
+    monkeypatch.setattr(growth, "bench", those)
+    monkeypatch.setattr(measure, "bench", those)
+
+
 @pytest.mark.slow
-def test_growth_is_measured_with_and_without_the_executor(running: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = replace(running, servers=[each for each in running.servers if each.variant in growth.VARIANTS])
-    monkeypatch.setattr(growth, "bench", lambda variants, size: nullcontext(measured))
+def test_the_command_measures_variants_and_writes_their_ratios(
+    measured: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every variant has all figures for every query, and ratios to Fanline."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    main(
+        ["--tiny", "--rounds", "1", "--json", "f.json", "--plots", "p", "--only", *MEASURED, "--queries", "H", "small"]
+    )
+    assert "compared: the same data" in capsys.readouterr().out
+    figures = json.loads((tmp_path / "f.json").read_text("utf-8"))
+    assert set(figures["variants"]) == set(MEASURED)
+    for by_query in figures["variants"].values():
+        assert set(by_query) == {"H", "small"}
+        assert all(set(row) >= FIGURES for row in by_query.values())
+    assert set(figures["ratios"]) == set(MEASURED) - {"fanline"}
+    assert set(figures["ratios"]["ceiling"]["H"]) == {"rps", "cpu_ms", "p99_ms"}
+    assert figures["variants"]["ceiling"]["H"]["round_trips"] == 3
+
+
+@pytest.mark.slow
+def test_growth_is_measured_with_and_without_the_executor(measured: None) -> None:
     pages, depth = growth.grow(growth.Effort(rounds=1, seconds=0.05, warm_up=0.05), TINY, print)
     assert set(pages.column("posts of a page")) == {1, 2, 5, 10, 20, 50, 100}
     assert {row[1] for row in depth.rows} == {1, 2, 3, 4, 5}
