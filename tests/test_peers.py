@@ -66,7 +66,7 @@ def test_the_command_measures_variants_and_writes_their_ratios(
     assert figures["variants"]["ceiling"]["H"]["round_trips"] == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_growth_is_measured_with_and_without_the_executor(measured: None) -> None:
     pages, depth = growth.grow(growth.Effort(rounds=1, seconds=0.05, warm_up=0.05), TINY, print)
     assert set(pages.column("posts of a page")) == {1, 2, 5, 10, 20, 50, 100}
