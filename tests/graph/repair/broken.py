@@ -213,9 +213,10 @@ class RepairWorld:
         return rows
 
     def content(self) -> tuple[dict[bytes, Any], list[str]]:
-        """Return the whole content of the store and the archive."""
+        """Return the whole content of the store and the archive, without the lease of the archiver, which expires."""
         with open_blocking(self.graph.store.url, decode_responses=False) as client:
             found: dict[bytes, Any] = {key: client.dump(key) for key in client.scan_iter(count=1000)}
+        found.pop(keys.ARCHIVER.encode(), None)
         with sqlite3.connect(archive_file(self.graph.store.url)) as connection:
             rows = list(connection.iterdump())
         connection.close()
