@@ -62,6 +62,11 @@ def pytest_configure(config: pytest.Config) -> None:
         cache_near(entries)
 
 
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Run two processes for each core, because tests also wait, unless the environment has the number of processes."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else 2 * (os.cpu_count() or 1)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedule:
     """Let one process run all tests of a file."""
     return Schedule(config, log)
