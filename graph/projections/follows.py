@@ -13,7 +13,7 @@ import orjson
 from graph import keys
 from graph.log.events import Followed, Unfollowed
 from graph.projections.batches import send_in_batches
-from graph.projections.versioned_sets import by_owner, set_keys
+from graph.projections.versioned_sets import by_owner, removal, set_keys
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
@@ -65,9 +65,7 @@ def removals(
 ) -> list[Command]:
     """Return the commands that remove (owner, other user, number) from the owners' lists of follows."""
     return [
-        script("remove_follows").call(
-            [*follow_keys(key, owner), *([keys.home(owner)] if unlink_home else [])], trim_up_to, *pairs
-        )
+        removal([key(owner), keys.held(key(owner))], keys.home(owner) if unlink_home else None, trim_up_to, pairs)
         for owner, pairs in by_owner(changes)
     ]
 

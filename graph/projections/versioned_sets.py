@@ -1,7 +1,7 @@
 """Commands that add elements to versioned sets and remove them (see `graph.keys` for the data structure)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import orjson
 
@@ -37,9 +37,18 @@ def removals(
     changes is deleted too.
     """
     return [
-        script("remove").call(set_keys(key, owner, with_home=unlink_home), trim_up_to, *pairs)
+        removal([key(owner)], keys.home(owner) if unlink_home else None, trim_up_to, pairs)
         for owner, pairs in by_owner(changes)
     ]
+
+
+def removal(names: Sequence[str], home: str | None, trim_up_to: int, pairs: Iterable[str]) -> Command:
+    """Return the command that removes members by pairs of member and number. `home` is deleted if one is removed.
+
+    The first name is that of the set, the others are those of further sets that may hold its members.
+    """
+    all_names = [keys.gone(names[0]), *names, *([home] if home else [])]
+    return script("remove").call(all_names, trim_up_to, int(home is not None), *pairs)
 
 
 def set_keys(key: Callable[[int], str], owner: int, *, with_home: bool = False) -> list[str]:

@@ -6,20 +6,18 @@
 local stride, changed, tombstones = tonumber(ARGV[1]), 0, {}
 for i = 2, #KEYS, stride do tombstones[#tombstones + 1] = KEYS[i] end
 local no_tombstones = redis.call('EXISTS', unpack(tombstones)) == 0
-for place, changes in ipairs(cjson.decode(ARGV[2])) do
-  local i, before = (place - 1) * stride + 1, changed
+for owner, changes in ipairs(cjson.decode(ARGV[2])) do
+  local i, before = (owner - 1) * stride + 1, changed
   local set, gone = KEYS[i], KEYS[i + 1]
   if no_tombstones or redis.call('EXISTS', gone) == 0 then
     -- Without tombstones and their floor, the score alone is the version.
     changed = changed + redis.call('ZADD', set, 'GT', 'CH', unpack(changes))
   else
-    local floor = redis.call('ZSCORE', gone, 'f') or 0
+    local floor = floor_of(gone)
     for j = 1, #changes, 2 do
       local number, member = changes[j], changes[j + 1]
-      local version = redis.call('ZSCORE', set, member) or redis.call('ZSCORE', gone, member) or floor
-      if tonumber(number) > tonumber(version) then
-        redis.call('ZADD', set, number, member)
-        redis.call('ZREM', gone, member)
+      if tonumber(number) > version(floor, member, set, gone) then
+        place(set, number, member, gone)
         changed = changed + 1
       end
     end

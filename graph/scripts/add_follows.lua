@@ -11,26 +11,22 @@ for i = 1, #KEYS, stride do
   for j = i + 1, i + 6 do others[#others + 1] = KEYS[j] end
 end
 local plain = redis.call('EXISTS', unpack(others)) == 0
-local score = function(key, member) return tonumber(redis.call('ZSCORE', key, member) or 0) end
-for place, changes in ipairs(cjson.decode(ARGV[2])) do
-  local i, before = (place - 1) * stride + 1, changed
+for owner, changes in ipairs(cjson.decode(ARGV[2])) do
+  local i, before = (owner - 1) * stride + 1, changed
   local set, gone, held = KEYS[i], KEYS[i + 1], KEYS[i + 2]
   if plain then
     -- Without blocks, held follows, tombstones and their floor, the score alone is the version.
     changed = changed + redis.call('ZADD', set, 'GT', 'CH', unpack(changes))
   else
-    local floor = redis.call('ZSCORE', gone, 'f') or 0
+    local floor = floor_of(gone)
     for j = 1, #changes, 2 do
       local number, user = changes[j], changes[j + 1]
-      local version = redis.call('ZSCORE', set, user) or redis.call('ZSCORE', held, user)
-        or redis.call('ZSCORE', gone, user) or floor
-      if tonumber(number) > tonumber(version) then
+      if tonumber(number) > version(floor, user, set, held, gone) then
         local standing = math.max(score(KEYS[i + 3], user), score(KEYS[i + 5], user))
         local last = math.max(standing, score(KEYS[i + 4], user), score(KEYS[i + 6], user))
         local target = set
         if tonumber(number) <= last then target = gone elseif standing > 0 then target = held end
-        for _, key in ipairs({set, gone, held}) do redis.call('ZREM', key, user) end
-        redis.call('ZADD', target, number, user)
+        place(target, number, user, set, gone, held)
         changed = changed + 1
       end
     end

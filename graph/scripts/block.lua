@@ -7,42 +7,31 @@
 -- ARGV: 1 highest number of a tombstone that may be trimmed
 --       then triples of the other user, number, and 'block' or 'unblock'
 -- Returns the number of events that applied.
-local floor, applied = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0), 0
-local score = function(key, member) return tonumber(redis.call('ZSCORE', key, member) or 0) end
+local floor, applied = floor_of(KEYS[2]), 0
 -- A follow counts if no block stands and its number exceeds the pair's last block or unblock. It is held if only a block
 -- stands in its way, and becomes a tombstone if it can never count again.
-local place = function(set, gone, held, user, standing, last)
+local function put(set, gone, held, user, standing, last)
   local number = redis.call('ZSCORE', set, user) or redis.call('ZSCORE', held, user)
   if not number then return end
   local target = set
   if tonumber(number) <= last then target = gone elseif standing > 0 then target = held end
-  redis.call('ZADD', target, number, user)
-  if target ~= set then redis.call('ZREM', set, user) end
-  if target ~= held then redis.call('ZREM', held, user) end
+  place(target, number, user, set, held)
 end
 for i = 2, #ARGV, 3 do
   local user, number = ARGV[i], ARGV[i + 1]
-  local version = redis.call('ZSCORE', KEYS[1], user) or redis.call('ZSCORE', KEYS[2], user) or floor
-  if tonumber(number) > tonumber(version) then
+  if tonumber(number) > version(floor, user, KEYS[1], KEYS[2]) then
     local from, to = KEYS[1], KEYS[2]
     if ARGV[i + 2] == 'block' then from, to = KEYS[2], KEYS[1] end
     local standing = score(KEYS[3], user)
     if to == KEYS[1] then standing = math.max(standing, tonumber(number)) end
     local last = math.max(standing, tonumber(number), score(KEYS[4], user))
-    place(KEYS[5], KEYS[6], KEYS[7], user, standing, last)
-    place(KEYS[8], KEYS[9], KEYS[10], user, standing, last)
+    put(KEYS[5], KEYS[6], KEYS[7], user, standing, last)
+    put(KEYS[8], KEYS[9], KEYS[10], user, standing, last)
     -- The version comes last, so that a repetition after a failure places the follows, too.
-    redis.call('ZADD', to, number, user)
-    redis.call('ZREM', from, user)
+    place(to, number, user, from)
     applied = applied + 1
   end
 end
 if KEYS[11] then redis.call('UNLINK', KEYS[11]) end
-local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
-  'LIMIT', 0, 1, 'WITHSCORES')
-if #oldest > 0 then
-  redis.call('ZADD', KEYS[2], 'inf', 'f')
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
-  redis.call('ZADD', KEYS[2], oldest[2], 'f')
-end
+trim(KEYS[2], ARGV[1])
 return applied

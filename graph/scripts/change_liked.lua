@@ -7,33 +7,21 @@
 --         unlike)
 -- Returns the number of changes that were applied.
 local applied = 0
-for place, changes in ipairs(cjson.decode(ARGV[2])) do
-  local set, gone = unpack(KEYS, 2 * place - 1, 2 * place)
-  local trimmed, unliked = tonumber(redis.call('ZSCORE', gone, 'f') or 0), false
-  local floor = math.max(tonumber(redis.call('ZSCORE', set, 'f') or 0), trimmed)
+for user, changes in ipairs(cjson.decode(ARGV[2])) do
+  local set, gone = unpack(KEYS, 2 * user - 1, 2 * user)
+  local floor, unliked = math.max(floor_of(set), floor_of(gone)), false
   for i = 1, #changes, 2 do
     local post, word = changes[i], changes[i + 1]
-    local version = redis.call('ZSCORE', set, post) or redis.call('ZSCORE', gone, post) or floor
-    if math.abs(tonumber(word)) > tonumber(version) then
+    if math.abs(tonumber(word)) > version(floor, post, set, gone) then
       applied = applied + 1
       if tonumber(word) > 0 then
-        redis.call('ZADD', set, word, post)
-        redis.call('ZREM', gone, post)
+        place(set, word, post, gone)
       else
-        redis.call('ZREM', set, post)
-        redis.call('ZADD', gone, string.sub(word, 2), post)
+        place(gone, string.sub(word, 2), post, set)
         unliked = true
       end
     end
   end
-  if unliked then
-    local oldest = redis.call('ZRANGE', gone, ARGV[1], '(' .. string.format('%.0f', trimmed), 'BYSCORE', 'REV',
-      'LIMIT', 0, 1, 'WITHSCORES')
-    if #oldest > 0 then
-      redis.call('ZADD', gone, 'inf', 'f')
-      redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[1])
-      redis.call('ZADD', gone, oldest[2], 'f')
-    end
-  end
+  if unliked then trim(gone, ARGV[1]) end
 end
 return applied

@@ -10,19 +10,18 @@
 -- Returns for each post the floor that the archive must be asked about, as a string, and the users whose changes are not
 -- applied; or an empty array if there are none.
 local replies = {}
-for place, changes in ipairs(cjson.decode(ARGV[2])) do
-  local set, gone, cold, post = unpack(KEYS, 4 * place - 3, 4 * place)
+for nth, changes in ipairs(cjson.decode(ARGV[2])) do
+  local set, gone, cold, post = unpack(KEYS, 4 * nth - 3, 4 * nth)
   local asked = {}
   if redis.call('HEXISTS', post, 'deleted') == 0 then
-    local archived = tonumber(redis.call('ZSCORE', set, 'f') or 0)
-    local trimmed = tonumber(redis.call('ZSCORE', gone, 'f') or 0)
-    local floor, unliked = math.max(archived, trimmed), false
+    local archived = floor_of(set)
+    local floor, unliked = math.max(archived, floor_of(gone)), false
     for i = 1, #changes, 4 do
       local user, word = changes[i], changes[i + 1]
       local number = math.abs(tonumber(word))
-      local version = redis.call('ZSCORE', set, user) or redis.call('ZSCORE', gone, user)
+      local known = version(nil, user, set, gone)
       local was_archived = false
-      if not version and archived > 0 and number > floor then
+      if not known and archived > 0 and number > floor then
         if tonumber(changes[i + 2]) == floor then
           was_archived = changes[i + 3] == '1'
         else
@@ -31,30 +30,19 @@ for place, changes in ipairs(cjson.decode(ARGV[2])) do
           number = 0
         end
       end
-      if number > tonumber(version or floor) then
+      if number > (known or floor) then
         if was_archived then redis.call('DECR', cold) end
         if tonumber(word) > 0 then
-          redis.call('ZADD', set, word, user)
-          redis.call('ZREM', gone, user)
+          place(set, word, user, gone)
         else
-          redis.call('ZREM', set, user)
-          redis.call('ZADD', gone, string.sub(word, 2), user)
+          place(gone, string.sub(word, 2), user, set)
           unliked = true
         end
       end
     end
-    if unliked then
-      local oldest = redis.call('ZRANGE', gone, ARGV[1], '(' .. string.format('%.0f', trimmed), 'BYSCORE', 'REV',
-        'LIMIT', 0, 1, 'WITHSCORES')
-      if #oldest > 0 then
-        redis.call('ZADD', gone, 'inf', 'f')
-        redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[1])
-        redis.call('ZADD', gone, oldest[2], 'f')
-      end
-    end
-    local likes = redis.call('ZCARD', set) - (archived > 0 and 1 or 0) + tonumber(redis.call('GET', cold) or 0)
-    if likes > 0 then redis.call('HSET', post, 'likes', likes) else redis.call('HDEL', post, 'likes') end
+    if unliked then trim(gone, ARGV[1]) end
+    write_count(post, 'likes', length(set, cold))
   end
-  replies[place] = asked
+  replies[nth] = asked
 end
 return replies

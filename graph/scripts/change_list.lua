@@ -7,28 +7,16 @@
 --       trimmed   5 name, '' for no change   6 number of users to add   then the users to add, and those to remove
 -- Returns the number of changes; a deletion returns 1 if the list was not deleted before.
 local list, number, changed = ARGV[1], ARGV[2], 0
-local floor_of = function(gone) return tonumber(redis.call('ZSCORE', gone, 'f') or 0) end
-local trim = function(gone)
-  local oldest = redis.call('ZRANGE', gone, ARGV[4], '(' .. string.format('%.0f', floor_of(gone)), 'BYSCORE', 'REV',
-    'LIMIT', 0, 1, 'WITHSCORES')
-  if #oldest > 0 then
-    redis.call('ZADD', gone, 'inf', 'f')
-    redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[4])
-    redis.call('ZADD', gone, oldest[2], 'f')
-  end
-end
-local apply = function(set, gone, floor, member, version, from, to)
-  local last = redis.call('ZSCORE', set, member) or redis.call('ZSCORE', gone, member) or floor
-  if tonumber(version) <= tonumber(last) then return end
-  redis.call('ZREM', from, member)
-  redis.call('ZADD', to, version, member)
+local function apply(floor, member, to, from)
+  if tonumber(number) <= version(floor, member, to, from) then return end
+  place(to, number, member, from)
   changed = changed + 1
 end
 if ARGV[3] == 'delete' then
-  apply(KEYS[1], KEYS[2], floor_of(KEYS[2]), list, number, KEYS[1], KEYS[2])
+  apply(floor_of(KEYS[2]), list, KEYS[2], KEYS[1])
   redis.call('HDEL', KEYS[3], list, list .. ':at')
   redis.call('UNLINK', KEYS[4], KEYS[5])
-  trim(KEYS[2])
+  trim(KEYS[2], ARGV[4])
   return changed
 end
 if not redis.call('ZSCORE', KEYS[1], list) then
@@ -41,9 +29,9 @@ if ARGV[5] ~= '' and tonumber(number) > tonumber(redis.call('HGET', KEYS[3], lis
 end
 local floor, last_added = floor_of(KEYS[5]), 6 + tonumber(ARGV[6])
 for i = 7, #ARGV do
-  local from, to = KEYS[4], KEYS[5]
-  if i <= last_added then from, to = KEYS[5], KEYS[4] end
-  apply(KEYS[4], KEYS[5], floor, ARGV[i], number, from, to)
+  local to, from = KEYS[5], KEYS[4]
+  if i <= last_added then to, from = from, to end
+  apply(floor, ARGV[i], to, from)
 end
-trim(KEYS[5])
+trim(KEYS[5], ARGV[4])
 return changed

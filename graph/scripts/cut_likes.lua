@@ -4,7 +4,7 @@
 -- ARGV: 1 present archive floor, 0 if there is none   2 new floor   then the members between them that the archive holds,
 --       each followed by its number
 -- Returns 'cut', 'differs' if the set holds another like between the floors, or 'overtaken' if the floor has changed.
-if tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0) ~= tonumber(ARGV[1]) then return 'overtaken' end
+if floor_of(KEYS[1]) ~= tonumber(ARGV[1]) then return 'overtaken' end
 local archived = {}
 for i = 3, #ARGV, 2 do archived[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local hot = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], ARGV[2], 'BYSCORE', 'WITHSCORES')

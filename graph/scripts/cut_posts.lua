@@ -4,7 +4,7 @@
 -- ARGV: 1 present archive floor   2 new floor   then the posts between them that the archive holds
 -- Returns 'cut', 'differs' if the timeline holds another post between the floors, or 'overtaken' if the floor has
 -- changed.
-if tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0) ~= tonumber(ARGV[1]) then return 'overtaken' end
+if floor_of(KEYS[1]) ~= tonumber(ARGV[1]) then return 'overtaken' end
 local archived = {}
 for i = 3, #ARGV do archived[ARGV[i]] = true end
 local hot = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], ARGV[2], 'BYSCORE')

@@ -7,12 +7,9 @@ local new = 0
 for i = 1, #KEYS, 4 do
   local list, gone, record = KEYS[i], KEYS[i + 1], KEYS[i + 3]
   local post = ARGV[1 + (i + 3) / 4]
-  local archived = redis.call('ZSCORE', list, 'f')
-  local floor = math.max(tonumber(archived or 0), tonumber(redis.call('ZSCORE', gone, 'f') or 0))
-  if tonumber(post) > floor and not redis.call('ZSCORE', gone, post) then
+  if tonumber(post) > math.max(floor_of(list), floor_of(gone)) and not redis.call('ZSCORE', gone, post) then
     new = new + redis.call('ZADD', list, 'NX', post, post)
   end
-  local length = redis.call('ZCARD', list) - (archived and 1 or 0) + (redis.call('GET', KEYS[i + 2]) or 0)
-  if redis.call('HEXISTS', record, 'deleted') == 0 and length > 0 then redis.call('HSET', record, ARGV[1], length) end
+  if redis.call('HEXISTS', record, 'deleted') == 0 then write_count(record, ARGV[1], length(list, KEYS[i + 2])) end
 end
 return new

@@ -7,9 +7,9 @@
 --       4 JSON: for each owner a flat array of members and numbers of likes, negative for unlikes
 -- Returns the number of members that were added.
 local stride, most, kept, added = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), 0
-for place, likes in ipairs(cjson.decode(ARGV[4])) do
-  local set, gone, cold, post = unpack(KEYS, stride * (place - 1) + 1, stride * place)
-  local floor = tonumber(redis.call('ZSCORE', set, 'f') or 0)
+for owner, likes in ipairs(cjson.decode(ARGV[4])) do
+  local set, gone, cold, post = unpack(KEYS, stride * (owner - 1) + 1, stride * owner)
+  local floor = floor_of(set)
   for i = 1, #likes, 2 do
     local member, word = likes[i], likes[i + 1]
     local number = tonumber(word)

@@ -13,12 +13,13 @@ for _, i in ipairs({2, 3, 1}) do -- a member counts more than a held follow, and
 end
 if found ~= tonumber(ARGV[2]) or at ~= tonumber(ARGV[3]) then return 0 end
 for i = 4, 7 do
-  if tonumber(redis.call('ZSCORE', KEYS[i], ARGV[1]) or 0) > tonumber(ARGV[6]) then return 0 end
+  if score(KEYS[i], ARGV[1]) > tonumber(ARGV[6]) then return 0 end
 end
 local target = tonumber(ARGV[4])
-if target > 0 then redis.call('ZADD', KEYS[target], ARGV[5], ARGV[1]) end
-for i = 1, 3 do
-  if i ~= target then redis.call('ZREM', KEYS[i], ARGV[1]) end
+if target > 0 then
+  place(KEYS[target], ARGV[5], ARGV[1], KEYS[1], KEYS[2], KEYS[3])
+else
+  for i = 1, 3 do redis.call('ZREM', KEYS[i], ARGV[1]) end
 end
 if KEYS[8] then redis.call('UNLINK', KEYS[8]) end
 return 1

@@ -8,13 +8,13 @@
 --       {'void', number of the later event, '', reposts that this one has replaced …}.
 local original, repost = ARGV[1], ARGV[2]
 local held = redis.call('ZSCORE', KEYS[1], original)
-local version = held or redis.call('ZSCORE', KEYS[2], original) or redis.call('ZSCORE', KEYS[2], 'f') or '0'
+local last = version(floor_of(KEYS[2]), original, KEYS[1], KEYS[2])
 local archived = redis.call('ZSCORE', KEYS[3], 'f')
 local reply
-if tonumber(repost) < tonumber(version) then
-  reply = {'void', string.format('%.0f', tonumber(version)), ''}
+if tonumber(repost) < last then
+  reply = {'void', string.format('%.0f', last), ''}
 else
-  if tonumber(repost) > tonumber(version) then
+  if tonumber(repost) > last then
     if held then
       local old = string.format('%.0f', tonumber(held))
       if redis.call('ZREM', KEYS[3], old) == 0 and tonumber(old) <= tonumber(archived or 0) then
@@ -22,8 +22,7 @@ else
       end
       redis.call('ZADD', KEYS[4], 'LT', repost, old)
     end
-    redis.call('ZADD', KEYS[1], repost, original)
-    redis.call('ZREM', KEYS[2], original)
+    place(KEYS[1], repost, original, KEYS[2])
   end
   if archived and tonumber(repost) <= tonumber(archived) and not redis.call('ZSCORE', KEYS[3], repost) then
     reply = {'archived'}

@@ -5,9 +5,7 @@
 -- ARGV: 1 highest number of a tombstone that may be trimmed   2 the field of post:{p} with the length of the list, or ''
 --       then pairs of post and number of the deletion
 -- Returns the number of deletions that were new.
-local floor = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0)
-local archived = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0)
-local new = 0
+local floor, archived, new = floor_of(KEYS[2]), floor_of(KEYS[1]), 0
 for i = 3, #ARGV, 2 do
   local post, number = ARGV[i], ARGV[i + 1]
   if tonumber(number) > floor then
@@ -18,16 +16,8 @@ for i = 3, #ARGV, 2 do
     redis.call('ZADD', KEYS[2], 'LT', number, post)
   end
 end
-local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
-  'LIMIT', 0, 1, 'WITHSCORES')
-if #oldest > 0 then
-  redis.call('ZADD', KEYS[2], 'inf', 'f')
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
-  redis.call('ZADD', KEYS[2], oldest[2], 'f')
-end
+trim(KEYS[2], ARGV[1])
 if KEYS[4] and redis.call('HEXISTS', KEYS[4], 'deleted') == 0 then
-  local hot = redis.call('ZCARD', KEYS[1]) - (redis.call('ZSCORE', KEYS[1], 'f') and 1 or 0)
-  local length = hot + (redis.call('GET', KEYS[3]) or 0)
-  if length > 0 then redis.call('HSET', KEYS[4], ARGV[2], length) else redis.call('HDEL', KEYS[4], ARGV[2]) end
+  write_count(KEYS[4], ARGV[2], length(KEYS[1], KEYS[3]))
 end
 return new

@@ -5,31 +5,20 @@
 -- ARGV: 1 highest number of a tombstone that may be trimmed   2 original   3 number of the event   4 the repost
 -- Returns the reposts that this event has ended.
 local original, number, repost = ARGV[2], ARGV[3], ARGV[4]
-local floor = function(key) return tonumber(redis.call('ZSCORE', key, 'f') or 0) end
 local held = redis.call('ZSCORE', KEYS[1], original)
-local version = held or redis.call('ZSCORE', KEYS[2], original) or floor(KEYS[2])
-if tonumber(number) > tonumber(version) then
+if tonumber(number) > version(floor_of(KEYS[2]), original, KEYS[1], KEYS[2]) then
   if held then
     local old = string.format('%.0f', tonumber(held))
-    if redis.call('ZREM', KEYS[3], old) == 0 and tonumber(old) <= floor(KEYS[3]) then redis.call('DECR', KEYS[5]) end
+    if redis.call('ZREM', KEYS[3], old) == 0 and tonumber(old) <= floor_of(KEYS[3]) then redis.call('DECR', KEYS[5]) end
     redis.call('ZADD', KEYS[4], 'LT', number, old)
   end
-  redis.call('ZREM', KEYS[1], original)
-  redis.call('ZADD', KEYS[2], number, original)
+  place(KEYS[2], number, original, KEYS[1])
 end
-if tonumber(number) > floor(KEYS[4]) then redis.call('ZADD', KEYS[4], 'LT', number, repost) end
+if tonumber(number) > floor_of(KEYS[4]) then redis.call('ZADD', KEYS[4], 'LT', number, repost) end
 local ended = {repost}
 for _, old in ipairs(redis.call('ZRANGE', KEYS[4], number, number, 'BYSCORE')) do
   if old ~= 'f' and old ~= repost then ended[#ended + 1] = old end
 end
-for i = 2, 4, 2 do
-  local gone = KEYS[i]
-  local oldest = redis.call('ZRANGE', gone, ARGV[1], '(' .. string.format('%.0f', floor(gone)), 'BYSCORE', 'REV',
-    'LIMIT', 0, 1, 'WITHSCORES')
-  if #oldest > 0 then
-    redis.call('ZADD', gone, 'inf', 'f')
-    redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[1])
-    redis.call('ZADD', gone, oldest[2], 'f')
-  end
-end
+trim(KEYS[2], ARGV[1])
+trim(KEYS[4], ARGV[1])
 return ended

@@ -13,6 +13,8 @@ K = TypeVar("K")
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 
+PRELUDE = "prelude"
+"""The file in `graph/scripts` that all scripts begin with. It is no script itself."""
 ASKING: Command = ("ASKING",)
 MULTI_KEY_COMMANDS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
 BLOCKING_COMMANDS = frozenset({"XREAD", "XREADGROUP"})
@@ -43,11 +45,15 @@ class SlotError(AssertionError):
 
 
 class Script:
-    """A Lua script of `graph/scripts`, which runs atomically. Its header documents KEYS and ARGV."""
+    """A Lua script of `graph/scripts`, which runs atomically. Its header documents KEYS and ARGV.
+
+    The functions of `prelude.lua` are inserted below the first line, which declares the engine.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.source = resources.files("graph.scripts").joinpath(f"{name}.lua").read_text("utf-8")
+        engine, _, body = _read(name).partition("\n")
+        self.source = f"{engine}\n{_read(PRELUDE)}{body}"
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     def call(self, keys: Sequence[str], *arguments: Word) -> Command:
@@ -61,6 +67,11 @@ class Script:
 
 
 @cache
+def _read(name: str) -> str:
+    return resources.files("graph.scripts").joinpath(f"{name}.lua").read_text("utf-8")
+
+
+@cache
 def script(name: str) -> Script:
     """Return a script by its file name without `.lua`. The file is read once per process."""
     return Script(name)
@@ -69,8 +80,8 @@ def script(name: str) -> Script:
 @cache
 def all_scripts() -> tuple[Script, ...]:
     """Return all scripts. Their files are read once per process."""
-    names = sorted(entry.name for entry in resources.files("graph.scripts").iterdir() if entry.name.endswith(".lua"))
-    return tuple(script(name.removesuffix(".lua")) for name in names)
+    files = [entry.name for entry in resources.files("graph.scripts").iterdir() if entry.name.endswith(".lua")]
+    return tuple(script(name) for name in sorted(file.removesuffix(".lua") for file in files) if name != PRELUDE)
 
 
 def load_scripts() -> list[Command]:

@@ -85,9 +85,9 @@ CASES = [
     ),
     Case(
         "remove",
-        "@set @gone",
+        "@gone @set",
         [("ZADD", key, 1, "a", 2, "b") for key in ("@set", "@gone")],
-        [9, "a", 3],
+        [9, 0, "a", 3],
         {"@set": {"b": 2.0}, "@gone": {"f": 3.0}},
     ),
     Case(

@@ -1,0 +1,47 @@
+-- What the scripts of this folder share: `Script` puts these functions below their first line.
+--
+-- A versioned set is a sorted set of members and one of tombstones, both with the numbers of events as scores. Member `f`
+-- is a floor: that of the tombstones stands for those that were trimmed, that of the members for what only the archive
+-- holds (`graph/keys.py`).
+
+-- The number of a member, 0 if it is none.
+local function score(key, member) return tonumber(redis.call('ZSCORE', key, member) or 0) end
+local function floor_of(key) return score(key, 'f') end
+
+-- The number of the last event about a member: its score in the first of these keys that has it, else the floor.
+local function version(floor, member, ...)
+  for _, key in ipairs({...}) do
+    local number = redis.call('ZSCORE', key, member)
+    if number then return tonumber(number) end
+  end
+  return floor
+end
+
+-- Put a member into one of these keys. It is in the target before it leaves the others.
+local function place(target, number, member, ...)
+  redis.call('ZADD', target, number, member)
+  for _, key in ipairs({...}) do
+    if key ~= target then redis.call('ZREM', key, member) end
+  end
+end
+
+-- Replace the tombstones with numbers up to `last` by their floor. It is infinite meanwhile.
+local function trim(gone, last)
+  local above = '(' .. string.format('%.0f', floor_of(gone))
+  local newest = redis.call('ZRANGE', gone, last, above, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  if not newest then return end
+  redis.call('ZADD', gone, 'inf', 'f')
+  redis.call('ZREMRANGEBYSCORE', gone, '-inf', last)
+  redis.call('ZADD', gone, newest, 'f')
+end
+
+-- The number of the members of a set, with those that only the archive holds.
+local function length(set, cold)
+  return redis.call('ZCARD', set) - (redis.call('ZSCORE', set, 'f') and 1 or 0) + (redis.call('GET', cold) or 0)
+end
+
+-- Write a count into the record of a post. A record without the field has a count of 0.
+local function write_count(record, field, count)
+  if count > 0 then redis.call('HSET', record, field, count) else redis.call('HDEL', record, field) end
+end
+
