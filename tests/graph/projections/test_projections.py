@@ -244,7 +244,7 @@ async def test_the_followee_has_the_follower_first_and_longest(graph: Graph, ano
 
     following, followers = await between_steps(Followed(alice, bob), "add_follows", f"following:{{{alice}}}")
     assert (following, followers) == ([], [alice])
-    following, followers = await between_steps(Unfollowed(alice, bob), "remove_follows", f"followers:{{{bob}}}")
+    following, followers = await between_steps(Unfollowed(alice, bob), "remove", f"followers:{{{bob}}}")
     assert (following, followers) == ([], [alice])
 
 
