@@ -33,5 +33,5 @@ for i = 2, #ARGV, 3 do
   end
 end
 if KEYS[11] then redis.call('UNLINK', KEYS[11]) end
-trim(KEYS[2], ARGV[1])
+trim(KEYS[2], floor, ARGV[1])
 return applied

@@ -9,7 +9,8 @@
 local applied = 0
 for user, changes in ipairs(cjson.decode(ARGV[2])) do
   local set, gone = unpack(KEYS, 2 * user - 1, 2 * user)
-  local floor, unliked = math.max(floor_of(set), floor_of(gone)), false
+  local trimmed, unliked = floor_of(gone), false
+  local floor = math.max(floor_of(set), trimmed)
   for i = 1, #changes, 2 do
     local post, word = changes[i], changes[i + 1]
     if math.abs(tonumber(word)) > version(floor, post, set, gone) then
@@ -22,6 +23,6 @@ for user, changes in ipairs(cjson.decode(ARGV[2])) do
       end
     end
   end
-  if unliked then trim(gone, ARGV[1]) end
+  if unliked then trim(gone, trimmed, ARGV[1]) end
 end
 return applied

@@ -14,8 +14,8 @@ for nth, changes in ipairs(cjson.decode(ARGV[2])) do
   local set, gone, cold, post = unpack(KEYS, 4 * nth - 3, 4 * nth)
   local asked = {}
   if redis.call('HEXISTS', post, 'deleted') == 0 then
-    local archived = floor_of(set)
-    local floor, unliked = math.max(archived, floor_of(gone)), false
+    local archived, trimmed = floor_of(set), floor_of(gone)
+    local floor, unliked = math.max(archived, trimmed), false
     for i = 1, #changes, 4 do
       local user, word = changes[i], changes[i + 1]
       local number = math.abs(tonumber(word))
@@ -40,7 +40,7 @@ for nth, changes in ipairs(cjson.decode(ARGV[2])) do
         end
       end
     end
-    if unliked then trim(gone, ARGV[1]) end
+    if unliked then trim(gone, trimmed, ARGV[1]) end
     write_count(post, 'likes', length(set, cold))
   end
   replies[nth] = asked

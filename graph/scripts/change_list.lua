@@ -16,7 +16,7 @@ if ARGV[3] == 'delete' then
   apply(floor_of(KEYS[2]), list, KEYS[2], KEYS[1])
   redis.call('HDEL', KEYS[3], list, list .. ':at')
   redis.call('UNLINK', KEYS[4], KEYS[5])
-  trim(KEYS[2], ARGV[4])
+  trim(KEYS[2], floor_of(KEYS[2]), ARGV[4])
   return changed
 end
 if not redis.call('ZSCORE', KEYS[1], list) then
@@ -33,5 +33,5 @@ for i = 7, #ARGV do
   if i <= last_added then to, from = from, to end
   apply(floor, ARGV[i], to, from)
 end
-trim(KEYS[5], ARGV[4])
+trim(KEYS[5], floor, ARGV[4])
 return changed

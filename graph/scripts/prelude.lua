@@ -1,4 +1,4 @@
--- What the scripts of this folder share: `Script` puts these functions below their first line.
+-- What scripts of this folder share: `Script` puts these functions below the first line of each that calls one.
 --
 -- A versioned set is a sorted set of members and one of tombstones, both with the numbers of events as scores. Member `f`
 -- is a floor: that of the tombstones stands for those that were trimmed, that of the members for what only the archive
@@ -8,26 +8,25 @@
 local function score(key, member) return tonumber(redis.call('ZSCORE', key, member) or 0) end
 local function floor_of(key) return score(key, 'f') end
 
--- The number of the last event about a member: its score in the first of these keys that has it, else the floor.
-local function version(floor, member, ...)
-  for _, key in ipairs({...}) do
-    local number = redis.call('ZSCORE', key, member)
-    if number then return tonumber(number) end
-  end
-  return floor
+-- The number of the last event about a member: its score in the first of up to three keys that has it, else the floor.
+local function version(floor, member, first, second, third)
+  local number = redis.call('ZSCORE', first, member) or second and redis.call('ZSCORE', second, member)
+    or third and redis.call('ZSCORE', third, member) or floor
+  return number and tonumber(number)
 end
 
 -- Put a member into one of these keys. It is in the target before it leaves the others.
 local function place(target, number, member, ...)
   redis.call('ZADD', target, number, member)
-  for _, key in ipairs({...}) do
+  for i = 1, select('#', ...) do
+    local key = select(i, ...)
     if key ~= target then redis.call('ZREM', key, member) end
   end
 end
 
--- Replace the tombstones with numbers up to `last` by their floor. It is infinite meanwhile.
-local function trim(gone, last)
-  local above = '(' .. string.format('%.0f', floor_of(gone))
+-- Replace the tombstones with numbers above the floor and up to `last` by a new floor. It is infinite meanwhile.
+local function trim(gone, floor, last)
+  local above = '(' .. string.format('%.0f', floor)
   local newest = redis.call('ZRANGE', gone, last, above, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
   if not newest then return end
   redis.call('ZADD', gone, 'inf', 'f')

@@ -18,5 +18,5 @@ for i = 3, #ARGV, 2 do
   end
   removed[#removed + 1] = is_removed and 1 or 0
 end
-trim(gone, ARGV[1])
+trim(gone, floor, ARGV[1])
 return removed

@@ -16,7 +16,7 @@ for i = 3, #ARGV, 2 do
     redis.call('ZADD', KEYS[2], 'LT', number, post)
   end
 end
-trim(KEYS[2], ARGV[1])
+trim(KEYS[2], floor, ARGV[1])
 if KEYS[4] and redis.call('HEXISTS', KEYS[4], 'deleted') == 0 then
   write_count(KEYS[4], ARGV[2], length(KEYS[1], KEYS[3]))
 end

@@ -19,6 +19,6 @@ local ended = {repost}
 for _, old in ipairs(redis.call('ZRANGE', KEYS[4], number, number, 'BYSCORE')) do
   if old ~= 'f' and old ~= repost then ended[#ended + 1] = old end
 end
-trim(KEYS[2], ARGV[1])
-trim(KEYS[4], ARGV[1])
+trim(KEYS[2], floor_of(KEYS[2]), ARGV[1])
+trim(KEYS[4], floor_of(KEYS[4]), ARGV[1])
 return ended
