@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Event, Followed, Unfollowed
+from graph.log.events import Event, Followed, Muted, Unfollowed, Unmuted
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, people, posts
@@ -53,6 +53,21 @@ async def test_a_follow_below_the_floor_is_not_applied(trimming: Graph, raw: Red
         await trimming.projections.project([event], Mode.WORKER)
 
     assert await sides(trimming, alice, bob) == (False, False)
+
+
+async def test_a_mute_below_the_floor_is_not_applied(trimming: Graph, raw: Redis) -> None:
+    """Mutes have a script of their own."""
+    alice, bob, carol = await people(trimming, "alice", "bob", "carol")
+    mute, *later = await append_events(trimming, [Muted(alice, bob), Unmuted(alice, bob), Muted(alice, carol)])
+    await trimming.worker().drain()
+    await archive_log(trimming)
+    [undone] = await append_events(trimming, [Unmuted(alice, carol)])
+    await trimming.projections.project([*later, undone], Mode.WORKER)
+    assert await raw.zrange(keys.gone(keys.muting(alice)), 0, 0) == ["f"]
+
+    await trimming.projections.project([mute], Mode.WORKER)
+
+    assert await raw.zscore(keys.muting(alice), str(bob)) is None
 
 
 async def test_an_unfollow_below_the_floor_writes_no_tombstone(trimming: Graph, raw: Redis) -> None:
