@@ -2,6 +2,7 @@
 
 import json
 import signal
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -28,15 +29,20 @@ VARIANTS = ("fanline", "fanline-executor-off", "strawberry-tutorial", "asgi-redi
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Bench]:
-    """Run the servers of all variants."""
-    with bench([*VARIANTS, *(variant for variant in NODE_VARIANTS if not missing(variant))], TINY) as running:
-        yield running
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Run the servers of all variants. They remove their temporary folders at the end."""
+    folder = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        with bench([*VARIANTS, *(variant for variant in NODE_VARIANTS if not missing(variant))], TINY) as running:
+            assert list(folder.glob("fanline-benchmark-*"))
+            yield running
+    assert not list(folder.glob("fanline-benchmark-*")), "a folder was not removed"
 
 
 @pytest.fixture
 def measured(running: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the measurements use the running servers."""
+    """Make the measurements use the servers that run already."""
 
     def those(variants: Sequence[str], size: Size) -> AbstractContextManager[Bench]:
         return nullcontext(replace(running, servers=[each for each in running.servers if each.variant in variants]))

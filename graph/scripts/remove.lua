@@ -3,8 +3,8 @@
 -- its version. Old tombstones are then replaced by the tombstone floor.
 -- KEYS: 1 the tombstones   then the sets that may hold an element   last, if ARGV 2 is 1: a home cache to delete if the
 --       set changes
--- ARGV: 1 highest number of a tombstone that may be trimmed   2 1 if a home cache is given, else 0   then pairs of member
---       and number
+-- ARGV: 1 highest number of a tombstone that may be trimmed   2 whether a home cache is given, 1 or 0   then pairs of
+--       member and number
 -- Returns for each pair 1 if the element was removed, else 0.
 local gone, removed, home = KEYS[1], {}, nil
 if ARGV[2] == '1' then home = table.remove(KEYS) end

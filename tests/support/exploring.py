@@ -1,12 +1,17 @@
 """Which calls an explorer interrupts: all of them at length, a sample in other runs."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 import pytest
 
 STRIDE = 5
+
+
+def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[object]:
+    """Return values for a parameter of a test: some for every run, and others for runs with `--long`."""
+    return [*quick, *(pytest.param(other, marks=pytest.mark.long) for other in others)]
 
 
 @pytest.fixture

@@ -17,11 +17,7 @@ from tests.graph.feed.watching import feed_of, following, numbers, watching
 from tests.support.graph_worlds import PATIENCE, Open, append_events, archive_log, befriend, people, posts, reached
 from tests.support.stores import Fault, Stop, sends
 
-
-@pytest.fixture(autouse=True)
-def short_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the reader ask the log more often, so that it notices a failover sooner."""
-    monkeypatch.setattr("graph.feed.reader.BLOCK_SECONDS", 0.2)
+pytestmark = pytest.mark.usefixtures("short_reads")
 
 
 async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(

@@ -14,11 +14,7 @@ from tests.graph.erasure.erasing import delete, erase, settle
 from tests.graph.feed.watching import feed_of, following, watching
 from tests.support.graph_worlds import Open, append_events, befriend, home, people, posts, reached
 
-
-@pytest.fixture(autouse=True)
-def short_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the reader ask the log more often, so that it notices a failover sooner."""
-    monkeypatch.setattr("graph.feed.reader.BLOCK_SECONDS", 0.2)
+pytestmark = pytest.mark.usefixtures("short_reads")
 
 
 async def test_home_streams_tell_of_suspensions(graph: Graph, feed: Feed) -> None:

@@ -40,6 +40,7 @@ from graph.projections.mode import Mode
 from graph.publication import as_reply
 from graph.records import published_post
 from tests.support.erasures import ends_of
+from tests.support.exploring import also_at_length
 from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, home, people, posts, state
 from tests.support.stores import Stop, runs
 
@@ -171,7 +172,7 @@ async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: in
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", also_at_length(range(2), range(2, 5)))
 async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed: int) -> None:
     """Shuffled, repeated and in batches of any size, events give the same state and pages as in order."""
     events = random_events(seed)

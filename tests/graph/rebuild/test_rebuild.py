@@ -1,6 +1,7 @@
 """A store that was lost is rebuilt from the archive."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,20 +16,9 @@ from tests.graph.rebuild.stores import SMALL, archive_all, content, empty_store,
 from tests.support.graph_worlds import PASSWORD, home, own, people, posts
 
 
-@pytest.fixture
-async def lost(store_url: str, url: str) -> AsyncIterator[Graph]:
-    """Open a graph whose store can be lost."""
-    await empty_store(store_url)
-    graph = await opened(store_url, url)
-    try:
-        yield graph
-    finally:
-        await graph.close()
-
-
-@pytest.fixture
-async def lost_anywhere(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
-    """Open a graph whose store can be lost, with each kind of archive."""
+@asynccontextmanager
+async def on_an_empty_store(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
+    """Open a graph, and close it afterwards."""
     await empty_store(store_url)
     graph = await opened(store_url, archive_url)
     try:
@@ -37,13 +27,26 @@ async def lost_anywhere(store_url: str, archive_url: str) -> AsyncIterator[Graph
         await graph.close()
 
 
+@pytest.fixture
+async def lost(store_url: str, url: str) -> AsyncIterator[Graph]:
+    """Open a graph whose store can be lost."""
+    async with on_an_empty_store(store_url, url) as graph:
+        yield graph
+
+
+@pytest.fixture
+async def lost_anywhere(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
+    """Open a graph whose store can be lost, with each kind of archive."""
+    async with on_an_empty_store(store_url, archive_url) as graph:
+        yield graph
+
+
 async def test_the_rebuilt_store_equals_the_lost_one_key_by_key(lost_anywhere: Graph, store_url: str) -> None:
-    lost = lost_anywhere
-    await populate(lost)
+    await populate(lost_anywhere)
     before = await content(store_url)
     await empty_store(store_url)
 
-    report = await Rebuild(lost.store, lost.archive, SMALL).run()
+    report = await Rebuild(lost_anywhere.store, lost_anywhere.archive, SMALL).run()
 
     assert await content(store_url) == before
     assert {key.partition(":")[0] for key in before} >= {"user", "login", "following", "followers", "posts", "post"}

@@ -34,7 +34,6 @@ from tests.support.graph_worlds import cached, counted, crowd, posts
 from tests.support.raw import open_raw
 
 
-@pytest.mark.timeout(240)
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
     """A check finds the damage and changes nothing. A repair corrects it, and then pages are right.
 
@@ -93,7 +92,7 @@ async def test_an_empty_store_has_no_difference(graph: Graph) -> None:
     assert not report.compared.total()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(90)
 def test_random_damage_is_corrected(
     world_and_snapshot: tuple[RepairWorld, Snapshot], running_store: EmbeddedStore, long_profile: bool
 ) -> None:

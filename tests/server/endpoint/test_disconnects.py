@@ -198,7 +198,7 @@ def tasks() -> list[str]:
 
 
 async def pass_deadlines(clock: Clock, gone: Callable[[], bool]) -> None:
-    """Let the deadlines of operations pass until a condition holds, twenty times at most.
+    """Advance the clock past the deadlines of operations until `gone` returns True, at most twenty times.
 
     A timer may keep what belongs to an operation until the deadline of the operation. The server may notice after the
     first time that the client of an operation is gone.

@@ -22,10 +22,12 @@ YEAR_AGO = NOW - timedelta(days=365)
 DEMO, LARGE = demo_source(people=24, posts=120), seed_source(60, 240, 8)
 FOREVER = replace(CHEAP, push_limit=12, hot_age=timedelta(days=9999), tombstones_live=timedelta(days=9999))
 """Nothing is too old for the store, and few followers suffice for pull mode."""
+AT_LENGTH = [pytest.param(*each, marks=pytest.mark.long) for each in ((DEMO, YEAR_AGO), (LARGE, NOW))]
+SOURCES = [(DEMO, NOW), (LARGE, YEAR_AGO), *AT_LENGTH]
 
 
 @pytest.mark.single_server("uses two databases of the server")
-@pytest.mark.parametrize(("source", "base"), [(DEMO, NOW), (LARGE, YEAR_AGO)])
+@pytest.mark.parametrize(("source", "base"), SOURCES)
 async def test_the_store_is_the_same_as_after_one_event_at_a_time(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Source, base: datetime
 ) -> None:

@@ -19,6 +19,7 @@ from graph.store.commands import Command
 from graph.visibility import SYSTEM
 from server.demo.people import PASSWORD, SEVEN, demo_world
 from server.seeding.load import FILLING, WRITING, SeedRefused, check_complete, demo_source, holds_demo, load
+from tests.support.exploring import also_at_length
 from tests.support.graph_worlds import PATIENCE, background, cached, outcomes_of
 from tests.support.graphs import CHEAP, archive_file, open_graph
 from tests.support.stores import HookedStore, InterceptedStore, Stop
@@ -212,7 +213,7 @@ async def test_a_seeding_that_fails_at_any_call_is_completed_by_the_next(
         await graph.close()
 
 
-@pytest.mark.parametrize("calls", [9, 16, 24])
+@pytest.mark.parametrize("calls", also_at_length([9, 18, 27], [12, 15, 21, 24, 30]))
 async def test_a_seeding_that_failed_once_gives_the_same_world(graph: Graph, small_batches: None, calls: int) -> None:
     """The next seeding keeps the base time and is complete."""
     failing = await failing_graph(graph.store.url, calls, before=calls % 2 == 0)
