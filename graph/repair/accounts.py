@@ -10,8 +10,9 @@ from graph.fold.loading import ACCOUNT_KINDS
 from graph.fold.stored import Hash, account_keys, login_fields
 from graph.log.account_events import UserDeleted
 from graph.log.events import PROFILE_FIELDS, SessionsEnded
+from graph.repair import problems
 from graph.repair.deleted_users import DeletedUsers
-from graph.repair.report import Difference, Kind, Part
+from graph.repair.report import Difference
 from graph.repair.scope import OWNERS_AT_ONCE, Comparison, number, set_fields
 
 PROFILE = ("id", "login", *PROFILE_FIELDS)
@@ -27,7 +28,7 @@ class Accounts(Comparison):
     more than 10,000 events.
     """
 
-    part = Part.ACCOUNTS
+    part = problems.ACCOUNTS
     key = staticmethod(keys.user)
 
     async def subjects(self) -> AsyncIterator[list[int]]:
@@ -63,7 +64,7 @@ class Accounts(Comparison):
                 for session in self._ended(events, user, profile, live):
                     end = ("HDEL", keys.sessions(user), session)  # ids of sessions are never used again
                     details = ("HDEL", keys.session_details(user), *keys.session_fields(session))
-                    found.append(Difference(Kind.SESSION_LIVE, user, session, f"user {user}", [end, details]))
+                    found.append(Difference(problems.SESSION_LIVE, user, session, f"user {user}", [end, details]))
             found += await self._logins({user: each for user, each in accounts.items() if not each.deleted})
             found += await DeletedUsers(self.scope).compare(accounts, dict(zip(users, profiles, strict=True)))
         return found
@@ -72,7 +73,7 @@ class Accounts(Comparison):
         """Yield the fields that differ and are not newer than the archive. Fields of later versions are ignored."""
         if account.login is None:
             if 0 < number(held.get("id:at")) <= self.scope.upto:
-                yield Difference(Kind.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
+                yield Difference(problems.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
             return
         expected = next(value for _, value in account_keys(user, account) if isinstance(value, Hash) and "id" in value)
         numbers = {"password", "suspended"} | {
@@ -84,7 +85,7 @@ class Accounts(Comparison):
             if wanted != actual and abs(number(held.get(version))) <= self.scope.upto:
                 text = f"user {user}: {name} is {held.get(name, 'missing')!r}, not {expected.get(name)!r}"
                 correction = [set_fields(keys.user(user), actual, wanted)]
-                yield Difference(Kind.PROFILE_WRONG, user, name, text, correction)
+                yield Difference(problems.PROFILE_WRONG, user, name, text, correction)
 
     def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
         """Return the live sessions that must not exist: all of a suspended or deleted user."""
@@ -102,7 +103,11 @@ class Accounts(Comparison):
             text = f"user {user}: the suspension is {held or 'missing'}, not {wanted}"
             version = ("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))
             yield Difference(
-                Kind.PROFILE_WRONG, user, "suspension", text, [set_fields(keys.SUSPENDED, actual, expected), version]
+                problems.PROFILE_WRONG,
+                user,
+                "suspension",
+                text,
+                [set_fields(keys.SUSPENDED, actual, expected), version],
             )
 
     async def _logins(self, all_: Mapping[int, Account]) -> list[Difference]:
@@ -117,5 +122,5 @@ class Accounts(Comparison):
             if held != wanted and newest <= self.scope.upto:
                 text = f"login {account.login} of user {user}, now of user {held.get('user', 'none')}"
                 correction = [set_fields(keys.login(account.login or ""), held, wanted)]
-                found.append(Difference(Kind.LOGIN_WRONG, user, "login", text, correction))
+                found.append(Difference(problems.LOGIN_WRONG, user, "login", text, correction))
         return found

@@ -6,7 +6,8 @@ from graph import keys
 from graph.fold import content
 from graph.fold.content import VersionedSet
 from graph.fold.loading import BLOCK_KINDS, MUTE_KINDS
-from graph.repair.report import Difference, Kind, Part
+from graph.repair import problems
+from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, Scope, set_element
 from graph.repair.versioned_sets import Expected, expected_of, still_wrong, wrong_elements
 
@@ -19,7 +20,7 @@ class Blocks(Comparison):
     One query and three round trips for 500 users; one more for differences.
     """
 
-    part = Part.BLOCKS
+    part = problems.BLOCKS
     key = staticmethod(keys.blocking)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -38,7 +39,7 @@ class Blocks(Comparison):
 class Blockers(Comparison):
     """Finds blockers without any event. `Blocks` compares the others."""
 
-    part = Part.BLOCKS
+    part = problems.BLOCKS
     key = staticmethod(keys.blockers)
     of_users = False
 
@@ -65,5 +66,5 @@ async def differences(scope: Scope, key: Key, wrong: Expected, *, subject: int =
         command = set_element(key, element, state, expected, home=owner)
         name = key(owner)
         text = f"user {other} in {name}: {state or 'nothing'} instead of {expected or 'nothing'}"
-        found.append(Difference(Kind.BLOCK_WRONG, element[subject], f"{name} {other}", text, [command]))
+        found.append(Difference(problems.BLOCK_WRONG, element[subject], f"{name} {other}", text, [command]))
     return found

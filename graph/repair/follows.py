@@ -13,7 +13,8 @@ from graph.fold.content import Content, VersionedSet
 from graph.fold.loading import FOLLOW_KINDS, Batch, add_blocks
 from graph.projections.follows import follow_keys
 from graph.projections.versioned_sets import set_keys
-from graph.repair.report import Difference, Kind, Part
+from graph.repair import problems
+from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, Scope
 from graph.store.commands import Command, script
 
@@ -33,7 +34,7 @@ class Following(Comparison):
     10,000 events are split.
     """
 
-    part = Part.FOLLOWS
+    part = problems.FOLLOWS
     key = staticmethod(keys.following)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -63,7 +64,7 @@ class Followers(Comparison):
     Two round trips for 500 users and 10,000 followers, and one for every 1,000 followers. Differences take a query.
     """
 
-    part = Part.FOLLOWS
+    part = problems.FOLLOWS
     key = staticmethod(keys.followers)
     of_users = False
 
@@ -150,7 +151,7 @@ async def differences(
             commands: list[Command] = [script("repair_follow").call(names, member, *state, *expected, scope.upto)]
             commands += [("UNLINK", keys.home(member))] if in_followers else []
             text = f"{name} {member} of user {owner}: {describe(state)} instead of {describe(expected)}"
-            found.append(Difference(Kind.FOLLOW_WRONG, element[subject], f"{name} {element}", text, commands))
+            found.append(Difference(problems.FOLLOW_WRONG, element[subject], f"{name} {element}", text, commands))
     return found
 
 

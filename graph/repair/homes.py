@@ -11,8 +11,9 @@ from graph import keys
 from graph.home.delivery import PULL
 from graph.home.merge import merge_hot
 from graph.paging import Window
+from graph.repair import problems
 from graph.repair.posts import readable
-from graph.repair.report import Difference, Kind, Part
+from graph.repair.report import Difference
 from graph.repair.scope import Comparison
 from graph.store.commands import Command, script
 
@@ -46,7 +47,7 @@ class Cache:
     def _difference(self, member: str, problem: str, found: str) -> Difference:
         command = script("repair_forget").call([keys.home(self.viewer)], member, found)
         return Difference(
-            Kind.CACHE_WRONG, self.viewer, member, f"the cache of user {self.viewer} {problem}", [command]
+            problems.CACHE_WRONG, self.viewer, member, f"the cache of user {self.viewer} {problem}", [command]
         )
 
 
@@ -57,7 +58,7 @@ class HomeCaches(Comparison):
     another round trip and a query.
     """
 
-    part = Part.HOMES
+    part = problems.HOMES
     key = staticmethod(keys.home)
     of_users = False
     owners_at_once = 50

@@ -26,7 +26,7 @@ from graph.repair.lists import Replies, Reposts
 from graph.repair.notifications import Notifications
 from graph.repair.public_posts import Decisions, PublicPosts
 from graph.repair.records import Records
-from graph.repair.report import Difference, Kind, Part, Report
+from graph.repair.report import Difference, Report
 from graph.repair.reposts import Reposted
 from graph.repair.scope import Comparison, Scope
 from graph.repair.timelines import Replied, Timelines
@@ -37,16 +37,16 @@ from graph.tuning import Tuning
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
-__all__ = ["Kind", "OnProgress", "Part", "Repair", "Report"]
+__all__ = ["OnProgress", "Repair", "Report"]
 
-OnProgress: TypeAlias = Callable[[Part, int, int], None]
+OnProgress: TypeAlias = Callable[[str, int, int], None]
 """Called with a part, the number of keys compared, and the total number of keys."""
 
 TIMEOUT_SECONDS = 3.0
 POLL_SECONDS = 0.02
 PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
-COMPARISONS: Sequence[type[Comparison]] = (
+COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
     *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
     *(Timelines, Replied, Records, Replies, Reposts, Decisions, PublicPosts),
     *(LikesOfPosts, LikedPosts, UserLists, Notifications, HomeCaches),
@@ -85,7 +85,9 @@ class Repair:
         report = Report(min(watermark, archived.watermark), last, correct)
         totals = await self._totals() if on_progress else Counter[str]()
         scope = Scope(self.store, self.archive, self.binding, self.commit, self.tuning, report.upto)
-        for comparison in [kind(scope) for kind in COMPARISONS]:
+        comparisons = [compare(scope) for compare in COMPARISONS]
+        report.compared.update({comparison.part: 0 for comparison in comparisons})
+        for comparison in comparisons:
             scope.scanned = 0
             total = totals[kind_of(keys.user(0) if comparison.of_users else comparison.key(0))]
             async for chunk in comparison.subjects():

@@ -8,7 +8,8 @@ from graph.fold import content
 from graph.fold.loading import REPOST_KINDS
 from graph.log.events import Unreposted
 from graph.projections.reposts import ending_key
-from graph.repair.report import Difference, Kind, Part
+from graph.repair import problems
+from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, set_element
 from graph.repair.versioned_sets import Expected, expected_of, still_wrong, wrong_elements
 
@@ -20,7 +21,7 @@ class Reposted(Comparison):
     split.
     """
 
-    part = Part.POSTS
+    part = problems.POSTS
     key = staticmethod(keys.reposted)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -39,7 +40,7 @@ class Reposted(Comparison):
             user, post = element
             command = set_element(keys.reposted, element, state, wrong[element])
             text = f"post {post} reposted by user {user}"
-            found.append(Difference(Kind.REPOST_WRONG, user, f"repost {post}", text, [command]))
+            found.append(Difference(problems.REPOST_WRONG, user, f"repost {post}", text, [command]))
         return found
 
     async def _left(self, reposts: dict[Element, int]) -> list[Difference]:
@@ -56,4 +57,6 @@ class Reposted(Comparison):
             await self.scope.commit([Unreposted(user, post, repost)], ending_key(repost))
             return True
 
-        return Difference(Kind.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted post {post}", end)
+        return Difference(
+            problems.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted post {post}", end
+        )

@@ -17,7 +17,7 @@ from graph.fold import content
 from graph.fold.loading import ROWS, Batch, chunks, pages_of_one
 from graph.model import MAX_NUMBER
 from graph.post_lists import PostList
-from graph.repair.report import Difference, Part
+from graph.repair.report import Difference
 from graph.store.commands import Command, script
 from graph.store.store import Store
 from graph.tuning import Tuning
@@ -179,7 +179,7 @@ class Scope:
 class Comparison(ABC):
     """One comparison of one part, by the owners of the keys of one kind: users if `of_users` is True."""
 
-    part: ClassVar[Part]
+    part: ClassVar[str]
     key: ClassVar["staticmethod[[int], str]"]
     of_users: ClassVar[bool] = True
     owners_at_once: ClassVar[int] = OWNERS_AT_ONCE

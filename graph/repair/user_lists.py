@@ -7,7 +7,8 @@ from graph.fold import content
 from graph.fold.content import Lists, VersionedSet
 from graph.fold.loading import LIST_KINDS
 from graph.fold.stored import list_names
-from graph.repair.report import Difference, Kind, Part
+from graph.repair import problems
+from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, number, set_element, set_fields
 from graph.repair.versioned_sets import expected_of, still_wrong, wrong_elements
 
@@ -21,7 +22,7 @@ class UserLists(Comparison):
     Users with more than 10,000 events are split.
     """
 
-    part = Part.LISTS
+    part = problems.LISTS
     key = staticmethod(keys.lists)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -55,7 +56,7 @@ class UserLists(Comparison):
         current = await self._not_newer([(user, list_id) for user, list_id, _, _ in wrong])
         return [
             Difference(
-                Kind.LIST_WRONG,
+                problems.LIST_WRONG,
                 user,
                 f"name of {list_id}",
                 f"name of list {list_id} of user {user}",
@@ -102,7 +103,7 @@ def difference(
 ) -> Difference:
     """Return the difference of an element of a versioned set of a user."""
     command = set_element(key, element, found, expected)
-    return Difference(Kind.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
+    return Difference(problems.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
 
 
 def wrong_names(lists: Lists, fields: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str], dict[str, str]]]:

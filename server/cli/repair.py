@@ -9,7 +9,8 @@ from rich.table import Table
 
 from graph import Graph
 from graph.model import time_of
-from graph.repair.repair import Kind, Part, Report
+from graph.repair.problems import Problem
+from graph.repair.repair import Report
 from server.cli.console import console
 from server.cli.progress import progress_bar
 from server.cli.stores import existing_store_of, run
@@ -46,35 +47,35 @@ async def _run(graph: Graph, *, correct: bool) -> Report:
         return await graph.repair().run(correct=correct, on_progress=partial(_show_progress, advance))
 
 
-def _show_progress(advance: Callable[[str, int, int], None], part: Part, done: int, total: int) -> None:
-    advance(f"Comparing {part.value}", done, total)
+def _show_progress(advance: Callable[[str, int, int], None], part: str, done: int, total: int) -> None:
+    advance(f"Comparing {part}", done, total)
 
 
 def show(report: Report, console: Console) -> None:
-    """Print the numbers of comparisons and differences, examples of each kind, and what to do next."""
+    """Print the numbers of comparisons and differences, examples of each problem, and what to do next."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for heading in ("compared", "different", "corrected")[: 3 if report.corrects else 2]:
         table.add_column(heading, justify="right")
-    for part in Part:
-        figures = (report.compared[part], report.found_in(part), report.corrected_in(part))
-        table.add_row(part.value, *(f"{figure:,}" for figure in figures[: 3 if report.corrects else 2]))
+    for part, compared in report.compared.items():
+        figures = (compared, report.found_in(part), report.corrected_in(part))
+        table.add_row(part, *(f"{figure:,}" for figure in figures[: 3 if report.corrects else 2]))
     console.print(table)
-    for kind, count in report.found.items():
-        _show_kind(report, kind, count, console)
+    for problem, count in report.found.items():
+        _show_problem(report, problem, count, console)
     console.print()
     for sentence in _conclusion(report):
         console.print(sentence)
 
 
-def _show_kind(report: Report, kind: Kind, count: int, console: Console) -> None:
-    left = f" ({count - report.corrected[kind]:,} not corrected)" if report.corrected[kind] < count else ""
-    console.print(f"\n[bold]{count:,} × {escape(kind.problem)}[/]", soft_wrap=True)
-    console.print(f"    Correction: {escape(kind.correction)}{left if report.corrects else ''}", soft_wrap=True)
-    for example in report.examples[kind]:
+def _show_problem(report: Report, problem: Problem, count: int, console: Console) -> None:
+    left = f" ({count - report.corrected[problem]:,} not corrected)" if report.corrected[problem] < count else ""
+    console.print(f"\n[bold]{count:,} × {escape(problem.text)}[/]", soft_wrap=True)
+    console.print(f"    Correction: {escape(problem.correction)}{left if report.corrects else ''}", soft_wrap=True)
+    for example in report.examples[problem]:
         console.print(f"    - {escape(example)}", soft_wrap=True)
-    if count > len(report.examples[kind]):
-        console.print(f"    - and {count - len(report.examples[kind]):,} more")
+    if count > len(report.examples[problem]):
+        console.print(f"    - and {count - len(report.examples[problem]):,} more")
 
 
 def _conclusion(report: Report) -> Iterator[str]:
