@@ -1,16 +1,15 @@
 """Follows: follow and unfollow, and the lists of followers and followed users.
 
-A follow or unfollow that changes nothing appends no event. Whether it changes something depends on the last event, not
-on what the store holds: the event of a request that failed or was interrupted after its commit is projected later, and
-would otherwise undo the answer to the next request.
+A follow or unfollow that changes nothing appends no event. Whether it changes something depends on the last event
+(`graph.relations.latest`).
 
 A follow is renewed if a follow or a tombstone of the same two users is known when it is committed. So a user who
 follows and unfollows again and again notifies the other one once, as long as the tombstone lives.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from graph import keys
 from graph.commit import Commit
@@ -19,6 +18,7 @@ from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
 from graph.log.log import Log
 from graph.model import Follow, FollowOutcome, Page
 from graph.paging import Window
+from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.suspensions import existence, exists
@@ -125,23 +125,14 @@ class Follows:
         return outcomes, changed, count + added
 
     async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, Standing]:
-        """Return how the viewer and each user stand, or nothing if that is uncertain.
+        """Return how the viewer and each user stand after the last event (`graph.relations.latest`), or nothing.
 
-        The events after the watermark, which was read before, may not be projected: they count more than the store. If
-        there are too many to search, the caller appends an event in any case, and answers what the store says. One
-        round trip per 500 of these events.
+        If that is uncertain, the caller appends an event in any case, and answers what the store says.
         """
         if not users:
             return {}
-        replies, events = await asyncio.gather(
-            self._store.read(standing_reads(viewer, users)), self._log.unprojected(watermark)
-        )
-        if events is None:
-            return {}
-        found = standings(users, replies)
-        for event in events:
-            apply(event, viewer, found)
-        return found
+        latest = await read_latest(self._store, self._log, standing_reads(viewer, users), watermark)
+        return {} if latest.events is None else latest.after(standings(users, latest.rows), partial(after, viewer))
 
     async def followed_by(self, viewer: int) -> dict[int, int]:
         """Return the followed users with the numbers of the Followed events. One round trip, O(n) for n follows."""
@@ -192,8 +183,8 @@ def standings(users: Sequence[int], replies: Sequence[Sequence[float | None]]) -
     }
 
 
-def apply(event: Event, viewer: int, standings: dict[int, Standing]) -> None:
-    """Apply a later event to how the viewer and other users stand."""
+def after(viewer: int, standings: dict[int, Standing], event: Event) -> dict[int, Standing]:
+    """Apply a later event to how the viewer and other users stand, and return that."""
     body = event.body
     if isinstance(body, Followed | Unfollowed):
         if body.follower == viewer and body.followee in standings:
@@ -202,3 +193,4 @@ def apply(event: Event, viewer: int, standings: dict[int, Standing]) -> None:
         user = body.blocked if body.blocker == viewer else body.blocker
         if user in standings:
             standings[user] = replace(standings[user], follows=False, blocked=isinstance(body, Blocked))
+    return standings

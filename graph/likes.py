@@ -1,7 +1,6 @@
 """Likes: like and unlike, and whether a viewer likes posts.
 
-A like or unlike that changes nothing appends no event. As with follows (`graph.follows`), whether it changes something
-depends on the last event, not on what the store holds.
+A like or unlike that changes nothing appends no event (`graph.relations.latest`).
 
 A like is renewed if the store held a like or a tombstone of the same user and post when the request read it. So a user
 who likes and unlikes a post again and again notifies its author once, as long as the tombstone lives.
@@ -10,6 +9,7 @@ who likes and unlikes a post again and again notifies its author once, as long a
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from graph import keys
@@ -17,10 +17,11 @@ from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
 from graph.like_pages import LikePages
-from graph.log.events import Liked, Unliked
+from graph.log.events import Event, Liked, Unliked
 from graph.log.log import Log
 from graph.model import Post
 from graph.posts import Posts
+from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility import SYSTEM, View, Visibility, refuse_blocked
@@ -107,23 +108,12 @@ class Likes:
             return None
 
     async def _confirmed(self, viewer: int, post: Post, watermark: int) -> bool | None:
-        """Return whether the viewer likes a post after the last event, or None if that is uncertain.
-
-        The events after the watermark, which was read before, may not be projected: they count more than the store. If
-        there are too many to search, the caller appends an event in any case. One round trip per 500 of these events.
-        """
-        rows, unprojected = await asyncio.gather(
-            self._store.read(read_held(viewer, [post.id])), self._log.unprojected(watermark)
-        )
-        if unprojected is None:
+        """Return whether the viewer likes a post after the last event (`graph.relations.latest`), None if uncertain."""
+        latest = await read_latest(self._store, self._log, read_held(viewer, [post.id]), watermark)
+        if latest.events is None:
             return None
-        for event in reversed(unprojected):
-            match event.body:
-                case Liked(user, liked) | Unliked(user, liked) if (user, liked) == (viewer, post.id):
-                    return isinstance(event.body, Liked)
-                case _:
-                    pass
-        return await self._is_liked(viewer, post, held_in([post.id], rows))
+        is_liked = latest.after(None, partial(after, viewer, post.id))
+        return await self._is_liked(viewer, post, held_in([post.id], latest.rows)) if is_liked is None else is_liked
 
     async def liked_among(self, viewer: int, posts: Sequence[int]) -> list[bool]:
         """Return for each post whether the viewer likes it.
@@ -164,6 +154,15 @@ def held_in(posts: Sequence[int], rows: Sequence[Any]) -> Held:
         {post: int(score) for post, score in zip(posts, unlikes, strict=True) if score is not None},
         int(floor or 0),
     )
+
+
+def after(viewer: int, post: int, is_liked: bool | None, event: Event) -> bool | None:
+    """Return whether a viewer likes a post after an event, which may be about something else."""
+    match event.body:
+        case Liked(user, liked) | Unliked(user, liked) if (user, liked) == (viewer, post):
+            return isinstance(event.body, Liked)
+        case _:
+            return is_liked
 
 
 def not_found() -> Rejected:

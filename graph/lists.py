@@ -1,12 +1,11 @@
 """Lists of users: create, change and delete, and their members. A list is private: only its owner sees that it exists.
 
-A change that changes nothing appends no event. As with follows (`graph.follows`), whether it changes something depends
-on the last event, not on what the store holds. All keys of a user's lists are in one slot.
+A change that changes nothing appends no event (`graph.relations.latest`). All keys of a user's lists are in one slot.
 """
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from graph import keys
@@ -16,6 +15,7 @@ from graph.log.events import Event, ListChanged, ListCreated, ListDeleted
 from graph.log.log import IdempotencyKey, Log
 from graph.model import Follow, Page, UserList, new_follow
 from graph.paging import Window
+from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.suspensions import existence, exists
@@ -37,20 +37,6 @@ class Held:
     name: str | None = None
     members: frozenset[int] = frozenset()
     count: int = 0
-
-    def after(self, event: Event, list_id: int) -> "Held":
-        """Return what is known after a later event, which may be about another list."""
-        match event.body:
-            case ListCreated(_, name, members) if event.number == list_id and self.name is None:
-                return replace(self, name=name, members=frozenset(members), count=len(members))
-            case ListChanged(list_id=changed) as body if changed == list_id and self.name is not None:
-                return replace(
-                    self, name=body.name or self.name, members=(self.members | {*body.added}) - {*body.removed}
-                )
-            case ListDeleted(list_id=deleted) if deleted == list_id:
-                return Held(is_deleted=True)
-            case _:
-                return self
 
 
 class Lists:
@@ -138,21 +124,11 @@ class Lists:
         await self._commit([ListDeleted(viewer, list_id)], IdempotencyKey("-", f"list-deletion:{list_id}"))
 
     async def _confirmed(self, viewer: int, list_id: int, users: Sequence[int], watermark: int) -> Held | None:
-        """Return a list after the last event, or None if that is uncertain.
-
-        The events after the watermark, which was read before, may not be projected: they count more than the store. If
-        there are too many to search, the caller appends an event in any case. One round trip per 500 of these events.
-        """
-        rows, unprojected = await asyncio.gather(
-            self._store.read(read_held(viewer, list_id, users)), self._log.unprojected(watermark)
-        )
-        if unprojected is None:
+        """Return a list after the last event (`graph.relations.latest`), or None if that is uncertain."""
+        latest = await read_latest(self._store, self._log, read_held(viewer, list_id, users), watermark)
+        if latest.events is None:
             return None
-        held = held_in(users, rows)
-        for event in unprojected:
-            if isinstance(event.body, ListCreated | ListChanged | ListDeleted) and event.body.owner == viewer:
-                held = held.after(event, list_id)
-        return held
+        return latest.after(held_in(users, latest.rows), partial(after, viewer, list_id))
 
     async def of_user(self, owner: int) -> list[UserList]:
         """Return the lists of a user, the newest first. One round trip."""
@@ -217,6 +193,19 @@ def held_in(users: Sequence[int], rows: Sequence[Any]) -> Held:
     live, deleted, name, count, (_, *scores) = rows
     members = frozenset(user for user, score in zip(users, scores, strict=True) if score is not None)
     return Held(deleted is not None, None if live is None else name, members, count)
+
+
+def after(owner: int, list_id: int, held: Held, event: Event) -> Held:
+    """Return what is known of a list after a later event, which may be about something else."""
+    match event.body:
+        case ListCreated(creator, name, members) if (creator, event.number) == (owner, list_id) and held.name is None:
+            return replace(held, name=name, members=frozenset(members), count=len(members))
+        case ListChanged(changer, changed, name) as body if (changer, changed) == (owner, list_id) and held.name:
+            return replace(held, name=name or held.name, members=(held.members | {*body.added}) - {*body.removed})
+        case ListDeleted(deleter, deleted) if (deleter, deleted) == (owner, list_id):
+            return Held(is_deleted=True)
+        case _:
+            return held
 
 
 def effective(body: ListChanged, held: Held) -> ListChanged:

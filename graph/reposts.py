@@ -12,17 +12,19 @@ requests with one key append the same event.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from graph import keys
 from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import Reposted, Unreposted, publication_of
+from graph.log.events import Event, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
 from graph.model import Post
 from graph.posts import Posts
 from graph.projections.reposts import ending_key
 from graph.records import published_post
+from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility import SYSTEM, View, refuse_blocked
@@ -122,23 +124,12 @@ class Reposts:
         return found, held_in(row), int(watermark or 0), count
 
     async def _confirmed(self, viewer: int, original: int, held: Held, watermark: int) -> Held:
-        """Return the register after the last event.
+        """Return the register after the last event (`graph.relations.latest`). `held` is what is known already.
 
-        The events after the watermark, which was read before, may not be projected: they count more than the store. If
-        there are too many to search, the store counts. `held` is what is known already. One round trip per 500 events.
+        If there are too many events to search, the store counts.
         """
-        row, unprojected = await asyncio.gather(
-            self._store.read(read_held(viewer, original)), self._log.unprojected(watermark)
-        )
-        last = max(held_in(row), held, key=lambda each: each.version)
-        for event in unprojected or ():
-            match event.body:
-                case Reposted(user, post) | Unreposted(user, post) if (user, post) == (viewer, original):
-                    after = Held(event.number if isinstance(event.body, Reposted) else 0, event.number)
-                    last = max(after, last, key=lambda each: each.version)
-                case _:
-                    pass
-        return last
+        latest = await read_latest(self._store, self._log, read_held(viewer, original), watermark)
+        return latest.after(newer(held_in(latest.rows), held), partial(after, viewer, original))
 
     async def reposted_among(self, viewer: int, posts: Sequence[int]) -> list[bool]:
         """Return for each post whether the viewer has reposted it without a text. One round trip."""
@@ -158,6 +149,20 @@ def held_in(row: Sequence[float | None]) -> Held:
     """Return what the replies to `read_held` say."""
     repost, gone = (int(score or 0) for score in row)
     return Held(repost, repost or gone)
+
+
+def newer(one: Held, other: Held) -> Held:
+    """Return the register that a later event has written, the first one if both come from the same event."""
+    return max(one, other, key=lambda each: each.version)
+
+
+def after(viewer: int, original: int, held: Held, event: Event) -> Held:
+    """Return a register after an event, which may be about something else."""
+    match event.body:
+        case Reposted(user, post) | Unreposted(user, post) if (user, post) == (viewer, original):
+            return newer(Held(event.number if isinstance(event.body, Reposted) else 0, event.number), held)
+        case _:
+            return held
 
 
 def plain_repost(number: int, body: Reposted) -> Post:

@@ -57,15 +57,15 @@ class Erasure:
     """What this process knows of the erasure of a user.
 
     All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
-    read. `appended` are the ends of the last appends. Mutes, and events with texts, are read in order: `muted_after` is
-    the last mute that was read, None after all of them, and `text_after` the last event with texts.
+    read. `appended` are the ends of the last appends. Pairs that others began with the user, and events with texts, are
+    read in order: `others_after` is the last such pair, None after all of them, and `text_after` the last such event.
     """
 
     user: int
     upto: int
     appended: deque[int] = field(default_factory=lambda: deque(maxlen=UNARCHIVED_STEPS))
     last: Sequence[EventBody] = ()
-    muted_after: int | None = 0
+    others_after: int | None = 0
     text_after: int | None = 0
 
 
@@ -164,8 +164,8 @@ class Eraser:
         ends = await self._remains.in_archive(erasure.user)
         if ends and ends != erasure.last:
             return await self._append(erasure, ends)
-        if erasure.muted_after is not None:
-            ends, erasure.muted_after = await self._remains.mutes(erasure.user, erasure.muted_after)
+        if erasure.others_after is not None:
+            ends, erasure.others_after = await self._remains.of_others(erasure.user, erasure.others_after)
             return await self._append(erasure, ends) if ends else Progress.WORKED
         if await self._redact(erasure):
             return Progress.WORKED

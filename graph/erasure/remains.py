@@ -11,22 +11,12 @@ from graph import keys
 from graph.archive.rows import LIKE, POST, REPOST, EventRow, post_of
 from graph.binding import Binding
 from graph.log.encoding import decode
-from graph.log.events import (
-    EventBody,
-    Liked,
-    ListDeleted,
-    Muted,
-    PostDeleted,
-    Unblocked,
-    Unfollowed,
-    Unliked,
-    Unmuted,
-    Unreposted,
-)
+from graph.log.events import EventBody, Liked, PostDeleted, Unliked, Unreposted
 from graph.model import Post
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.posts import deletion_of
 from graph.records import read_post, split_posts
+from graph.relations.register import PAIRS, RELATIONS
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.terms import digest_of
@@ -53,19 +43,15 @@ class Remains:
 
         One to three round trips, and up to two queries for archived posts. Raises ArchiveUnavailable.
         """
-        following, followers = keys.following(user), keys.followers(user)
-        names = [following, keys.held(following), followers, keys.held(followers)]
-        names += [keys.blocking(user), keys.blockers(user), keys.muting(user), keys.lists(user)]
+        of_relations = [relation.sets_of(user) for relation in RELATIONS]
+        names = [name for some in of_relations for name in some]
         names += [TIMELINE.key(user), REPLIED.key(user), keys.liked(user), keys.reposted(user)]
         commands: list[Command] = [("ZRANGE", name, 0, self._at_once) for name in names]  # one is the floor
-        rows = [[int(member) for member in row if member.isdecimal()] for row in await self._store.read(commands)]
-        followed, held, fans, held_fans, blocked, blockers, muted, lists, posts, replied, liked, reposted = rows
-        ends: Endings = [Unfollowed(user, other) for other in (*followed, *held)]
-        ends += [Unfollowed(other, user) for other in (*fans, *held_fans)]
-        ends += [Unblocked(user, other) for other in blocked]
-        ends += [Unblocked(other, user) for other in blockers]
-        ends += [Unmuted(user, other) for other in muted]
-        ends += [ListDeleted(user, list_id) for list_id in lists]
+        rows = iter([[member for member in row if member != "f"] for row in await self._store.read(commands)])
+        ends: Endings = []
+        for relation, some in zip(RELATIONS, of_relations, strict=True):
+            ends += relation.ends(user, [next(rows) for _ in some])
+        posts, replied, liked, reposted = ([int(post) for post in row] for row in rows)
         if len(ends) < self._at_once and (posts or replied):
             room = self._at_once - len(ends)
             ends += await self._of_posts(user, posts[:room], TIMELINE)
@@ -116,17 +102,22 @@ class Remains:
         rows = await archive.by_actor([user], (POST, REPOST, LIKE), 0, self._at_once)
         return [end for row in rows if (end := ending_of_row(row)) is not None]
 
-    async def mutes(self, user: int, after: int) -> tuple[Endings, int | None]:
-        """Return the ends of mutes of the user by events above `after`, and where to go on, if anywhere.
+    async def of_others(self, user: int, after: int) -> tuple[Endings, int | None]:
+        """Return the ends of pairs that others began with the user, by events above `after`, and where to go on, if so.
 
         Only the archive knows who mutes whom. One query and one round trip.
         """
         archive: Archive = await self._binding.archive()
-        rows = await archive.by_subject([user], (Muted.__name__,), after, self._at_once)
-        muters = sorted({row.actor for row in rows})
-        commands: list[Command] = [("ZSCORE", keys.muting(muter), str(user)) for muter in muters]
+        by_kind = PAIRS.by_begun
+        rows = await archive.by_subject([user], tuple(by_kind), after, self._at_once)
+        pairs = sorted({(row.kind, row.actor) for row in rows})
+        commands: list[Command] = [("ZSCORE", by_kind[kind].key(owner), str(user)) for kind, owner in pairs]
         scores = await self._store.read(commands) if commands else []
-        ends: Endings = [Unmuted(each, user) for each, at in zip(muters, scores, strict=True) if at is not None]
+        ends = [
+            by_kind[kind].body_of(owner, str(user), begins=False)
+            for (kind, owner), score in zip(pairs, scores, strict=True)
+            if score is not None
+        ]
         return ends, rows[-1].number if len(rows) == self._at_once else None
 
 

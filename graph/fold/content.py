@@ -7,10 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 from graph.log.events import PostPublished
 from graph.notifications.groups import Group
 from graph.post_lists import LISTS_UNDER_POSTS, PostList
+
+Member = TypeVar("Member", bound=int | str)
 
 
 class Part(Enum):
@@ -24,7 +27,10 @@ class Part(Enum):
     """Both also take the blocks of their users, which decide whether a follow counts."""
 
     BLOCKS = "blocks"
-    """Blocks of both directions, and mutes."""
+    """Blocks of both directions."""
+
+    PAIRS = "pairs"
+    """The sets of pairs (`graph.relations.pair_sets`), such as mutes."""
 
     POSTS = "posts"
     """Listed posts and their deletions, and the likes of all posts."""
@@ -90,28 +96,28 @@ class Account:
 
 
 @dataclass(slots=True)
-class VersionedSet:
+class VersionedSet(Generic[Member]):
     """Members with the numbers that added them, and tombstones with the numbers that removed them.
 
     The event with the highest number decides whether an element is a member or a tombstone.
     """
 
-    members: dict[int, int] = field(default_factory=dict)
-    tombstones: dict[int, int] = field(default_factory=dict)
+    members: dict[Member, int] = field(default_factory=dict)
+    tombstones: dict[Member, int] = field(default_factory=dict)
 
-    def add(self, element: int, number: int) -> None:
+    def add(self, element: Member, number: int) -> None:
         """Add an element, unless an event with a higher number has added or removed it."""
         if number > self.version(element):
             self.tombstones.pop(element, None)
             self.members[element] = number
 
-    def remove(self, element: int, number: int) -> None:
+    def remove(self, element: Member, number: int) -> None:
         """Replace an element by a tombstone, unless an event with a higher number has added or removed it."""
         if number > self.version(element):
             self.members.pop(element, None)
             self.tombstones[element] = number
 
-    def version(self, element: int) -> int:
+    def version(self, element: Member) -> int:
         """Return the number of the event that last changed an element, 0 if there is none."""
         return self.members.get(element) or self.tombstones.get(element) or 0
 
@@ -125,7 +131,7 @@ class Posts:
 
     live: dict[int, PostPublished] = field(default_factory=dict)
     deleted: dict[int, int] = field(default_factory=dict)
-    likes: dict[int, VersionedSet] = field(default_factory=dict)
+    likes: dict[int, VersionedSet[int]] = field(default_factory=dict)
     buried: set[int] = field(default_factory=set)
 
     def publish(self, post: int, body: PostPublished) -> None:
@@ -143,7 +149,7 @@ class Posts:
         self.likes.pop(post, None)
         self.buried.add(post)
 
-    def likes_of(self, post: int) -> VersionedSet:
+    def likes_of(self, post: int) -> VersionedSet[int]:
         """Return the set of users who like a post, to add to it. Of a deleted post, the likes are not kept."""
         return VersionedSet() if post in self.buried else self.likes.setdefault(post, VersionedSet())
 
@@ -173,9 +179,9 @@ class Lists:
     A deleted list is a tombstone and has neither name nor members.
     """
 
-    lists: VersionedSet = field(default_factory=VersionedSet)
+    lists: VersionedSet[int] = field(default_factory=VersionedSet)
     names: dict[int, tuple[int, str]] = field(default_factory=dict)
-    members: dict[int, VersionedSet] = field(default_factory=dict)
+    members: dict[int, VersionedSet[int]] = field(default_factory=dict)
 
     def change(
         self, list_id: int, number: int, name: str | None, added: Iterable[int], removed: Iterable[int] = ()
@@ -207,7 +213,7 @@ class PlacedFollows:
     tombstones: dict[int, int] = field(default_factory=dict)
 
 
-NO_BLOCKS = VersionedSet()
+NO_BLOCKS = VersionedSet[int]()
 
 
 @dataclass(slots=True)
@@ -248,15 +254,15 @@ class Content:
     ) -> None:
         self.secrets = secrets or {}
         self.accounts: dict[int, Account] = {}
-        self.following: dict[int, VersionedSet] = {}
-        self.followers: dict[int, VersionedSet] = {}
-        self.blocking: dict[int, VersionedSet] = {}
-        self.blockers: dict[int, VersionedSet] = {}
-        self.muting: dict[int, VersionedSet] = {}
+        self.following: dict[int, VersionedSet[int]] = {}
+        self.followers: dict[int, VersionedSet[int]] = {}
+        self.blocking: dict[int, VersionedSet[int]] = {}
+        self.blockers: dict[int, VersionedSet[int]] = {}
+        self.pairs: dict[str, dict[int, VersionedSet[str]]] = {}
         self.posts: dict[int, Posts] = {}
-        self.liked: dict[int, VersionedSet] = {}
+        self.liked: dict[int, VersionedSet[int]] = {}
         self.replied: dict[int, Posts] = {}
-        self.reposted: dict[int, VersionedSet] = {}
+        self.reposted: dict[int, VersionedSet[int]] = {}
         self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
         self.notifications: dict[int, Notifications] = {}
         self.lists: dict[int, Lists] = {}
@@ -265,7 +271,7 @@ class Content:
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)
 
-    def placed(self, owner: int, follows: VersionedSet) -> PlacedFollows:
+    def placed(self, owner: int, follows: VersionedSet[int]) -> PlacedFollows:
         """Return an owner's follows or followers as the owner's blocks place them.
 
         A follow counts if no block stands between the two users and its number exceeds the pair's last block or

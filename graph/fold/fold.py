@@ -1,23 +1,19 @@
-"""The fold: one function for each kind of event.
+"""The fold: one function for each kind of event. Relations fold themselves.
 
 Each function adds one event to a `Content`. The result does not depend on the order of the events or on repetitions,
 and equals what the projection scripts (`graph/scripts`) leave in the store before anything is trimmed or archived.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from graph.fold.content import Account, Content, Lists, Notifications, Part, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Notifications, Part, Posts, Under, VersionedSet
+from graph.fold.reading import Fold
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
-    Blocked,
     Event,
-    Followed,
+    EventBody,
     Liked,
-    ListChanged,
-    ListCreated,
-    ListDeleted,
-    Muted,
     NotificationsRead,
     PasswordChanged,
     PermissionGranted,
@@ -27,10 +23,7 @@ from graph.log.events import (
     ProfileChanged,
     Reposted,
     SessionsEnded,
-    Unblocked,
-    Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
     UserCreated,
     deletion_of_repost,
@@ -39,6 +32,7 @@ from graph.log.events import (
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.notifications.recipients import recipients
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
+from graph.relations.register import RELATIONS
 
 PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, REPLIES: Part.UNDER, REPOSTS: Part.UNDER}
 """The part of the content that holds the lists of one kind."""
@@ -47,9 +41,14 @@ PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, REPLIES: Part.UNDER, REPOS
 def fold(content: Content, events: Iterable[Event]) -> Content:
     """Add events to the content, and return the content. O(1) per event."""
     for event in events:
-        FOLDS[type(event.body)](content, event.number, event.body)
+        fold_event(content, event.number, event.body)
         notify(content, event)
     return content
+
+
+def fold_event(content: Content, number: int, body: EventBody) -> None:
+    """Add an event to the content, but not to the notifications. O(1)."""
+    FOLDS[type(body)](content, number, body)
 
 
 def user_created(content: Content, number: int, body: UserCreated) -> None:
@@ -174,22 +173,6 @@ def posts_of(content: Content, post_list: PostList) -> dict[int, Posts]:
     return content.posts if post_list is TIMELINE else content.replied
 
 
-def followed(content: Content, number: int, body: Followed) -> None:
-    """Add the follow to `following` of the follower and `followers` of the followee."""
-    if content.owns(Part.FOLLOWING, body.follower):
-        content.following.setdefault(body.follower, VersionedSet()).add(body.followee, number)
-    if content.owns(Part.FOLLOWERS, body.followee):
-        content.followers.setdefault(body.followee, VersionedSet()).add(body.follower, number)
-
-
-def unfollowed(content: Content, number: int, body: Unfollowed) -> None:
-    """Replace the follow by a tombstone in both sets."""
-    if content.owns(Part.FOLLOWING, body.follower):
-        content.following.setdefault(body.follower, VersionedSet()).remove(body.followee, number)
-    if content.owns(Part.FOLLOWERS, body.followee):
-        content.followers.setdefault(body.followee, VersionedSet()).remove(body.follower, number)
-
-
 def liked(content: Content, number: int, body: Liked) -> None:
     """Add the like to the sets of the post and of the user."""
     if content.owns(Part.POSTS, body.author):
@@ -206,34 +189,6 @@ def unliked(content: Content, number: int, body: Unliked) -> None:
         content.liked.setdefault(body.user, VersionedSet()).remove(body.post, number)
 
 
-def muted(content: Content, number: int, body: Muted) -> None:
-    """Add the mute to `muting` of the muter."""
-    if content.owns(Part.BLOCKS, body.muter):
-        content.muting.setdefault(body.muter, VersionedSet()).add(body.muted, number)
-
-
-def unmuted(content: Content, number: int, body: Unmuted) -> None:
-    """Replace the mute by a tombstone."""
-    if content.owns(Part.BLOCKS, body.muter):
-        content.muting.setdefault(body.muter, VersionedSet()).remove(body.muted, number)
-
-
-def blocked(content: Content, number: int, body: Blocked) -> None:
-    """Add the block to `blocking` of the blocker and `blockers` of the blocked user."""
-    if content.takes_blocks(body.blocker):
-        content.blocking.setdefault(body.blocker, VersionedSet()).add(body.blocked, number)
-    if content.takes_blocks(body.blocked):
-        content.blockers.setdefault(body.blocked, VersionedSet()).add(body.blocker, number)
-
-
-def unblocked(content: Content, number: int, body: Unblocked) -> None:
-    """Replace the block by a tombstone in both sets."""
-    if content.takes_blocks(body.blocker):
-        content.blocking.setdefault(body.blocker, VersionedSet()).remove(body.blocked, number)
-    if content.takes_blocks(body.blocked):
-        content.blockers.setdefault(body.blocked, VersionedSet()).remove(body.blocker, number)
-
-
 def notifications_read(content: Content, number: int, body: NotificationsRead) -> None:
     """Raise the number up to which the user's notifications are read."""
     if content.owns(Part.NOTIFICATIONS, body.user):
@@ -248,28 +203,8 @@ def notify(content: Content, event: Event) -> None:
             content.notifications.setdefault(user, Notifications()).add(group, event.number)
 
 
-def list_created(content: Content, number: int, body: ListCreated) -> None:
-    """Create the list with its name and members."""
-    if content.owns(Part.LISTS, body.owner):
-        lists = content.lists.setdefault(body.owner, Lists())
-        lists.lists.add(number, number)
-        lists.change(number, number, body.name, body.members)
-
-
-def list_changed(content: Content, number: int, body: ListChanged) -> None:
-    """Set the name, add and remove members."""
-    if content.owns(Part.LISTS, body.owner):
-        lists = content.lists.setdefault(body.owner, Lists())
-        lists.change(body.list_id, number, body.name, body.added, body.removed)
-
-
-def list_deleted(content: Content, number: int, body: ListDeleted) -> None:
-    """Replace the list by a tombstone."""
-    if content.owns(Part.LISTS, body.owner):
-        content.lists.setdefault(body.owner, Lists()).delete(body.list_id, number)
-
-
-FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
+FOLDS: dict[type[Any], Fold] = {
+    **{kind: relation.fold for relation in RELATIONS for kind in relation.kinds},
     UserCreated: user_created,
     ProfileChanged: profile_changed,
     PermissionGranted: permission_granted,
@@ -286,17 +221,8 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     PostDeleted: post_deleted,
     Reposted: reposted,
     Unreposted: unreposted,
-    Followed: followed,
-    Unfollowed: unfollowed,
     Liked: liked,
     Unliked: unliked,
-    Muted: muted,
-    Unmuted: unmuted,
-    Blocked: blocked,
-    Unblocked: unblocked,
     NotificationsRead: notifications_read,
-    ListCreated: list_created,
-    ListChanged: list_changed,
-    ListDeleted: list_deleted,
 }
 """The function that folds each kind of event."""

@@ -4,11 +4,13 @@ The window holds an author's newest posts, without old ones. The newest few stay
 of a quiet author needs no query. A store may hold more posts than the window until they are cut.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeAlias
 
 from graph.model import number_at
+from graph.post_lists import PostList
 from graph.tuning import Tuning
 
 
@@ -40,3 +42,16 @@ def floor(posts: Sequence[int], limits: HotLimits) -> int:
 def cold(posts: Iterable[int], floor: int) -> int:
     """Return the number of live posts up to and including the archive floor. O(n)."""
     return sum(post <= floor for post in posts)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The archive floors of lists of one kind by owner, and the numbers of their posts up to the floor, if not 0."""
+
+    floors: Mapping[int, int] = field(default_factory=dict)
+    cold: Mapping[int, int] = field(default_factory=dict)
+
+
+UNCUT = Cut()
+
+Cuts: TypeAlias = Mapping[PostList, Cut]

@@ -4,45 +4,17 @@ Tombstones up to a number can be left out. The tombstone floor, which replaces t
 values: it protects against late events only. The floors of erased users are: all events of theirs are late.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Mapping
 
 from graph import keys
-from graph.fold.content import Account, Content, Lists, Notifications, Part, PlacedFollows, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Notifications, Part, Posts, Under
+from graph.fold.hot_window import UNCUT, Cut, Cuts
+from graph.fold.values import Hash, SortedSet, Stored, tombstone_keys, versioned_set_keys
 from graph.log.events import PostPublished
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.records import record_fields
+from graph.relations.register import RELATIONS
 from graph.tuning import Tuning
-
-
-class Hash(dict[str, str]):
-    """The fields of a hash."""
-
-
-class SortedSet(dict[str, int]):
-    """The members of a sorted set, with their scores."""
-
-
-Value: TypeAlias = Hash | SortedSet | str
-"""The value of a key. Empty hashes and sorted sets do not occur: the key does not exist."""
-
-Stored: TypeAlias = Iterator[tuple[str, Value]]
-"""Keys with their values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The archive floors of lists of one kind by owner, and the numbers of their posts up to the floor, if not 0."""
-
-    floors: Mapping[int, int] = field(default_factory=dict)
-    cold: Mapping[int, int] = field(default_factory=dict)
-
-
-UNCUT = Cut()
-
-Cuts: TypeAlias = Mapping[PostList, Cut]
 
 
 def stored(
@@ -88,9 +60,11 @@ def unerased(
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
     yield from collected(content.accounts)
-    yield from versioned_sets(content, tombstones_after)
-    for user, user_lists in content.lists.items():
-        yield from lists_keys(user, user_lists, tombstones_after)
+    for relation in RELATIONS:
+        yield from relation.stored(content, tombstones_after)
+    for key, sets in ((keys.liked, content.liked), (keys.reposted, content.reposted)):
+        for user, held in sets.items():
+            yield from versioned_set_keys(key, user, held, tombstones_after)
     records: dict[int, Hash] = {}
     for post_list, lists in ((TIMELINE, content.posts), (REPLIED, content.replied)):
         cut = cuts.get(post_list, UNCUT)
@@ -100,9 +74,9 @@ def unerased(
             records |= {post: Hash(deleted=str(n)) for post, n in posts.deleted.items() if n > tombstones_after}
     for post_list, under in content.under.items():
         cut = cuts.get(post_list, UNCUT)
-        for owner, held in under.items():
-            yield from list_keys(post_list, owner, held.live, held.deleted, cut, tombstones_after)
-            count = length(held, cut.floors.get(owner, 0), cut.cold.get(owner, 0))
+        for owner, listed in under.items():
+            yield from list_keys(post_list, owner, listed.live, listed.deleted, cut, tombstones_after)
+            count = length(listed, cut.floors.get(owner, 0), cut.cold.get(owner, 0))
             if count and owner not in buried and owner not in deleted:
                 records.setdefault(owner, Hash())[post_list.count or ""] = str(count)
     for author_posts in content.posts.values():
@@ -119,23 +93,6 @@ def unerased(
 def length(held: Under, floor: int, cold: int) -> int:
     """Return the length of a list with this archive floor and number of archived posts. O(n)."""
     return sum(post > floor for post in held.live) + cold
-
-
-def versioned_sets(content: Content, tombstones_after: int) -> Stored:
-    """Yield the follows, likes, reposts, blocks and mutes of users."""
-    for user, following in content.following.items():
-        yield from follow_keys(keys.following, user, content.placed(user, following), tombstones_after)
-    for user, followers in content.followers.items():
-        yield from follow_keys(keys.followers, user, content.placed(user, followers), tombstones_after)
-    for user, liked in content.liked.items():
-        yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
-    for user, reposted in content.reposted.items():
-        yield from versioned_set_keys(keys.reposted, user, reposted, tombstones_after)
-    registers = ((keys.blocking, content.blocking), (keys.blockers, content.blockers), (keys.muting, content.muting))
-    for key, sets in registers:
-        for user, register in sets.items():
-            if content.owns(Part.BLOCKS, user):
-                yield from versioned_set_keys(key, user, register, tombstones_after)
 
 
 def collected(accounts: Mapping[int, Account]) -> Stored:
@@ -176,47 +133,6 @@ def login_fields(user: int, account: Account) -> Hash:
     if account.password:
         fields["secret:at"] = str(account.password)
     return fields
-
-
-def versioned_set_keys(key: Callable[[int], str], owner: int, held: VersionedSet, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of the members and the tombstones of a versioned set."""
-    name = key(owner)
-    if held.members:
-        yield name, SortedSet({str(member): number for member, number in held.members.items()})
-    yield from tombstone_keys(name, held.tombstones, tombstones_after)
-
-
-def lists_keys(owner: int, lists: Lists, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of a user's lists of users."""
-    yield from versioned_set_keys(keys.lists, owner, lists.lists, tombstones_after)
-    if lists.names:
-        yield keys.list_names(owner), list_names(lists)
-    for list_id, members in lists.members.items():
-        yield from versioned_set_keys(partial(keys.list_members, owner), list_id, members, tombstones_after)
-
-
-def list_names(lists: Lists) -> Hash:
-    """Return the names of lists, with the numbers of the events that set them."""
-    fields = Hash()
-    for list_id, (number, name) in lists.names.items():
-        fields[str(list_id)], fields[f"{list_id}:at"] = name, str(number)
-    return fields
-
-
-def follow_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of a list of follows."""
-    name = key(owner)
-    for at, follows in ((name, placed.members), (keys.held(name), placed.held)):
-        if follows:
-            yield at, SortedSet({str(user): number for user, number in follows.items()})
-    yield from tombstone_keys(name, placed.tombstones, tombstones_after)
-
-
-def tombstone_keys(versioned_set: str, tombstones: Mapping[int, int], tombstones_after: int) -> Stored:
-    """Yield the key of the tombstones of a versioned set."""
-    kept = SortedSet({str(member): number for member, number in tombstones.items() if number > tombstones_after})
-    if kept:
-        yield keys.gone(versioned_set), kept
 
 
 def list_keys(

@@ -15,7 +15,7 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
-from graph.projections.batches import send_in_batches
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 

@@ -11,8 +11,8 @@ from graph import keys
 from graph.log.account_events import UserDeleted, UserErased
 from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.accounts import free_login, hide
-from graph.projections.batches import send_in_batches
-from graph.projections.versioned_sets import set_keys
+from graph.relations.versioned_sets import set_keys
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 

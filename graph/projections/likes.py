@@ -16,7 +16,7 @@ from graph import keys
 from graph.binding import Binding
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.events import Liked, Unliked
-from graph.projections.batches import send_in_batches
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 

@@ -15,11 +15,11 @@ from graph.home.fan_out import FanOut, FanOutInterrupted, FanOuts
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, PostPublished
 from graph.post_lists import POST_LISTS, TIMELINE, PostList, lists_of
-from graph.projections.batches import run_concurrently, send_in_batches
 from graph.projections.likes import like_keys
 from graph.projections.mode import Mode
-from graph.projections.versioned_sets import by_owner, set_keys
 from graph.records import record_fields
+from graph.relations.versioned_sets import by_owner, set_keys
+from graph.store.batches import run_concurrently, send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 

@@ -3,7 +3,7 @@
 A mutation projects its events before it returns, and a worker projects every event again. Every step is idempotent and
 independent of the order of events, so any process may repeat any events in any order with the same result.
 
-The order of steps within one event matters; see `graph.projections.follows` and `graph.projections.posts`. A
+The order of steps within one event matters; see `graph.relations.follow_changes` and `graph.projections.posts`. A
 notification is written after what it shows.
 """
 
@@ -23,7 +23,6 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     NotificationsRead,
     PasswordChanged,
     PermissionGranted,
@@ -36,7 +35,6 @@ from graph.log.events import (
     Unblocked,
     Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
     UserCreated,
 )
@@ -51,16 +49,17 @@ from graph.projections.accounts import (
     create_users,
     end_sessions,
 )
-from graph.projections.blocks import change_blocks, change_mutes
 from graph.projections.deletions import delete_users, finish_users
-from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
-from graph.projections.lists import change_lists
 from graph.projections.mode import Mode
 from graph.projections.notifications import mark_read, notice_commands
 from graph.projections.posts import PostProjection
 from graph.projections.reposts import RepostProjection
 from graph.projections.steps import Bodies, Circumstances, Step, Steps
+from graph.relations.block_changes import change_blocks
+from graph.relations.follow_changes import add_follows, remove_follows
+from graph.relations.list_changes import change_lists
+from graph.relations.register import PAIRS
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.tuning import Tuning
@@ -108,7 +107,7 @@ class Projections:
         store = self._store
         return [
             Step((Followed,), lambda bodies, _: add_follows(store, bodies, self._notices(bodies))),
-            Step((Muted, Unmuted), lambda bodies, how: change_mutes(store, bodies, how.trim_up_to)),
+            Step(PAIRS.kinds, lambda bodies, how: PAIRS.project(store, bodies, how.trim_up_to)),
             Step((Blocked, Unblocked), lambda bodies, how: change_blocks(store, bodies, how.trim_up_to)),
             Step(
                 (ListCreated, ListChanged, ListDeleted),

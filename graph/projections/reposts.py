@@ -31,7 +31,6 @@ from graph.log.log import IdempotencyKey, Log
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
 from graph.post_lists import REPOSTS, TIMELINE
-from graph.projections.batches import run_concurrently, send_in_batches
 from graph.projections.mode import Mode
 from graph.projections.posts import (
     POSTS_PER_SCRIPT,
@@ -43,8 +42,9 @@ from graph.projections.posts import (
     tombstone_writes,
     unlisting,
 )
-from graph.projections.versioned_sets import by_owner, set_keys
 from graph.records import read_post, split_posts
+from graph.relations.versioned_sets import by_owner, set_keys
+from graph.store.batches import run_concurrently, send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 

@@ -19,12 +19,14 @@ import orjson
 from graph import keys
 from graph.errors import RebuildRefused
 from graph.fold.hot_window import HotLimits
-from graph.fold.loading import ROWS, Batch, Loading, chunks
+from graph.fold.loading import Loading
+from graph.fold.reading import ROWS, Batch, chunks
 from graph.model import number_at
 from graph.post_lists import LISTS_UNDER_POSTS, TIMELINE
 from graph.rebuild.likes import LikeLoading
 from graph.rebuild.reservation import REPLACED, Reservation, complete, reserve
-from graph.rebuild.writes import KeyCommand, pulls, writes
+from graph.rebuild.writes import pulls, writes
+from graph.relations.relation import KeyCommand
 from graph.store.commands import Command, script
 from graph.store.store import Store
 from graph.tuning import Tuning

@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from graph import keys
 from graph.fold import content
 from graph.fold.content import Account, Content
+from graph.fold.fold import fold_event
 from graph.fold.loading import ACCOUNT_KINDS
-from graph.fold.stored import Hash, account_keys, login_fields
+from graph.fold.stored import account_keys, login_fields
+from graph.fold.values import Hash
 from graph.log.account_events import UserDeleted
 from graph.log.events import PROFILE_FIELDS, SessionsEnded
 from graph.repair import problems
@@ -46,7 +48,7 @@ class Accounts(Comparison):
         secrets = {user: credential.hash for user, credential in credentials.items()}
         kinds = (*ACCOUNT_KINDS, SessionsEnded.__name__)
         found: list[Difference] = []
-        async for users, events in self.scope.folded(subjects, content.Part.ACCOUNT, kinds, secrets):
+        async for users, events in self.scope.folded(subjects, content.Part.ACCOUNT, kinds, fold_event, secrets):
             profiles = await self.scope.send([("HGETALL", keys.user(user)) for user in users])
             sessions = await self.scope.send([("HKEYS", keys.sessions(user)) for user in users])
             hidden = await self.scope.send([("HGET", keys.SUSPENDED, str(user)) for user in users])

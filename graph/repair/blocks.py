@@ -1,36 +1,37 @@
-"""Comparison of mutes and blocks, which decide about follows and home caches and are therefore compared before them."""
+"""Comparison of blocks, which decide about follows and are therefore compared before them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graph import keys
 from graph.fold import content
 from graph.fold.content import VersionedSet
-from graph.fold.loading import BLOCK_KINDS, MUTE_KINDS
+from graph.relations.follows_and_blocks import BLOCK_KINDS
+from graph.relations.register import FOLLOWS_AND_BLOCKS
 from graph.repair import problems
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, Scope, set_element
-from graph.repair.versioned_sets import Expected, expected_of, still_wrong, wrong_elements
+from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
 
-NOTHING = VersionedSet()
+NOTHING = VersionedSet[int]()
 
 
 class Blocks(Comparison):
-    """Compares whom each user blocks and mutes, and the user in the lists of those who are blocked.
+    """Compares whom each user blocks, and the user in the lists of those who are blocked.
 
-    One query and three round trips for 500 users; one more for differences.
+    One query and two round trips for 500 users; one more for differences.
     """
 
     part = problems.BLOCKS
     key = staticmethod(keys.blocking)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the blocks and mutes that differ."""
+        """Return the blocks that differ."""
         found: list[Difference] = []
-        async for users, events in self.scope.folded(subjects, content.Part.BLOCKS, (*BLOCK_KINDS, *MUTE_KINDS)):
+        fold = FOLLOWS_AND_BLOCKS.fold
+        async for users, events in self.scope.folded(subjects, content.Part.BLOCKS, BLOCK_KINDS, fold):
             blocking = expected_of((user, events.blocking.get(user, NOTHING)) for user in users)
-            muting = expected_of((user, events.muting.get(user, NOTHING)) for user in users)
-            for key, expected in ((keys.blocking, blocking), (keys.muting, muting)):
-                found += await differences(self.scope, key, await wrong_elements(self.scope, key, users, expected))
+            wrong = await wrong_elements(self.scope, keys.blocking, users, blocking, id_of)
+            found += await differences(self.scope, keys.blocking, wrong)
             reverse = {(blocked, user): state for (user, blocked), state in blocking.items()}
             found += await differences(self.scope, keys.blockers, reverse, subject=1)
         return found
@@ -46,10 +47,11 @@ class Blockers(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the blockers whom no event made blockers."""
         found: list[Difference] = []
+        fold = FOLLOWS_AND_BLOCKS.fold
         async for members in self.scope.members(keys.blockers, subjects):
             unknown: dict[Element, int | None] = {}
             actors = sorted({blocker for _, blocker in members})
-            async for some, events in self.scope.folded(actors, content.Part.BLOCKS, BLOCK_KINDS):
+            async for some, events in self.scope.folded(actors, content.Part.BLOCKS, BLOCK_KINDS, fold):
                 known = events.blocking
                 among = [pair for pair in members if pair[1] in some]
                 unknown |= {(a, v): None for a, v in among if not known.get(v, NOTHING).version(a)}
@@ -57,7 +59,9 @@ class Blockers(Comparison):
         return found
 
 
-async def differences(scope: Scope, key: Key, wrong: Expected, *, subject: int = 0) -> list[Difference]:
+async def differences(
+    scope: Scope, key: Key, wrong: Mapping[Element, int | None], *, subject: int = 0
+) -> list[Difference]:
     """Return those of the elements that are not newer than the archive. One round trip per 500 sets."""
     found = []
     for element, state in (await still_wrong(scope, key, wrong)).items():

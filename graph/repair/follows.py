@@ -10,9 +10,11 @@ from typing import TypeAlias
 from graph import keys
 from graph.fold import content
 from graph.fold.content import Content, VersionedSet
-from graph.fold.loading import FOLLOW_KINDS, Batch, add_blocks
-from graph.projections.follows import follow_keys
-from graph.projections.versioned_sets import set_keys
+from graph.fold.reading import Batch, Reading
+from graph.relations.follow_changes import follow_keys
+from graph.relations.follows_and_blocks import FOLLOW_KINDS
+from graph.relations.register import FOLLOWS_AND_BLOCKS
+from graph.relations.versioned_sets import set_keys
 from graph.repair import problems
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, Scope
@@ -23,7 +25,7 @@ State: TypeAlias = tuple[int, int]
 
 MEMBER, TOMBSTONE, HELD = 1, 2, 3
 NONE: State = (0, 0)
-NOTHING = VersionedSet()
+NOTHING = VersionedSet[int]()
 DESCRIPTIONS = {0: "nothing", MEMBER: "follow", TOMBSTONE: "unfollow", HELD: "follow across a block"}
 
 
@@ -40,8 +42,9 @@ class Following(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the follows that differ in one of the lists, those in lists of followers first."""
         found: list[Difference] = []
-        async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS):
-            await add_blocks(self.scope.archive, Batch(events), users, upto=self.scope.upto)
+        fold, reading = FOLLOWS_AND_BLOCKS.fold, Reading(self.scope.archive)
+        async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS, fold):
+            await FOLLOWS_AND_BLOCKS.add_blocks(reading, Batch(events, fold), users, upto=self.scope.upto)
             expected = expected_follows(events)
             following = await listed(self.scope, users)
             reverse = {(followee, user): state for (user, followee), state in expected.items()}
@@ -71,12 +74,13 @@ class Followers(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the followers whom no event made followers."""
         found: list[Difference] = []
+        fold = FOLLOWS_AND_BLOCKS.fold
         async for members in self.scope.members(keys.followers, subjects):
             following = await self.scope.scores(keys.following, [pair[::-1] for pair in members])
             unsure = [pair for pair, number in members.items() if following[pair[::-1]] != [number]]
             actors = sorted({follower for _, follower in unsure})
             unknown: dict[Element, State] = {}
-            async for some, events in self.scope.folded(actors, content.Part.FOLLOWING, FOLLOW_KINDS):
+            async for some, events in self.scope.folded(actors, content.Part.FOLLOWING, FOLLOW_KINDS, fold):
                 known = events.following
                 among = [pair for pair in unsure if pair[1] in some]
                 unknown |= {(a, v): NONE for a, v in among if not known.get(v, NOTHING).version(a)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from graph import keys
 from graph.archive.rows import POST, USER_ERASURE
-from graph.fold.loading import ROWS, chunks
+from graph.fold.reading import ROWS, chunks
 from graph.notifications.groups import Group, NotificationKind
 from graph.notifications.notifications import groups_of
 from graph.repair import problems

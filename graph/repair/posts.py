@@ -9,7 +9,7 @@ from functools import partial
 from graph import keys
 from graph.archive.event_rows import event_row
 from graph.archive.rows import DELETION, REDACTED, REPOST, UNREPOST, EventsRefused
-from graph.fold.loading import ROWS, chunks
+from graph.fold.reading import ROWS, chunks
 from graph.fold.stored import record
 from graph.log.events import Event, PostDeleted, PostPublished, publisher_of
 from graph.log.log import NONCE_SECONDS, IdempotencyKey

@@ -13,7 +13,7 @@ class Problem:
 
 
 ACCOUNTS = "accounts"
-BLOCKS = "mutes and blocks"
+BLOCKS = "blocks"
 FOLLOWS = "follows"
 POSTS = "posts"
 PUBLIC = "the public timeline"
@@ -26,9 +26,7 @@ PROFILE_WRONG = Problem(ACCOUNTS, "a field or permission of a profile is wrong",
 LOGIN_WRONG = Problem(ACCOUNTS, "a login is missing or wrong", "set the user and the password hash of the archive")
 SESSION_LIVE = Problem(ACCOUNTS, "a session that was logged out is live", "end the session")
 ACCOUNT_UNKNOWN = Problem(ACCOUNTS, "the archive does not know an account", "none: restore a backup of the archive")
-BLOCK_WRONG = Problem(
-    BLOCKS, "a mute or a block is missing or wrong", "set what the last event says, and delete the home cache"
-)
+BLOCK_WRONG = Problem(BLOCKS, "a block is missing or wrong", "set what the last event says, and delete the home cache")
 LIST_WRONG = Problem(LISTS, "a list, its name or a member is missing or wrong", "set what the last event says")
 FOLLOW_WRONG = Problem(
     FOLLOWS,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from graph import keys
 from graph.binding import Binding
 from graph.commit import Commit
-from graph.fold.loading import chunks
+from graph.fold.reading import chunks
 from graph.log.log import Log
 from graph.repair.accounts import Accounts
 from graph.repair.blocks import Blockers, Blocks
@@ -24,6 +24,7 @@ from graph.repair.homes import HomeCaches
 from graph.repair.likes import LikedPosts, LikesOfPosts
 from graph.repair.lists import Replies, Reposts
 from graph.repair.notifications import Notifications
+from graph.repair.pairs import Pairs
 from graph.repair.public_posts import Decisions, PublicPosts
 from graph.repair.records import Records
 from graph.repair.report import Difference, Report
@@ -47,7 +48,7 @@ POLL_SECONDS = 0.02
 PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
-    *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
+    *(Accounts, Blocks, Blockers, Following, Followers, Pairs, Reposted),
     *(Timelines, Replied, Records, Replies, Reposts, Decisions, PublicPosts),
     *(LikesOfPosts, LikedPosts, UserLists, Notifications, HomeCaches),
 )

@@ -1,17 +1,18 @@
 """Comparison of plain reposts: what each user has reposted. `Timelines` and `Records` compare the reposts as posts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graph import keys
 from graph.archive.rows import REDACTED
 from graph.fold import content
+from graph.fold.fold import fold_event
 from graph.fold.loading import REPOST_KINDS
 from graph.log.events import Unreposted
 from graph.projections.reposts import ending_key
 from graph.repair import problems
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, set_element
-from graph.repair.versioned_sets import Expected, expected_of, still_wrong, wrong_elements
+from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
 
 
 class Reposted(Comparison):
@@ -27,13 +28,13 @@ class Reposted(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the reposts that differ, and those that should have ended with their original."""
         found: list[Difference] = []
-        async for users, events in self.scope.folded(subjects, content.Part.REPOSTED, REPOST_KINDS):
+        async for users, events in self.scope.folded(subjects, content.Part.REPOSTED, REPOST_KINDS, fold_event):
             expected = expected_of(events.reposted.items())
-            found += await self._wrong(await wrong_elements(self.scope, keys.reposted, users, expected))
+            found += await self._wrong(await wrong_elements(self.scope, keys.reposted, users, expected, id_of))
             found += await self._left({pair: number for pair, number in expected.items() if number > 0})
         return found
 
-    async def _wrong(self, wrong: Expected) -> list[Difference]:
+    async def _wrong(self, wrong: Mapping[Element, int | None]) -> list[Difference]:
         """Return those of the elements that are not newer than the archive."""
         found = []
         for element, state in (await still_wrong(self.scope, keys.reposted, wrong)).items():

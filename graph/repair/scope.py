@@ -14,7 +14,8 @@ from graph import keys
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.fold import content
-from graph.fold.loading import ROWS, Batch, chunks, pages_of_one
+from graph.fold.content import Member
+from graph.fold.reading import ROWS, Batch, Fold, chunks, pages_of_one
 from graph.model import MAX_NUMBER
 from graph.post_lists import PostList
 from graph.repair.report import Difference
@@ -58,6 +59,11 @@ class Scope:
             after = users[-1]
             self.scanned += len(users)
             yield [user for user in users if user <= self.upto]
+        async for strangers in self.strangers(key):
+            yield strangers
+
+    async def strangers(self, key: Key) -> AsyncIterator[list[int]]:
+        """Yield the ids in the store's keys of one kind that are no users, in chunks. One query per chunk."""
         async for owners in self.owners(key, OWNERS_AT_ONCE):
             self.scanned -= len(owners)
             known = await self.archive.credentials(owners)
@@ -97,6 +103,7 @@ class Scope:
         owners: Sequence[int],
         part: content.Part,
         kinds: Sequence[str],
+        fold: Fold,
         secrets: Mapping[int, str | None] | None = None,
     ) -> AsyncIterator[tuple[Sequence[int], content.Content]]:
         """Yield what the owners' own events of some kinds determine, for a few owners at a time.
@@ -107,10 +114,10 @@ class Scope:
         rows = await read(owners, kinds, 0, ROWS)
         if len(rows) == ROWS and len(owners) > 1:
             for half in chunks(owners, (len(owners) + 1) // 2):
-                async for some in self.folded(half, part, kinds, secrets):
+                async for some in self.folded(half, part, kinds, fold, secrets):
                     yield some
             return
-        batch = Batch(content.Content(owners, secrets=secrets, parts=[part]))
+        batch = Batch(content.Content(owners, secrets=secrets, parts=[part]), fold)
         if len(rows) < ROWS:
             batch.add(row for row in rows if row.number <= self.upto)
         else:
@@ -141,13 +148,13 @@ class Scope:
             cursors = {owner: int(cursor) for owner, (cursor, _) in replies.items() if int(cursor)}
 
     async def scores(
-        self, key: Key, wanted: Iterable[tuple[int, int | str]], *others: Key
-    ) -> dict[tuple[int, int | str], list[int | None]]:
+        self, key: Key, wanted: Iterable[tuple[int, Member]], *others: Key
+    ) -> dict[tuple[int, Member], list[int | None]]:
         """Return the scores of members of sorted sets, and of the owners' sets of other kinds, read at the same time.
 
         One command per set, 1,000 per round trip.
         """
-        members: defaultdict[int, dict[int | str, None]] = defaultdict(dict)
+        members: defaultdict[int, dict[Member, None]] = defaultdict(dict)
         for owner, member in wanted:
             members[owner][member] = None
         reads = [(owner, some) for owner, all_ in members.items() for some in chunks(list(all_), MEMBERS_PER_COMMAND)]
@@ -159,7 +166,7 @@ class Scope:
             for member, *scores in zip(some, *replies[place * len(kinds) : (place + 1) * len(kinds)], strict=True)
         }
 
-    async def states(self, key: Key, elements: Iterable[Element]) -> dict[Element, int | None]:
+    async def states(self, key: Key, elements: Iterable[tuple[int, Member]]) -> dict[tuple[int, Member], int | None]:
         """Return the states of elements of versioned sets: see `repair_element.lua`. One round trip per 500 sets."""
         found = await self.scores(key, elements, lambda owner: keys.gone(key(owner)))
         return {element: state_of(*found[element]) for element in elements}
@@ -202,7 +209,13 @@ def state_of(member: int | None, tombstone: int | None) -> int | None:
 
 
 def set_element(
-    key: Key, element: Element, found: int | None, new: int | None, *, home: int | None = None, floor: int | None = None
+    key: Key,
+    element: tuple[int, int | str],
+    found: int | None,
+    new: int | None,
+    *,
+    home: int | None = None,
+    floor: int | None = None,
 ) -> Command:
     """Return the command that sets the state of an element, if it and the archive floor are still those found."""
     owner, member = element

@@ -13,8 +13,9 @@ from graph import keys
 from graph.archive.rows import POSTS, REDACTED
 from graph.fold.content import Content
 from graph.fold.content import Part as FoldedPart
+from graph.fold.fold import fold_event
 from graph.fold.hot_window import HotLimits, floor
-from graph.fold.loading import Batch
+from graph.fold.reading import Batch
 from graph.log.events import PostPublished
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList, lists_of
@@ -130,7 +131,7 @@ class Timelines(Comparison):
         for t, rows in zip(timelines, await self.scope.archive.post_rows(reads, self.of), strict=True):
             lowest = floor([row.number for row in rows], limits) if t.lacks_posts(largest) else 0
             t.floor = max(t.found or 0, lowest)
-            batch = Batch(Content(parts=[FoldedPart.POSTS, FoldedPart.REPLIED]))
+            batch = Batch(Content(parts=[FoldedPart.POSTS, FoldedPart.REPLIED]), fold_event)
             batch.add(row for row in rows if row.number > t.floor)
             folded = (*batch.content.posts.values(), *batch.content.replied.values())
             t.posts = {post: body for posts in folded for post, body in posts.live.items()}

@@ -5,15 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from graph import keys
 from graph.fold import content
 from graph.fold.content import Lists, VersionedSet
-from graph.fold.loading import LIST_KINDS
-from graph.fold.stored import list_names
+from graph.fold.reading import names_of
+from graph.relations.lists import list_names
+from graph.relations.register import LISTS
 from graph.repair import problems
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, number, set_element, set_fields
-from graph.repair.versioned_sets import expected_of, still_wrong, wrong_elements
+from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
 
 NOTHING = Lists()
-EMPTY = VersionedSet()
+EMPTY = VersionedSet[int]()
 
 
 class UserLists(Comparison):
@@ -28,7 +29,8 @@ class UserLists(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the lists, names and members that differ."""
         found: list[Difference] = []
-        async for users, events in self.scope.folded(subjects, content.Part.LISTS, LIST_KINDS):
+        kinds = names_of(LISTS.kinds)
+        async for users, events in self.scope.folded(subjects, content.Part.LISTS, kinds, LISTS.fold):
             held = {user: events.lists.get(user, NOTHING) for user in users}
             found += await self._lists(held)
             found += await self._names(held)
@@ -38,7 +40,7 @@ class UserLists(Comparison):
     async def _lists(self, held: Mapping[int, Lists]) -> list[Difference]:
         """Return the lists that are missing, or that no event created."""
         expected = expected_of((user, lists.lists) for user, lists in held.items())
-        wrong = await wrong_elements(self.scope, keys.lists, [*held], expected)
+        wrong = await wrong_elements(self.scope, keys.lists, [*held], expected, id_of)
         return [
             difference(user, keys.lists, (user, list_id), state, wrong[user, list_id], f"list {list_id} of user {user}")
             for (user, list_id), state in (await still_wrong(self.scope, keys.lists, wrong)).items()
@@ -76,7 +78,7 @@ class UserLists(Comparison):
             return keys.list_members(owners[list_id], list_id)
 
         expected = expected_of((each, held[user].members.get(each, EMPTY)) for each, user in owners.items())
-        wrong = await wrong_elements(self.scope, key, [*owners], expected)
+        wrong = await wrong_elements(self.scope, key, [*owners], expected, id_of)
         states = await still_wrong(self.scope, key, wrong)
         current = await self._not_newer(list(dict.fromkeys((owners[list_id], list_id) for list_id, _ in states)))
         return [

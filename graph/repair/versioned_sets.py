@@ -1,20 +1,17 @@
-"""Comparison of versioned sets whose elements are not posts in a list: blocks, mutes, and what a user has reposted.
+"""Comparison of versioned sets whose elements are not posts in a list: pairs, blocks, and what a user has reposted.
 
 Missing tombstones do not matter: they are dropped after some time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from graph.fold.content import VersionedSet
-from graph.repair.scope import Element, Key, Scope
-
-Expected = Mapping[Element, int | None]
-"""The number that an element must have, negative for a tombstone, None if no event is about it."""
+from graph.fold.content import Member, VersionedSet
+from graph.repair.scope import Key, Scope
 
 
-def expected_of(sets: Iterable[tuple[int, VersionedSet]]) -> dict[Element, int]:
+def expected_of(sets: Iterable[tuple[int, VersionedSet[Member]]]) -> dict[tuple[int, Member], int]:
     """Return the number of each member of owners' sets, and the negative number of each tombstone."""
-    expected: dict[Element, int] = {}
+    expected: dict[tuple[int, Member], int] = {}
     for owner, held in sets:
         expected |= {(owner, member): number for member, number in held.members.items()}
         expected |= {(owner, member): -number for member, number in held.tombstones.items()}
@@ -22,21 +19,31 @@ def expected_of(sets: Iterable[tuple[int, VersionedSet]]) -> dict[Element, int]:
 
 
 async def wrong_elements(
-    scope: Scope, key: Key, owners: Sequence[int], expected: Mapping[Element, int]
-) -> dict[Element, int | None]:
-    """Return what the elements must be that differ in the owners' sets. One round trip per 1,000 owners."""
+    scope: Scope,
+    key: Key,
+    owners: Sequence[int],
+    expected: Mapping[tuple[int, Member], int],
+    member_of: Callable[[str], Member | None],
+) -> dict[tuple[int, Member], int | None]:
+    """Return what the elements must be that differ in the owners' sets. One round trip per 1,000 owners.
+
+    `expected` has the number of each member, negative for a tombstone. `member_of` returns a member from what the store
+    holds, None for a floor.
+    """
     rows = await scope.send([("ZRANGE", key(owner), 0, -1, "WITHSCORES") for owner in owners])
     found = {
-        (owner, int(member)): int(number)
+        (owner, member): int(number)
         for owner, row in zip(owners, rows, strict=True)
-        for member, number in row
-        if member.isdecimal()
+        for text, number in row
+        if (member := member_of(text)) is not None
     }
     pairs = {*expected, *found}
     return {pair: expected.get(pair) for pair in pairs if is_wrong(expected.get(pair), found.get(pair))}
 
 
-async def still_wrong(scope: Scope, key: Key, wrong: Expected) -> dict[Element, int | None]:
+async def still_wrong(
+    scope: Scope, key: Key, wrong: Mapping[tuple[int, Member], int | None]
+) -> dict[tuple[int, Member], int | None]:
     """Return the states of those of the elements that are not newer than the archive, and still differ.
 
     One round trip per 500 sets.
@@ -51,3 +58,8 @@ async def still_wrong(scope: Scope, key: Key, wrong: Expected) -> dict[Element, 
 def is_wrong(expected: int | None, found: int | None) -> bool:
     """Return True if a set holds a member that must not be there, or lacks one, or holds it with another number."""
     return max(found or 0, 0) != max(expected or 0, 0)
+
+
+def id_of(member: str) -> int | None:
+    """Return the id that a member is, None for a floor."""
+    return int(member) if member.isdecimal() else None

@@ -10,8 +10,8 @@ from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.log.events import Event, EventBody, ListChanged, ListCreated, ListDeleted
 from graph.model import Follow, Page, UserList
 from graph.paging import Window
-from graph.projections.lists import change_lists
 from graph.projections.mode import Mode
+from graph.relations.list_changes import change_lists
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, append_events, counted, crowd, newest, oldest, people
 

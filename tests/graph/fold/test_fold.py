@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from graph.fold.content import Content, Part
 from graph.fold.fold import FOLDS, fold
-from graph.fold.stored import Cut, stored
+from graph.fold.hot_window import Cut
+from graph.fold.stored import stored
 from graph.log.encoding import KINDS
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed, UserCreated
 from graph.post_lists import TIMELINE

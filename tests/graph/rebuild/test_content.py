@@ -15,8 +15,8 @@ from graph.archive.archive import Archive
 from graph.archive.rows import EventRow
 from graph.fold.content import Content
 from graph.fold.fold import fold
-from graph.fold.hot_window import HotLimits, cold, floor
-from graph.fold.stored import Cut, stored
+from graph.fold.hot_window import Cut, HotLimits, cold, floor
+from graph.fold.stored import stored
 from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.rebuild.rebuild import Rebuild

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
-from graph.fold.loading import chunks
+from graph.fold.reading import chunks
 from graph.log.events import PasswordChanged, PostPublished
 from graph.model import Location, Permission
 from graph.repair.problems import Problem

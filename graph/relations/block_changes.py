@@ -1,7 +1,7 @@
-"""The projection of mutes and blocks.
+"""The projection of blocks.
 
-A mute is in the slot of the muter only. A block is in the slots of both users: in `blocking` of the blocker and
-`blockers` of the blocked user. Each script also puts the follows between the two where they belong.
+A block is in the slots of both users: in `blocking` of the blocker and `blockers` of the blocked user. The script also
+puts the follows between the two where they belong.
 
 The order of the steps is checked by `tests/properties/test_block_rules.py`: the blocker's slot; the slot of the blocked
 user, with that user's home cache; last, the blocker's home cache. A cache is deleted even if the step changes nothing:
@@ -12,27 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from graph import keys
-from graph.log.events import Blocked, Muted, Unblocked, Unmuted
-from graph.projections.batches import send_in_batches
-from graph.projections.follows import follow_keys
-from graph.projections.versioned_sets import additions, removals, set_keys
+from graph.log.events import Blocked, Unblocked
+from graph.relations.follow_changes import follow_keys
+from graph.relations.versioned_sets import set_keys
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
 TRIPLES_PER_SCRIPT = 500
-
-
-async def change_mutes(store: Store, events: Sequence[tuple[int, Muted | Unmuted]], trim_up_to: int) -> None:
-    """Add and remove mutes, and delete the home caches of the muters. One round trip."""
-    added = ((body.muter, number, body.muted) for number, body in events if isinstance(body, Muted))
-    removed = ((body.muter, body.muted, number) for number, body in events if isinstance(body, Unmuted))
-    await send_in_batches(
-        store,
-        [
-            *additions(store, keys.muting, added, unlink_home=True),
-            *removals(keys.muting, removed, trim_up_to, unlink_home=True),
-        ],
-    )
 
 
 async def change_blocks(store: Store, events: Sequence[tuple[int, Blocked | Unblocked]], trim_up_to: int) -> None:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from graph import keys
 from graph.log.events import ListChanged, ListCreated, ListDeleted
-from graph.projections.batches import send_in_batches
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command, Word, script
 from graph.store.store import Store
 

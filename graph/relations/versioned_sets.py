@@ -1,20 +1,24 @@
 """Commands that add elements to versioned sets and remove them (see `graph.keys` for the data structure)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
 from graph import keys
+from graph.fold.content import Member, VersionedSet
+from graph.fold.reading import chunks
+from graph.relations.relation import KeyCommand
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
 OWNERS_PER_SCRIPT = 1000
 PAIRS_PER_SCRIPT = 500
+MEMBERS_PER_COMMAND = 1000
 
 
 def additions(
-    store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, unlink_home: bool = False
+    store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int | str]], *, unlink_home: bool = False
 ) -> list[Command]:
     """Return the commands that add (owner, number, member) to the owners' sets.
 
@@ -29,7 +33,11 @@ def additions(
 
 
 def removals(
-    key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], trim_up_to: int, *, unlink_home: bool = False
+    key: Callable[[int], str],
+    changes: Iterable[tuple[int, int | str, int]],
+    trim_up_to: int,
+    *,
+    unlink_home: bool = False,
 ) -> list[Command]:
     """Return the commands that remove (owner, member, number) from the owners' sets.
 
@@ -65,3 +73,17 @@ def by_owner(changes: Iterable[tuple[int, int | str, int | str]]) -> Iterable[tu
     for owner, pairs in words.items():
         for start in range(0, len(pairs), 2 * PAIRS_PER_SCRIPT):
             yield owner, pairs[start : start + 2 * PAIRS_PER_SCRIPT]
+
+
+def replacements(key: Callable[[int], str], sets: Mapping[int, VersionedSet[Member]]) -> Iterator[KeyCommand]:
+    """Yield the commands that remove tombstones of the members of sets, and members with tombstones."""
+    for owner, held in sets.items():
+        name = key(owner)
+        yield from moves((held.members, name), (held.tombstones, keys.gone(name)))
+
+
+def moves(*parts: tuple[Iterable[object], str]) -> Iterator[KeyCommand]:
+    """Yield the commands that remove the members of each part from the keys of the others."""
+    for members, own in parts:
+        for some in chunks(list(map(str, members)), MEMBERS_PER_COMMAND):
+            yield from (("ZREM", at, *some) for _, at in parts if at != own)

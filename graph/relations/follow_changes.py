@@ -12,8 +12,8 @@ import orjson
 
 from graph import keys
 from graph.log.events import Followed, Unfollowed
-from graph.projections.batches import send_in_batches
-from graph.projections.versioned_sets import by_owner, removal, set_keys
+from graph.relations.versioned_sets import by_owner, removal, set_keys
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
 

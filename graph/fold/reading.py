@@ -1,0 +1,120 @@
+"""Reads events of users from the archive, in pages of bounded size, and folds them into batches."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from graph.archive.rows import EventRow
+from graph.fold.content import Content
+from graph.fold.hot_window import Cuts
+from graph.log.encoding import decode
+from graph.log.events import Event
+from graph.model import MAX_NUMBER
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+T = TypeVar("T")
+
+Fold: TypeAlias = Callable[[Content, int, Any], None]
+"""Adds an event, given as its number and its body, to the content."""
+
+Read: TypeAlias = Callable[[Sequence[int], Sequence[str], int, int], Awaitable[list[EventRow]]]
+"""`Archive.by_actor` or `Archive.by_subject`."""
+
+ROWS = 10_000
+
+
+@dataclass(slots=True)
+class Batch:
+    """Folded content of some owners, and what is needed to store it. `cuts` are those of the lists in the content.
+
+    If the batch is one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages
+    hold. `events` is the number of events in the batch, `damaged` are the numbers of rows that could not be decoded,
+    and `deleted` the owners of lists that are deleted posts.
+    """
+
+    content: Content
+    fold: Fold
+    cuts: Cuts = field(default_factory=dict)
+    is_page: bool = False
+    events: int = 0
+    damaged: list[int] = field(default_factory=list)
+    deleted: Collection[int] = ()
+
+    def add(self, rows: Iterable[EventRow]) -> None:
+        """Fold rows into the content. Rows without a body are skipped: SQL refused it, or the post was deleted."""
+        for event in self._decoded(rows):
+            self.fold(self.content, event.number, event.body)
+
+    def _decoded(self, rows: Iterable[EventRow]) -> Iterator[Event]:
+        for row in rows:
+            self.events += 1
+            try:
+                yield decode(*row)
+            except ValueError:
+                self.damaged.append(row.number)
+
+
+class Reading:
+    """Reads the events of users. A query reads at most about `rows` rows."""
+
+    def __init__(self, archive: "Archive", rows: int = ROWS) -> None:
+        self.archive = archive
+        self.rows = rows
+
+    async def pages(
+        self, read: Read, owners: Sequence[int], kinds: Sequence[str], after: int = 0
+    ) -> AsyncIterator[tuple[Sequence[int], list[EventRow], bool]]:
+        """Yield owners, rows of theirs above `after`, and whether the rows are one of several pages of one owner.
+
+        If the owners have too many rows for one query, they are split. The rows of one owner ascend across the pages.
+        """
+        rows = await read(owners, kinds, after, self.rows)
+        if len(rows) < self.rows:
+            yield owners, rows, False
+            return
+        if len(owners) > 1:
+            middle = len(owners) // 2
+            for part in (owners[:middle], owners[middle:]):
+                async for page in self.pages(read, part, kinds, after):
+                    yield page
+            return
+        async for rows in pages_of_one(read, owners[0], kinds, after, self.rows):
+            yield owners, rows, True
+
+
+async def pages_of_one(
+    read: Read, owner: int, kinds: Sequence[str], after: int, size: int
+) -> AsyncIterator[list[EventRow]]:
+    """Yield the rows of one owner in pages that ascend by number.
+
+    Each kind is read by itself, in the order of its index, because a query for several kinds sorts all their rows.
+    """
+    held: dict[str, list[EventRow]] = {kind: [] for kind in kinds}
+    reached = dict.fromkeys(kinds, after)
+    unread = set(kinds)
+    while unread or any(held.values()):
+        for kind in kinds:
+            if kind in unread and not held[kind]:
+                held[kind] = await read([owner], [kind], reached[kind], size)
+                if len(held[kind]) < size:
+                    unread.remove(kind)
+                else:
+                    reached[kind] = held[kind][-1].number
+        upto = min((reached[kind] for kind in unread), default=MAX_NUMBER)
+        page = sorted(row for rows in held.values() for row in rows if row.number <= upto)
+        held = {kind: [row for row in rows if row.number > upto] for kind, rows in held.items()}
+        if page:
+            yield page
+
+
+def names_of(kinds: Iterable[type[Any]]) -> tuple[str, ...]:
+    """Return the names of kinds of events, as the archive knows them."""
+    return tuple(kind.__name__ for kind in kinds)
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in chunks of at most this size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,65 @@
+"""Requests that begin and end pairs of an owner and a member (`graph.relations.pair_sets`)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from graph import keys
+from graph.commit import Commit
+from graph.log.events import Event
+from graph.log.log import Log
+from graph.relations.latest import read_latest
+from graph.relations.pair_sets import PairSet
+from graph.store.commands import Command
+from graph.store.store import Store
+
+
+class PairChanges:
+    """Begins and ends the pairs of one set. An owner has at most `most` of them.
+
+    `refuse` is called with the owner if there are as many. It raises Rejected, unless it makes room.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        log: Log,
+        commit: Commit,
+        pair_set: PairSet,
+        most: int,
+        refuse: Callable[[int], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._commit = commit
+        self._pair_set = pair_set
+        self._most = most
+        self._refuse = refuse
+
+    def reads(self, owner: int, member: str) -> list[Command]:
+        """Return the commands whose replies a change needs. A member is given as the store holds it."""
+        key = self._pair_set.key(owner)
+        return [("GET", keys.WATERMARK), ("ZCARD", key), ("ZSCORE", key, member)]
+
+    async def change(self, owner: int, member: str, rows: Sequence[Any], *, begin: bool) -> None:
+        """Begin or end a pair, unless the last event has done the same. `rows` are the replies to `reads`.
+
+        One round trip for the commit and those of the projection; for a repetition, those of `read_latest`. Concurrent
+        calls may exceed the limit together.
+        """
+        watermark, count, score = rows
+        if (score is not None) is begin:
+            latest = await read_latest(self._store, self._log, self.reads(owner, member)[2:], int(watermark or 0))
+            stands = latest.rows[0] is not None
+            if latest.events is not None and latest.after(stands, partial(self._after, owner, member)) is begin:
+                return
+        elif begin and count >= self._most:
+            await self._refuse(owner)
+        await self._commit([self._pair_set.body_of(owner, member, begins=begin)])
+
+    def _after(self, owner: int, member: str, stands: bool, event: Event) -> bool:
+        """Return whether a pair stands after an event."""
+        body = event.body
+        is_about = isinstance(body, self._pair_set.begun | self._pair_set.ended)
+        is_this = is_about and self._pair_set.pair_of(body) == (owner, member)
+        return isinstance(body, self._pair_set.begun) if is_this else stands

@@ -1,0 +1,126 @@
+"""Follows and blocks: one state machine, because blocks decide which follows count.
+
+`graph.relations.follow_changes` and `graph.relations.block_changes` project them.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+
+from graph import keys
+from graph.archive.rows import EventRow
+from graph.fold.content import Content, Part, PlacedFollows, VersionedSet
+from graph.fold.reading import Batch, Reading, names_of
+from graph.fold.values import SortedSet, Stored, tombstone_keys, versioned_set_keys
+from graph.log.events import Blocked, EventBody, Followed, Unblocked, Unfollowed
+from graph.model import MAX_NUMBER
+from graph.relations.relation import KeyCommand, Relation
+from graph.relations.versioned_sets import moves
+
+FOLLOW_KINDS = names_of((Followed, Unfollowed))
+BLOCK_KINDS = names_of((Blocked, Unblocked))
+
+
+class FollowsAndBlocks(Relation):
+    """Who follows whom, and who blocks whom. Both users of a pair have it in their slots."""
+
+    kinds = (Followed, Unfollowed, Blocked, Unblocked)
+
+    def fold(self, content: Content, number: int, body: Followed | Unfollowed | Blocked | Unblocked) -> None:
+        """Add the event to the sets of both users."""
+        match body:
+            case Followed(actor, subject) | Unfollowed(actor, subject):
+                owns = content.owns(Part.FOLLOWING, actor), content.owns(Part.FOLLOWERS, subject)
+                sets = content.following, content.followers
+            case Blocked(actor, subject) | Unblocked(actor, subject):
+                owns = content.takes_blocks(actor), content.takes_blocks(subject)
+                sets = content.blocking, content.blockers
+        is_begun = isinstance(body, Followed | Blocked)
+        for is_owned, all_, owner, member in zip(owns, sets, (actor, subject), (subject, actor), strict=True):
+            if is_owned:
+                held = all_.setdefault(owner, VersionedSet())
+                (held.add if is_begun else held.remove)(member, number)
+
+    def stored(self, content: Content, tombstones_after: int) -> Stored:
+        """Yield the keys of the lists of follows, where blocks place them, and of the blocks."""
+        for key, sets in follow_sets(content):
+            for user, follows in sets.items():
+                yield from follow_keys(key, user, content.placed(user, follows), tombstones_after)
+        for key, blocks in ((keys.blocking, content.blocking), (keys.blockers, content.blockers)):
+            for user, held in blocks.items():
+                if content.owns(Part.BLOCKS, user):
+                    yield from versioned_set_keys(key, user, held, tombstones_after)
+
+    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the blocks of users, whom they follow, and their followers. Each event is counted once."""
+        blocks = Batch(Content(users, parts=[Part.BLOCKS]), self.fold)
+        await self.add_blocks(reading, blocks, users)
+        yield blocks
+        archive = reading.archive
+        for part, read in ((Part.FOLLOWING, archive.by_actor), (Part.FOLLOWERS, archive.by_subject)):
+            async for owners, rows, is_page in reading.pages(read, users, FOLLOW_KINDS):
+                batch = await self._follows(reading, owners, part, rows, is_page=is_page)
+                if part is Part.FOLLOWERS:
+                    batch.events = 0
+                yield batch
+
+    async def _follows(
+        self, reading: Reading, owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool
+    ) -> Batch:
+        """Return a batch of follows, with the blocks of the owners, which are not counted again."""
+        batch = Batch(Content(owners, parts=[part]), self.fold, is_page=is_page)
+        await self.add_blocks(reading, batch, owners)
+        batch.events = 0
+        batch.add(rows)
+        return batch
+
+    async def add_blocks(self, reading: Reading, batch: Batch, owners: Sequence[int], upto: int = MAX_NUMBER) -> None:
+        """Add the blocks by owners and those of owners to a batch, up to a number. Only the blocks by owners count.
+
+        Memory: that of all blocks of the owners. Two queries, and one more per `reading.rows` rows.
+        """
+        archive = reading.archive
+        for read in (archive.by_actor, archive.by_subject):
+            counted, after = batch.events, 0
+            while True:
+                found = await read(owners, BLOCK_KINDS, after, reading.rows)
+                batch.add(row for row in found if row.number <= upto)
+                if len(found) < reading.rows:
+                    break
+                after = found[-1].number
+            if read == archive.by_subject:
+                batch.events = counted
+
+    def replacements(self, content: Content) -> Iterator[KeyCommand]:
+        """Yield the commands that remove what earlier pages wrote of the same follows: each is in one of three sets."""
+        for key, sets in follow_sets(content):
+            for owner, follows in sets.items():
+                name, placed = key(owner), content.placed(owner, follows)
+                tombstones = (placed.tombstones, keys.gone(name))
+                yield from moves((placed.members, name), (placed.held, keys.held(name)), tombstones)
+
+    def sets_of(self, user: int) -> Sequence[str]:
+        """Return the keys of the user's follows, held ones included, followers, and blocks of both directions."""
+        following, followers = keys.following(user), keys.followers(user)
+        names = [following, keys.held(following), followers, keys.held(followers)]
+        return [*names, keys.blocking(user), keys.blockers(user)]
+
+    def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:
+        """Yield the ends of follows and blocks by the user and of the user."""
+        followed, held, followers, held_followers, blocked, blockers = (list(map(int, some)) for some in members)
+        yield from (Unfollowed(user, other) for other in (*followed, *held))
+        yield from (Unfollowed(other, user) for other in (*followers, *held_followers))
+        yield from (Unblocked(user, other) for other in blocked)
+        yield from (Unblocked(other, user) for other in blockers)
+
+
+def follow_sets(content: Content) -> tuple[tuple[Callable[[int], str], Mapping[int, VersionedSet[int]]], ...]:
+    """Return the lists of follows in the content by owner, of both kinds, with the functions that return their keys."""
+    return (keys.following, content.following), (keys.followers, content.followers)
+
+
+def follow_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:
+    """Yield the keys of a list of follows."""
+    name = key(owner)
+    for at, follows in ((name, placed.members), (keys.held(name), placed.held)):
+        if follows:
+            yield at, SortedSet({str(user): number for user, number in follows.items()})
+    yield from tombstone_keys(name, placed.tombstones, tombstones_after)

@@ -1,0 +1,42 @@
+"""What the last event says, projected or not.
+
+A request that changes nothing appends no event. Whether it changes something depends on the last event, not on what the
+store holds: the event of a request that failed or was interrupted after its commit is projected later, and would
+otherwise undo the answer to the next request.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
+
+from graph.log.events import Event
+from graph.log.log import Log
+from graph.store.commands import Command
+from graph.store.store import Store
+
+S = TypeVar("S")
+
+
+class Latest(NamedTuple):
+    """Replies of the store, and the events that may not be projected yet: they count more than the replies.
+
+    `events` is None if there are too many of them to search.
+    """
+
+    rows: list[Any]
+    events: Sequence[Event] | None
+
+    def after(self, state: S, apply: Callable[[S, Event], S]) -> S:
+        """Return a state, which the replies tell, after these events."""
+        return reduce(apply, self.events or (), state)
+
+
+async def read_latest(store: Store, log: Log, reads: Sequence[Command], watermark: int) -> Latest:
+    """Return the replies to reads, and the events above a watermark, which was read before.
+
+    If there are too many events to search, a caller appends its event in any case, or trusts the store. One round trip,
+    and one per 500 of these events.
+    """
+    rows, events = await asyncio.gather(store.read(reads), log.unprojected(watermark))
+    return Latest(rows, events)

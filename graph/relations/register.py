@@ -1,0 +1,14 @@
+"""The register of all relations."""
+
+from graph.relations.follows_and_blocks import FollowsAndBlocks
+from graph.relations.lists import ListMemberships
+from graph.relations.mutes import MUTES
+from graph.relations.pair_sets import PairSets
+from graph.relations.relation import Relation
+
+FOLLOWS_AND_BLOCKS = FollowsAndBlocks()
+LISTS = ListMemberships()
+PAIRS = PairSets(MUTES)
+
+RELATIONS: tuple[Relation, ...] = (FOLLOWS_AND_BLOCKS, PAIRS, LISTS)
+"""All relations but likes and plain reposts, which are folded with the posts that they count for."""

@@ -1,0 +1,48 @@
+"""The protocol of relations."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from graph.fold.content import Content
+from graph.fold.reading import Batch, Reading
+from graph.fold.values import Stored
+from graph.log.events import EventBody
+
+KeyCommand: TypeAlias = tuple[str, ...]
+"""A command: its name, its key, and its other words."""
+
+
+class Relation(ABC):
+    """What some kinds of events add and end between owners and members.
+
+    Its projection is a step of `graph.projections.projections`, and its comparison one of `graph.repair.repair`: both
+    have an order among those of other relations.
+    """
+
+    kinds: tuple[type[Any], ...]
+    """The kinds of events that it folds."""
+
+    @abstractmethod
+    def fold(self, content: Content, number: int, body: Any) -> None:
+        """Add an event to the content. The result depends neither on the order of events nor on repetitions. O(1)."""
+
+    @abstractmethod
+    def stored(self, content: Content, tombstones_after: int) -> Stored:
+        """Yield the keys of the content, with tombstones whose numbers are higher than `tombstones_after`."""
+
+    @abstractmethod
+    def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the content of users, from the archive, in batches of bounded size."""
+
+    @abstractmethod
+    def replacements(self, content: Content) -> Iterator[KeyCommand]:
+        """Yield the commands that remove what earlier pages of the same sets wrote about the elements of a page."""
+
+    @abstractmethod
+    def sets_of(self, user: int) -> Sequence[str]:
+        """Return the keys of the sets whose members an erasure of the user ends."""
+
+    @abstractmethod
+    def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:
+        """Yield the events that end members of these sets, given in the order of `sets_of`."""
