@@ -12,7 +12,7 @@ from graph.relations.mutes import MUTES
 from graph.relations.pair_sets import PairSet
 from graph.store.store import Store
 from graph.suspensions import existence, exists
-from graph.user_lists import user_pages
+from graph.user_pages import user_pages
 from graph.visibility import Visibility
 
 BLOCKS = PairSet("block", Blocked, Unblocked, keys.blocking)

@@ -22,7 +22,7 @@ from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.suspensions import existence, exists
-from graph.user_lists import user_pages
+from graph.user_pages import user_pages
 from graph.visibility import View
 
 

@@ -7,17 +7,19 @@ those are left out that the store knows to be taken back, or repeated since.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from graph import keys
 from graph.archive.rows import LikeRow
 from graph.binding import Binding
+from graph.full_pages import beyond, full_pages
 from graph.model import Like, LikedPost, Page
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.user_lists import MOST_SCANNED, beyond
+from graph.user_pages import range_of
 from graph.visibility import View
 
 if TYPE_CHECKING:
@@ -83,34 +85,18 @@ class LikePages:
         return page
 
     async def _pages(self, kind: LikeList, owners: Sequence[int], window: Window, visible: Visible[L]) -> list[Page[L]]:
-        """Return a page of each list, with what `visible` leaves of the likes.
+        """Return a page of each list, with what `visible` leaves of the likes (`graph.full_pages`)."""
 
-        A page reads on until it is full, but looks at 2,000 likes at most. It may then be short, even empty, with more
-        likes to come and a cursor that continues.
-        """
-        pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
-        found: dict[int, list[L]] = {owner: [] for owner in owners}
-        reached: dict[int, int] = {}
-        scanned = 0
-        while pending:
-            lists = await self._likes(kind, pending)
-            scanned += max(map(len, lists), default=0)
-            rest: dict[int, Window] = {}
-            for (owner, read), likes, kept in zip(pending.items(), lists, await visible(lists), strict=True):
-                found[owner] += kept
-                if len(found[owner]) <= window.count and len(likes) == read.count:
-                    if scanned < MOST_SCANNED:
-                        rest[owner] = beyond(read, likes[-1].number)
-                    else:
-                        reached[owner] = likes[-1].number
-            pending = rest
-        return [window.page(found[owner], reached.get(owner)) for owner in owners]
+        async def show(_owners: Sequence[int], lists: Sequence[Sequence[Like]]) -> Sequence[Sequence[L]]:
+            return await visible(lists)
+
+        return await full_pages(owners, window, partial(self._likes, kind), show)
 
     async def _likes(self, kind: LikeList, windows: Mapping[int, Window]) -> list[list[Like]]:
         """Return the first likes of each list in its window, in the direction of paging; `user` is the member."""
         commands: list[Command] = []
         for owner, window in windows.items():
-            commands += [("ZSCORE", kind.key(owner), "f"), range_of(kind.key(owner), window)]
+            commands += [("ZSCORE", kind.key(owner), "f"), range_of(kind.key(owner), window, window.count + 1)]  # one may be the floor
         replies = await self._store.read(commands)
         lists = []
         for (owner, window), floor, rows in zip(windows.items(), replies[::2], replies[1::2], strict=True):
@@ -144,13 +130,6 @@ class LikePages:
         )
         later = [max(int(member or NO_LIKE), int(gone or NO_LIKE)) for member, gone in zip(*scores, strict=True)]
         return [like for like, number in zip(likes, later, strict=True) if number <= like.number]
-
-
-def range_of(key: str, window: Window) -> Command:
-    """Return the command that reads the members of a window. The floor takes the place of one of them."""
-    low, high = f"({window.low}", f"({window.high}"
-    bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")
-    return ("ZRANGE", key, *bounds, "LIMIT", 0, window.count + 1, "WITHSCORES")
 
 
 def window_below(window: Window, hot: Sequence[Like], floor: int) -> Window | None:

@@ -7,9 +7,9 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
+from graph.full_pages import MOST_SCANNED
 from graph.model import Relationship
 from graph.paging import Window
-from graph.user_lists import MOST_SCANNED
 from graph.visibility import FEW, SYSTEM, View, refuse_blocked
 from tests.support.graph_worlds import counted, crowd, newest, people, posts
 

@@ -1,0 +1,67 @@
+"""Pages of lists whose entries are not all shown: a page reads on until it is full.
+
+So that a page cannot read a whole list of which a viewer sees nothing, it looks at 2,000 entries at most. It may then
+be short, even empty, with more entries to come and a cursor that continues.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from graph.model import Page
+from graph.paging import Window
+
+MOST_SCANNED = 2000
+MOST_AT_ONCE = 500
+
+
+class Entry(Protocol):
+    """An entry of a list, with its position."""
+
+    @property
+    def number(self) -> int:
+        """The position in the list, which is ordered by it."""
+
+
+E = TypeVar("E", bound=Entry)
+S = TypeVar("S", bound=Entry)
+
+
+async def full_pages(
+    owners: Sequence[int],
+    window: Window,
+    read: Callable[[Mapping[int, Window]], Awaitable[Sequence[Sequence[E]]]],
+    show: Callable[[Sequence[int], Sequence[Sequence[E]]], Awaitable[Sequence[Sequence[S] | None]]],
+) -> list[Page[S]]:
+    """Return a page of the list of each owner.
+
+    `read` returns the first entries of the lists of some owners in a window each, in paging direction. `show` returns
+    what a viewer sees of them, None for a list that the viewer must not see. Both are called once if everything is
+    shown, and up to four times more for each page that lacks entries.
+    """
+    pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
+    found: dict[int, list[S]] = {owner: [] for owner in owners}
+    reached: dict[int, int] = {}
+    scanned = 0
+    while pending:
+        lists = await read(pending)
+        scanned += max(map(len, lists), default=0)
+        rest: dict[int, Window] = {}
+        shown = await show([*pending], lists)
+        for (owner, part), entries, some in zip(pending.items(), lists, shown, strict=True):
+            if some is None:
+                continue
+            found[owner] += some
+            if len(found[owner]) <= window.count and len(entries) == part.count:
+                if scanned < MOST_SCANNED:
+                    rest[owner] = beyond(part, entries[-1].number)
+                else:
+                    reached[owner] = entries[-1].number
+        pending = rest
+    return [window.page(found[owner], reached.get(owner)) for owner in owners]
+
+
+def beyond(read: Window, last: int) -> Window:
+    """Return the larger window that follows the entry `last`, in paging direction."""
+    following = replace(read, count=MOST_AT_ONCE)
+    return replace(following, high=last) if read.forward else replace(following, low=last)
