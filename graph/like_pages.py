@@ -96,7 +96,10 @@ class LikePages:
         """Return the first likes of each list in its window, in the direction of paging; `user` is the member."""
         commands: list[Command] = []
         for owner, window in windows.items():
-            commands += [("ZSCORE", kind.key(owner), "f"), range_of(kind.key(owner), window, window.count + 1)]  # one may be the floor
+            commands += [
+                ("ZSCORE", kind.key(owner), "f"),
+                range_of(kind.key(owner), window, window.count + 1),
+            ]  # one may be the floor
         replies = await self._store.read(commands)
         lists = []
         for (owner, window), floor, rows in zip(windows.items(), replies[::2], replies[1::2], strict=True):

@@ -27,18 +27,17 @@ from graph.log.events import (
     Event,
     EventBody,
     Followed,
-    Muted,
     PostDeleted,
     PostPublished,
     Reposted,
     Unblocked,
     Unfollowed,
-    Unmuted,
     Unreposted,
     listed_author_of,
     publication_of,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from graph.projections.projections import Projections
 from graph.records import published_post
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from graph.log.events import Blocked, Event, Followed, Muted, Unblocked, Unfollowed, Unmuted
+from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
+from graph.log.pair_events import Muted, Unmuted
 
 Changes = tuple[list[int], list[int]]
 """The authors who are shown from now on, and those who are shown no longer."""

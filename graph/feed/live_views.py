@@ -16,7 +16,8 @@ from graph.feed.updates import (
     UserFollowed,
     UserUnfollowed,
 )
-from graph.log.events import Blocked, Event, Muted, Unblocked, Unmuted
+from graph.log.events import Blocked, Event, Unblocked
+from graph.log.pair_events import Muted, Unmuted
 from graph.visibility import Marks, Visibility
 
 C = TypeVar("C")

@@ -5,18 +5,8 @@ from collections.abc import Iterator, Sequence
 from graph.feed.buffer import Buffer
 from graph.feed.source import Source
 from graph.feed.updates import Notice
-from graph.log.events import (
-    Blocked,
-    Event,
-    Muted,
-    NotificationsRead,
-    PostDeleted,
-    Unblocked,
-    Unfollowed,
-    Unliked,
-    Unmuted,
-    Unreposted,
-)
+from graph.log.events import Blocked, Event, NotificationsRead, PostDeleted, Unblocked, Unfollowed, Unliked, Unreposted
+from graph.log.pair_events import Muted, Unmuted
 from graph.notifications.recipients import concerned, is_renewed, recipients
 
 

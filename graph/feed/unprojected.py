@@ -11,18 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from graph.log.account_events import UserDeleted
-from graph.log.events import (
-    Blocked,
-    Event,
-    Followed,
-    Muted,
-    SessionsEnded,
-    Unblocked,
-    Unfollowed,
-    Unmuted,
-    listed_author_of,
-)
+from graph.log.events import Blocked, Event, Followed, SessionsEnded, Unblocked, Unfollowed, listed_author_of
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 
 KEEP_SECONDS = 5.0  # a load during which events are forgotten may have to be repeated
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.body import Body
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import time_of
 
 PROFILE_FIELDS = ("name", "bio", "avatar_url", "website_url")
@@ -219,28 +220,6 @@ class Unliked(Body):
     user: int
     post: int
     author: int
-
-
-@dataclass(frozen=True, slots=True)
-class Muted(Body):
-    """`muter` began to mute `muted`."""
-
-    ACTOR: ClassVar[str | None] = "muter"
-    SUBJECT: ClassVar[str | None] = "muted"
-
-    muter: int
-    muted: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unmuted(Body):
-    """`muter` stopped muting `muted`."""
-
-    ACTOR: ClassVar[str | None] = "muter"
-    SUBJECT: ClassVar[str | None] = "muted"
-
-    muter: int
-    muted: int
 
 
 @dataclass(frozen=True, slots=True)

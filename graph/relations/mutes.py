@@ -1,7 +1,7 @@
 """Mutes: whom a user does not want to read. Only the muter knows."""
 
 from graph import keys
-from graph.log.events import Muted, Unmuted
+from graph.log.pair_events import Muted, Unmuted
 from graph.relations.pair_sets import PairSet
 
 MUTES = PairSet("mute", Muted, Unmuted, keys.muting, drops_home=True)

@@ -7,7 +7,8 @@ import pytest
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import Blocked, Event, EventBody, Followed, Muted, Unblocked, Unfollowed
+from graph.log.events import Blocked, Event, EventBody, Followed, Unblocked, Unfollowed
+from graph.log.pair_events import Muted
 from graph.model import FollowOutcome as Outcome
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM

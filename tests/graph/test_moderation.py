@@ -8,8 +8,9 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.known_followers import KnownFollowers, known_followers
-from graph.log.events import Event, EventBody, Muted, PostDeleted, Unreposted
+from graph.log.events import Event, EventBody, PostDeleted, Unreposted
 from graph.log.moderation_events import Reported, UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted
 from graph.model import FollowOutcome, ReportReason
 from graph.moderation import Report
 from graph.paging import Window

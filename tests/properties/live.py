@@ -21,18 +21,9 @@ from graph.feed.updates import (
     PostAdded,
     PostRemoved,
 )
-from graph.log.events import (
-    Blocked,
-    Event,
-    Followed,
-    Muted,
-    PostDeleted,
-    PostPublished,
-    Unblocked,
-    Unfollowed,
-    Unmuted,
-)
+from graph.log.events import Blocked, Event, Followed, PostDeleted, PostPublished, Unblocked, Unfollowed
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from tests.properties.executed import EVENTS, HOME, Executed
 from tests.support.graph_worlds import home
 

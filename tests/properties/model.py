@@ -14,18 +14,17 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     PostDeleted,
     PostPublished,
     Reposted,
     Unblocked,
     Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
     publication_of,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import FollowOutcome, Post
 
 REFUSED = {FollowOutcome.BLOCKED, FollowOutcome.NOT_FOUND}

@@ -10,7 +10,6 @@ from graph.log.events import (
     Event,
     Followed,
     Liked,
-    Muted,
     NotificationsRead,
     PostDeleted,
     PostPublished,
@@ -18,10 +17,10 @@ from graph.log.events import (
     Unblocked,
     Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import EPOCH_MS, SEQUENCE_BITS
 
 DAY_MS = 86_400_000

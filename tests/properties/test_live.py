@@ -19,19 +19,10 @@ from graph import Graph
 from graph.errors import Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log.events import (
-    Blocked,
-    EventBody,
-    Followed,
-    Muted,
-    PostDeleted,
-    PostPublished,
-    Unblocked,
-    Unfollowed,
-    Unmuted,
-)
+from graph.log.events import Blocked, EventBody, Followed, PostDeleted, PostPublished, Unblocked, Unfollowed
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import Location
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of

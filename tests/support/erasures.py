@@ -11,16 +11,15 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     PostDeleted,
     PostPublished,
     Reposted,
     Unblocked,
     Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
 )
+from graph.log.pair_events import Muted, Unmuted
 
 
 def ends_of(user: int, events: Sequence[Event]) -> list[EventBody]:

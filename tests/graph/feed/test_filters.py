@@ -21,7 +21,6 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     NotificationsRead,
     PasswordChanged,
     PermissionGranted,
@@ -30,9 +29,9 @@ from graph.log.events import (
     SessionsEnded,
     Unblocked,
     Unfollowed,
-    Unmuted,
     UserCreated,
 )
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import MAX_NUMBER
 from tests.graph.feed.filtering import deleted, deleted_by_older_version, filters, posts, published, users
 

@@ -14,7 +14,6 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     NotificationsRead,
     PasswordChanged,
     PermissionGranted,
@@ -27,11 +26,11 @@ from graph.log.events import (
     Unblocked,
     Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
     UserCreated,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import Permission, Post
 from graph.posts import deletion_of
 from graph.publication import as_reply

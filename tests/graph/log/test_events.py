@@ -13,7 +13,6 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     NotificationsRead,
     PasswordChanged,
     PermissionGranted,
@@ -26,12 +25,12 @@ from graph.log.events import (
     Unblocked,
     Unfollowed,
     Unliked,
-    Unmuted,
     Unreposted,
     UserCreated,
 )
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import MAX_NUMBER
 from tests.support.graph_worlds import append_events
 

@@ -19,7 +19,6 @@ from graph.log.events import (
     ListChanged,
     ListCreated,
     ListDeleted,
-    Muted,
     NotificationsRead,
     PasswordChanged,
     PermissionGranted,
@@ -30,10 +29,10 @@ from graph.log.events import (
     SessionsEnded,
     Unblocked,
     Unfollowed,
-    Unmuted,
     UserCreated,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted, Unmuted
 from graph.model import Post, User
 from graph.posts import deletion_of
 from graph.projections.mode import Mode

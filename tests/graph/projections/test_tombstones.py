@@ -8,7 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Event, Followed, Muted, Unfollowed, Unmuted
+from graph.log.events import Event, Followed, Unfollowed
+from graph.log.pair_events import Muted, Unmuted
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, people, posts

@@ -1,0 +1,28 @@
+"""The events that begin and end the pairs of `graph.relations.pair_sets`."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from graph.log.body import Body
+
+
+@dataclass(frozen=True, slots=True)
+class Muted(Body):
+    """`muter` began to mute `muted`."""
+
+    ACTOR: ClassVar[str | None] = "muter"
+    SUBJECT: ClassVar[str | None] = "muted"
+
+    muter: int
+    muted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unmuted(Body):
+    """`muter` stopped muting `muted`."""
+
+    ACTOR: ClassVar[str | None] = "muter"
+    SUBJECT: ClassVar[str | None] = "muted"
+
+    muter: int
+    muted: int
