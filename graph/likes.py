@@ -15,7 +15,7 @@ from typing import Any
 from graph import keys
 from graph.binding import Binding
 from graph.commit import Commit
-from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
+from graph.errors import ArchiveUnavailable
 from graph.like_pages import LikePages
 from graph.log.events import Event, Liked, Unliked
 from graph.log.log import Log
@@ -24,7 +24,7 @@ from graph.posts import Posts
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import SYSTEM, View, Visibility, refuse_blocked
+from graph.visibility import SYSTEM, View, Visibility, no_post, refuse_blocked
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Likes:
         )
         found: Post | None = posts[0]
         if found is None:
-            raise not_found()
+            raise no_post("postId")
         if found.is_plain_repost and found.repost_of is not None:
             return await self._change(viewer, found.repost_of, view, like=like)
         if like:
@@ -91,7 +91,7 @@ class Likes:
         stored = await self._is_liked(viewer, found, held)
         if stored is like and await self._confirmed(viewer, found, int(watermark or 0)) is like:
             if await view.hidden([found.author]):
-                raise not_found()
+                raise no_post("postId")
             return found.id
         renewed = stored is True or post in held.unlikes
         pair = (viewer, found.id, found.author)
@@ -163,8 +163,3 @@ def after(viewer: int, post: int, is_liked: bool | None, event: Event) -> bool |
             return isinstance(event.body, Liked)
         case _:
             return is_liked
-
-
-def not_found() -> Rejected:
-    """Return the rejection of a post that does not exist."""
-    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "postId")

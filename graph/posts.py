@@ -37,9 +37,7 @@ from graph.records import (
 from graph.store.recall import recall
 from graph.store.store import Store
 from graph.terms import digest_of
-from graph.visibility import SYSTEM, View, Visibility, blocked
-
-UNKNOWN = "This post does not exist."
+from graph.visibility import SYSTEM, View, Visibility, blocked, no_post
 
 
 class Posts:
@@ -225,7 +223,7 @@ class Posts:
         problems: list[Problem] = []
         for name, target in targets.items():
             if wanted[name] is not None and (target is None or target.author in suspended):
-                problems.append(Problem(ProblemCode.NOT_FOUND, UNKNOWN, (name,)))
+                problems += no_post(name).problems
             elif target is not None and target.author in hidden:
                 problems += blocked(name).problems
         if problems:
@@ -264,11 +262,11 @@ class Posts:
         found, deletion = await self._live(post)
         if found is None:
             if await self._author_of_deleted(post, deletion) != viewer:
-                raise not_found()
+                raise no_post("id")
             return None
         if found.author != viewer:
             if await self._visibility.of(viewer).hidden([found.author]):
-                raise not_found()
+                raise no_post("id")
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
         await self._end(found)
         return found
@@ -282,7 +280,7 @@ class Posts:
         if found is not None:
             await self._end(found, by_operator=True)
         elif await self._author_of_deleted(post, deletion) is None:
-            raise not_found()
+            raise no_post("id")
         return found
 
     async def _live(self, post: int) -> tuple[Post | None, str | None]:
@@ -340,8 +338,3 @@ def deletion_of(post: Post, terms: str | None = None) -> PostDeleted | Unreposte
         return Unreposted(post.author, post.repost_of, post.id, post.repost_of_author)
     notified = tuple(recipients_of_post(post))
     return PostDeleted(post.author, post.id, terms, post.reply_to, post.root, post.repost_of, post.listed, notified)
-
-
-def not_found() -> Rejected:
-    """Return the rejection of an unknown post id."""
-    return Rejected.because(ProblemCode.NOT_FOUND, UNKNOWN, "id")

@@ -27,7 +27,7 @@ from graph.records import published_post
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import SYSTEM, View, refuse_blocked
+from graph.visibility import SYSTEM, View, no_post, refuse_blocked
 
 MAX_REPOSTS = 100_000
 """How many plain reposts of a user stand at most. The register takes 76 bytes for each, for as long as it stands."""
@@ -60,7 +60,7 @@ class Reposts:
         view.begin()
         original, held, watermark, count = await self._look_up(viewer, post)
         if original is None:
-            raise not_found()
+            raise no_post("postId")
         await refuse_blocked(view, original.author, "postId")
         if held.repost:
             held = await self._confirmed(viewer, original.id, held, watermark)
@@ -100,10 +100,10 @@ class Reposts:
         if original is None:
             ended = await self._posts.end_of(post)
             if not isinstance(ended, Unreposted) or ended.user != viewer:
-                raise not_found()
+                raise no_post("postId")
             return ended.post, ended.repost
         if await view.hidden([original.author]):
-            raise not_found()
+            raise no_post("postId")
         event = await self._log.get(held.version) if held.version else None
         return number, event.body.repost if event and isinstance(event.body, Unreposted) else None
 
@@ -176,8 +176,3 @@ def too_many(count: int) -> Rejected:
     """Return the rejection of a repost beyond the limit."""
     message = f"You have reposted {count:,} posts; the limit is {MAX_REPOSTS:,}. Take a repost back first."
     return Rejected.because(ProblemCode.TOO_MANY, message, "postId", max=MAX_REPOSTS, length=count + 1)
-
-
-def not_found() -> Rejected:
-    """Return the rejection of an unknown, deleted or hidden post."""
-    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "postId")

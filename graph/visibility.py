@@ -346,9 +346,14 @@ async def refuse_blocked(view: View, user: int, *fields: str) -> None:
     """
     hidden = await view.hidden([user])
     if await view.suspended([user]):
-        raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", *fields)
+        raise no_post(*fields)
     if hidden:
         raise blocked(*fields)
+
+
+def no_post(*fields: str) -> Rejected:
+    """Return the rejection of a post that does not exist, or that the viewer must not see."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", *fields)
 
 
 def blocked(*fields: str) -> Rejected:

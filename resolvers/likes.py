@@ -6,14 +6,12 @@ from typing import Annotated
 
 import strawberry
 
-from graph.likes import not_found
 from graph.model import Like, LikedPost, Page, Post, User
 from graph.paging import CursorKind, Window, encode_cursors
-from resolvers import ids, inputs
+from resolvers import inputs
 from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
 from resolvers.context import Context
-from resolvers.errors import BadInput
-from resolvers.payloads import Payload, mutation
+from resolvers.payloads import Payload, mutation, post_number
 from resolvers.references import Reference, refer
 from resolvers.times import FormattedTime, format_times
 
@@ -98,13 +96,7 @@ async def unlike_post(
 
 async def change_like(context: Context, post_id: str, *, is_liked: bool) -> LikePayload:
     """Like or unlike the post with a global id. Raises Rejected (NOT_FOUND), also for a malformed id."""
-    viewer = context.require_viewer()
-    try:
-        post = ids.number(ids.Kind.POST, post_id)
-    except BadInput:
-        post = None
-    if post is None:
-        raise not_found()
+    viewer, post = context.require_viewer(), post_number(post_id, "postId")
     change = context.graph.likes.like if is_liked else context.graph.likes.unlike
     return LikePayload(post=await change(viewer.user, post, context.loaders.view), is_liked=is_liked)
 

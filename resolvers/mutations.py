@@ -1,7 +1,6 @@
 """The resolvers of mutations of posts and follows, and the records behind their payloads."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,10 +8,11 @@ import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Follow, FollowOutcome, Location, Post, User
+from graph.visibility import no_post
 from resolvers import attachments, ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput
-from resolvers.payloads import Payload, load_users, mutation
+from resolvers.payloads import Payload, load_users, mutation, post_number
 from resolvers.threads import related
 
 MAX_FOLLOWS = 100
@@ -80,15 +80,6 @@ async def publish_post(
     return PublishPostPayload(post=post)
 
 
-def post_number(post_id: str, *field: str) -> int:
-    """Return the number of a post's global id. Raises Rejected (NOT_FOUND), also for a malformed id."""
-    with suppress(BadInput):
-        number = ids.number(ids.Kind.POST, post_id)
-        if number is not None:
-            return number
-    raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", *field)
-
-
 @mutation(DeletePostPayload)
 async def delete_post(
     context: Context,
@@ -102,7 +93,7 @@ async def delete_post(
     except BadInput as error:
         raise Rejected.because(ProblemCode.INVALID, str(error), "id") from None
     if post is None:
-        raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "id")
+        raise no_post("id")
     deleted = await context.graph.posts.delete(viewer.user, post)
     targets = (None, None) if deleted is None else (deleted.reply_to, deleted.repost_of)
     return DeletePostPayload(deleted_post_id=input.id, viewer=viewer.user, reply_to=targets[0], repost_of=targets[1])

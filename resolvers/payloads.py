@@ -5,14 +5,17 @@ show the new state.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from graph.errors import Problem, Rejected
 from graph.model import User
+from graph.visibility import no_post
+from resolvers import ids
 from resolvers.context import Context
-from resolvers.errors import RedactedError, code_of
+from resolvers.errors import BadInput, RedactedError, code_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +73,12 @@ async def load_users(context: Context, users: Sequence[int | None]) -> list[User
     known = [user for user in users if user is not None]
     loaded = iter(await context.loaders.users.fetch_many(known))
     return [None if user is None else next(loaded) for user in users]
+
+
+def post_number(post_id: str, *field: str) -> int:
+    """Return the number of a post's global id. Raises Rejected (NOT_FOUND), also for a malformed id."""
+    with suppress(BadInput):
+        number = ids.number(ids.Kind.POST, post_id)
+        if number is not None:
+            return number
+    raise no_post(*field)

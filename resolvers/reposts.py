@@ -7,11 +7,9 @@ from typing import Annotated
 import strawberry
 
 from graph.model import Post
-from graph.reposts import not_found
 from resolvers import ids, inputs
 from resolvers.context import Context
-from resolvers.errors import BadInput
-from resolvers.payloads import Payload, mutation
+from resolvers.payloads import Payload, mutation, post_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ async def repost(
 ) -> RepostPayload:
     """Repost a post as the viewer."""
     viewer = context.require_viewer()
-    post = number_of(input.post_id)
+    post = post_number(input.post_id, "postId")
     return RepostPayload(repost=await context.graph.reposts.repost(context.loaders.view, viewer.user, post))
 
 
@@ -54,22 +52,11 @@ async def unrepost(
 ) -> UnrepostPayload:
     """Take the viewer's repost of a post back."""
     viewer = context.require_viewer()
-    post = number_of(input.post_id)
+    post = post_number(input.post_id, "postId")
     original, deleted = await context.graph.reposts.unrepost(context.loaders.view, viewer.user, post)
     return UnrepostPayload(
         post=original, deleted_post_id=None if deleted is None else ids.encode(ids.Kind.POST, deleted)
     )
-
-
-def number_of(post_id: str) -> int:
-    """Return the number in the global id of a post. Raises Rejected (NOT_FOUND), also for a malformed id."""
-    try:
-        post = ids.number(ids.Kind.POST, post_id)
-    except BadInput:
-        post = None
-    if post is None:
-        raise not_found()
-    return post
 
 
 async def payload_posts(payloads: Sequence[UnrepostPayload], context: Context) -> list[Post | None]:

@@ -12,7 +12,7 @@ from graph.fold.stored import account_keys, login_fields
 from graph.fold.values import Hash
 from graph.log.account_events import UserDeleted
 from graph.log.events import PROFILE_FIELDS, SessionsEnded
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.deleted_users import DeletedUsers
 from graph.repair.report import Difference
 from graph.repair.scope import OWNERS_AT_ONCE, Comparison, number, set_fields
@@ -30,7 +30,7 @@ class Accounts(Comparison):
     more than 10,000 events.
     """
 
-    part = problems.ACCOUNTS
+    part = defects.ACCOUNTS
     key = staticmethod(keys.user)
 
     async def subjects(self) -> AsyncIterator[list[int]]:
@@ -66,7 +66,7 @@ class Accounts(Comparison):
                 for session in self._ended(events, user, profile, live):
                     end = ("HDEL", keys.sessions(user), session)  # ids of sessions are never used again
                     details = ("HDEL", keys.session_details(user), *keys.session_fields(session))
-                    found.append(Difference(problems.SESSION_LIVE, user, session, f"user {user}", [end, details]))
+                    found.append(Difference(defects.SESSION_LIVE, user, session, f"user {user}", [end, details]))
             found += await self._logins({user: each for user, each in accounts.items() if not each.deleted})
             found += await DeletedUsers(self.scope).compare(accounts, dict(zip(users, profiles, strict=True)))
         return found
@@ -75,7 +75,7 @@ class Accounts(Comparison):
         """Yield the fields that differ and are not newer than the archive. Fields of later versions are ignored."""
         if account.login is None:
             if 0 < number(held.get("id:at")) <= self.scope.upto:
-                yield Difference(problems.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
+                yield Difference(defects.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
             return
         expected = next(value for _, value in account_keys(user, account) if isinstance(value, Hash) and "id" in value)
         numbers = {"password", "suspended"} | {
@@ -87,7 +87,7 @@ class Accounts(Comparison):
             if wanted != actual and abs(number(held.get(version))) <= self.scope.upto:
                 text = f"user {user}: {name} is {held.get(name, 'missing')!r}, not {expected.get(name)!r}"
                 correction = [set_fields(keys.user(user), actual, wanted)]
-                yield Difference(problems.PROFILE_WRONG, user, name, text, correction)
+                yield Difference(defects.PROFILE_WRONG, user, name, text, correction)
 
     def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
         """Return the live sessions that must not exist: all of a suspended or deleted user."""
@@ -105,7 +105,7 @@ class Accounts(Comparison):
             text = f"user {user}: the suspension is {held or 'missing'}, not {wanted}"
             version = ("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))
             yield Difference(
-                problems.PROFILE_WRONG,
+                defects.PROFILE_WRONG,
                 user,
                 "suspension",
                 text,
@@ -124,5 +124,5 @@ class Accounts(Comparison):
             if held != wanted and newest <= self.scope.upto:
                 text = f"login {account.login} of user {user}, now of user {held.get('user', 'none')}"
                 correction = [set_fields(keys.login(account.login or ""), held, wanted)]
-                found.append(Difference(problems.LOGIN_WRONG, user, "login", text, correction))
+                found.append(Difference(defects.LOGIN_WRONG, user, "login", text, correction))
         return found

@@ -7,7 +7,7 @@ from graph.fold import content
 from graph.fold.content import VersionedSet
 from graph.relations.follows_and_blocks import BLOCK_KINDS
 from graph.relations.register import FOLLOWS_AND_BLOCKS
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, Scope, set_element
 from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
@@ -21,7 +21,7 @@ class Blocks(Comparison):
     One query and two round trips for 500 users; one more for differences.
     """
 
-    part = problems.BLOCKS
+    part = defects.BLOCKS
     key = staticmethod(keys.blocking)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -40,7 +40,7 @@ class Blocks(Comparison):
 class Blockers(Comparison):
     """Finds blockers without any event. `Blocks` compares the others."""
 
-    part = problems.BLOCKS
+    part = defects.BLOCKS
     key = staticmethod(keys.blockers)
     of_users = False
 
@@ -70,5 +70,5 @@ async def differences(
         command = set_element(key, element, state, expected, home=owner)
         name = key(owner)
         text = f"user {other} in {name}: {state or 'nothing'} instead of {expected or 'nothing'}"
-        found.append(Difference(problems.BLOCK_WRONG, element[subject], f"{name} {other}", text, [command]))
+        found.append(Difference(defects.BLOCK_WRONG, element[subject], f"{name} {other}", text, [command]))
     return found

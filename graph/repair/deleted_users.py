@@ -7,7 +7,7 @@ from graph.fold.content import Account
 from graph.log.account_events import login_hash
 from graph.projections.accounts import free_login
 from graph.projections.deletions import erase
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Scope, number, set_fields
 from graph.store.commands import Command, script
@@ -41,7 +41,7 @@ class DeletedUsers:
             text = f"user {user}: is {'' if account.deleted else 'not '}deleted"
             floors = [erase(account.erased, user)] if account.erased else []
             correction = [set_fields(keys.user(user), actual, wanted), *floors]
-            yield Difference(problems.PROFILE_WRONG, user, "deleted", text, correction)
+            yield Difference(defects.PROFILE_WRONG, user, "deleted", text, correction)
 
     async def _logins(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
         """Return the logins that deleted users still have, and the reservations that are missing or wrong."""
@@ -54,13 +54,13 @@ class DeletedUsers:
             login, name = logins[user], keys.reserved(hashes[user])
             if account.deleted and login is not None and owner == str(user):
                 text = f"login {login} of user {user}, who is deleted"
-                found.append(Difference(problems.LOGIN_WRONG, user, "login", text, [free_login(login, user)]))
+                found.append(Difference(defects.LOGIN_WRONG, user, "login", text, [free_login(login, user)]))
             if number(reserved) != account.deleted and number(reserved) <= self._scope.upto:
                 text = f"user {user}: the reservation of the login is {reserved or 'missing'}, not {account.deleted}"
                 correction: Command = ("DEL", name)
                 if account.deleted:
                     correction = script("set").call([name], account.deleted, 0)
-                found.append(Difference(problems.LOGIN_WRONG, user, "reservation", text, [correction]))
+                found.append(Difference(defects.LOGIN_WRONG, user, "reservation", text, [correction]))
         return found
 
     async def _notes(self, accounts: Mapping[int, Account]) -> list[Difference]:
@@ -78,6 +78,6 @@ class DeletedUsers:
             fields = [{str(user): str(each)} if each else {} for each in (number(held), wanted)]
             mark = ("ZADD", keys.ERASING, erasing, user) if erasing else ("ZREM", keys.ERASING, user)
             found.append(
-                Difference(problems.PROFILE_WRONG, user, "deletion", text, [set_fields(keys.DELETED, *fields), mark])
+                Difference(defects.PROFILE_WRONG, user, "deletion", text, [set_fields(keys.DELETED, *fields), mark])
             )
         return found

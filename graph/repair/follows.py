@@ -15,7 +15,7 @@ from graph.relations.follow_changes import follow_keys
 from graph.relations.follows_and_blocks import FOLLOW_KINDS
 from graph.relations.register import FOLLOWS_AND_BLOCKS
 from graph.relations.versioned_sets import set_keys
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, Scope
 from graph.store.commands import Command, script
@@ -36,7 +36,7 @@ class Following(Comparison):
     10,000 events are split.
     """
 
-    part = problems.FOLLOWS
+    part = defects.FOLLOWS
     key = staticmethod(keys.following)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -67,7 +67,7 @@ class Followers(Comparison):
     Two round trips for 500 users and 10,000 followers, and one for every 1,000 followers. Differences take a query.
     """
 
-    part = problems.FOLLOWS
+    part = defects.FOLLOWS
     key = staticmethod(keys.followers)
     of_users = False
 
@@ -155,7 +155,7 @@ async def differences(
             commands: list[Command] = [script("repair_follow").call(names, member, *state, *expected, scope.upto)]
             commands += [("UNLINK", keys.home(member))] if in_followers else []
             text = f"{name} {member} of user {owner}: {describe(state)} instead of {describe(expected)}"
-            found.append(Difference(problems.FOLLOW_WRONG, element[subject], f"{name} {element}", text, commands))
+            found.append(Difference(defects.FOLLOW_WRONG, element[subject], f"{name} {element}", text, commands))
     return found
 
 

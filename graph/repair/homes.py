@@ -11,7 +11,7 @@ from graph import keys
 from graph.home.delivery import PULL
 from graph.home.merge import merge_hot
 from graph.paging import Window
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.posts import readable
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison
@@ -47,7 +47,7 @@ class Cache:
     def _difference(self, member: str, problem: str, found: str) -> Difference:
         command = script("repair_forget").call([keys.home(self.viewer)], member, found)
         return Difference(
-            problems.CACHE_WRONG, self.viewer, member, f"the cache of user {self.viewer} {problem}", [command]
+            defects.CACHE_WRONG, self.viewer, member, f"the cache of user {self.viewer} {problem}", [command]
         )
 
 
@@ -58,7 +58,7 @@ class HomeCaches(Comparison):
     another round trip and a query.
     """
 
-    part = problems.HOMES
+    part = defects.HOMES
     key = staticmethod(keys.home)
     of_users = False
     owners_at_once = 50

@@ -15,7 +15,7 @@ from graph.like_pages import LIKED, LIKERS, LikeList
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.projections.likes import like_keys
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, set_element, state_of
 from graph.store.commands import Command, script
@@ -63,7 +63,7 @@ class LikeSets(Comparison):
     meanwhile are left out.
     """
 
-    part = problems.LIKES
+    part = defects.LIKES
     kind: ClassVar[LikeList]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -112,7 +112,7 @@ class LikeSets(Comparison):
             states = (state_of(held, tombstone), each.state(member, held, tombstone))
             command = set_element(self.kind.key, (each.owner, member), *states, floor=each.mark)
             text = f"{member} in {self.kind.key(each.owner)}"
-            yield Difference(problems.LIKE_WRONG, each.owner, member, text, [command, *self._recount(each.owner)])
+            yield Difference(defects.LIKE_WRONG, each.owner, member, text, [command, *self._recount(each.owner)])
 
     async def _floors(self, sets: Sequence[LikeSet]) -> list[Difference]:
         """Return the differences of sets whose floor is wrong."""
@@ -121,7 +121,7 @@ class LikeSets(Comparison):
         for each in sets:
             name, present = self.kind.key(each.owner), "" if each.found is None else each.found
             correction = [script("repair_floor").call([name], present, each.floor), *counts.get(each.owner, [])]
-            found.append(Difference(problems.LIKE_FLOOR_WRONG, each.owner, "f", name, correction))
+            found.append(Difference(defects.LIKE_FLOOR_WRONG, each.owner, "f", name, correction))
         return found
 
     async def _archived_counts(self, sets: Sequence[LikeSet]) -> dict[int, list[Command]]:
@@ -166,7 +166,7 @@ class LikesOfPosts(LikeSets):
         live = [post for post in dict.fromkeys(subjects) if kinds.get(post) == POST]
         deleted = [post for post in dict.fromkeys(subjects) if kinds.get(post) == REDACTED]
         found = await super().compare(live)
-        floors = {each.subject for each in found if each.problem is problems.LIKE_FLOOR_WRONG}
+        floors = {each.subject for each in found if each.defect is defects.LIKE_FLOOR_WRONG}
         found += await self._counts([post for post in live if post not in floors])
         return found + await self._left(deleted)
 
@@ -204,11 +204,11 @@ class LikesOfPosts(LikeSets):
         """Return the likes that are left of deleted posts. One round trip."""
         sizes = await self.scope.send([("EXISTS", *like_keys(post)[:3]) for post in posts])
         return [
-            Difference(problems.LIKE_LEFT, post, "likes", f"post {post}", [("UNLINK", *like_keys(post)[:3])])
+            Difference(defects.LIKE_LEFT, post, "likes", f"post {post}", [("UNLINK", *like_keys(post)[:3])])
             for post, size in zip(posts, sizes, strict=True)
             if size
         ]
 
 
 def _count_wrong(post: int, correction: list[Command]) -> Difference:
-    return Difference(problems.LIKE_COUNT_WRONG, post, "count", f"post {post}", correction)
+    return Difference(defects.LIKE_COUNT_WRONG, post, "count", f"post {post}", correction)

@@ -10,7 +10,7 @@ from graph import keys
 from graph.archive.rows import POST, REDACTED
 from graph.post_lists import REPLIES, REPOSTS
 from graph.projections.posts import counted_keys
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.posts import Record, readable, set_listing
 from graph.repair.report import Difference
 from graph.repair.timelines import Timeline, Timelines
@@ -62,7 +62,7 @@ class Replies(Timelines):
             length = 0 if deleted is not None else size - (floor is not None) + int(cold or 0)
             if int(count or 0) != length:
                 text = f"post {owner} has {length} {self.of.name}, not {count}"
-                found.append(Difference(problems.LENGTH_WRONG, owner, "length", text, [self._recount(owner)]))
+                found.append(Difference(defects.LENGTH_WRONG, owner, "length", text, [self._recount(owner)]))
         return found
 
     def _deletions(self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str]) -> Iterator[Difference]:
@@ -84,7 +84,7 @@ class Replies(Timelines):
             if kind in (POST, None) or deletion is not None or post <= t.floor:
                 unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.mark, self.of)
                 text = f"post {post} in the {self.of.name} of post {t.author}"
-                yield Difference(problems.POST_LISTED, t.author, post, text, [unlist])
+                yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 
 
 class Reposts(Replies):

@@ -11,7 +11,7 @@ from graph.archive.rows import POST, USER_ERASURE
 from graph.fold.reading import ROWS, chunks
 from graph.notifications.groups import Group, NotificationKind
 from graph.notifications.notifications import groups_of
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, number
 from graph.store.commands import Command, script
@@ -43,7 +43,7 @@ class Notifications(Comparison):
     groups. Groups without events take a query.
     """
 
-    part = problems.NOTIFICATIONS
+    part = defects.NOTIFICATIONS
     key = staticmethod(keys.notifications)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -89,7 +89,7 @@ class Notifications(Comparison):
             command = script("repair_floor").call([keys.notifications(of.user)], floor, lower)
             text = f"the floor of the notifications of user {of.user}: {floor}, not {lower}"
             floor = lower
-            yield Difference(problems.NOTIFICATION_WRONG, of.user, "f", text, [command])
+            yield Difference(defects.NOTIFICATION_WRONG, of.user, "f", text, [command])
         for group, expected in newest[:kept]:
             held = of.listed.get(group)
             if expected > (floor or 0) and (held is None or held < expected or expected < held <= upto):
@@ -102,7 +102,7 @@ class Notifications(Comparison):
         if number(of.mark) < of.archived_mark:
             command = script("raise_mark").call([keys.read_mark(of.user)], of.archived_mark)
             text = f"user {of.user} has read notifications up to {of.archived_mark}, not {of.mark}"
-            yield Difference(problems.READ_MARK_WRONG, of.user, "read", text, [command])
+            yield Difference(defects.READ_MARK_WRONG, of.user, "read", text, [command])
 
 
 def wrong(of: Lists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
@@ -111,7 +111,7 @@ def wrong(of: Lists, group: Group, held: int | None, expected: int | None, floor
     words = ("" if word is None else word for word in (held, expected, floor))
     command = script("repair_element").call([name, keys.gone(name)], group.member, *words)
     text = f"notification {group.member} of user {of.user}: {held or 'none'} instead of {expected or 'none'}"
-    return Difference(problems.NOTIFICATION_WRONG, of.user, group.member, text, [command])
+    return Difference(defects.NOTIFICATION_WRONG, of.user, group.member, text, [command])
 
 
 def floor_of(rows: Sequence[tuple[str, float]]) -> int | None:

@@ -7,7 +7,7 @@ from graph.fold.content import VersionedSet
 from graph.fold.reading import names_of
 from graph.relations.pair_sets import PairSet
 from graph.relations.register import PAIRS
-from graph.repair.problems import Problem
+from graph.repair.defects import Defect
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, set_element
 from graph.repair.versioned_sets import expected_of, still_wrong, wrong_elements
@@ -53,14 +53,14 @@ class Pairs(Comparison):
             command = set_element(pair_set.key, element, state, expected, home=home)
             name = pair_set.key(owner)
             text = f"{member} in {name}: {state or 'nothing'} instead of {expected or 'nothing'}"
-            found.append(Difference(problem_of(pair_set), owner, f"{name} {member}", text, [command]))
+            found.append(Difference(defect_of(pair_set), owner, f"{name} {member}", text, [command]))
         return found
 
 
-def problem_of(pair_set: PairSet) -> Problem:
-    """Return the problem of a wrong pair."""
+def defect_of(pair_set: PairSet) -> Defect:
+    """Return the defect of a wrong pair."""
     correction = "set what the last event says" + (", and delete the home cache" if pair_set.drops_home else "")
-    return Problem(Pairs.part, f"a {pair_set.noun} is missing or wrong", correction)
+    return Defect(Pairs.part, f"a {pair_set.noun} is missing or wrong", correction)
 
 
 def member_of(text: str) -> str | None:

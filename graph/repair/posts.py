@@ -16,7 +16,7 @@ from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.post_lists import TIMELINE, PostList
 from graph.posts import deletion_of
 from graph.records import as_published
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Scope, set_element, set_fields
 from graph.store.commands import Command, script
@@ -47,18 +47,16 @@ def record_wrong(author: int, post: int, body: PostPublished, held: Record) -> D
     If a cut raises the floor above the post before the correction, the record is left: `Records` finds it.
     """
     text = f"post {post} by user {author}, {'wrong' if held else 'missing'}"
-    return Difference(
-        problems.RECORD_WRONG, author, post, text, [set_fields(keys.post(post), held, record(post, body))]
-    )
+    return Difference(defects.RECORD_WRONG, author, post, text, [set_fields(keys.post(post), held, record(post, body))])
 
 
 def record_left(post: int, held: Record, deletion: int | None) -> Difference:
     """Return the difference of a record of a deleted post, or of an archived one if there is no deletion."""
     if deletion is None:
         command = script("free_post").call([keys.post(post)], "")
-        return Difference(problems.RECORD_LEFT, post, post, f"post {post}, archived", [command])
+        return Difference(defects.RECORD_LEFT, post, post, f"post {post}, archived", [command])
     command = set_fields(keys.post(post), held, {"deleted": str(deletion)})
-    return Difference(problems.RECORD_LEFT, post, post, f"post {post}, deleted by event {deletion}", [command])
+    return Difference(defects.RECORD_LEFT, post, post, f"post {post}, deleted by event {deletion}", [command])
 
 
 def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: Sequence[Command] = ()) -> Difference:
@@ -74,7 +72,7 @@ def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: S
         await scope.send(then)
         return True
 
-    return Difference(problems.DELETION_UNKNOWN, subject, post, f"post {post} by user {author}", delete_again)
+    return Difference(defects.DELETION_UNKNOWN, subject, post, f"post {post} by user {author}", delete_again)
 
 
 def post_unknown(
@@ -97,9 +95,7 @@ def post_unknown(
         return True
 
     text = f"post {post}, {'without a readable record' if body is None else f'by user {body.author}'}"
-    return Difference(
-        problems.POST_UNKNOWN, subject, post, text, [otherwise] if body is None else partial(insert, body)
-    )
+    return Difference(defects.POST_UNKNOWN, subject, post, text, [otherwise] if body is None else partial(insert, body))
 
 
 async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:

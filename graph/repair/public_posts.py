@@ -5,7 +5,7 @@ from functools import partial
 
 from graph import keys
 from graph.archive.rows import Overtaken
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison
 
@@ -15,7 +15,7 @@ POSTS_AT_ONCE = 2000
 class Decisions(Comparison):
     """Compares what the archive notes about the suspension of each user. One transaction for 500 users."""
 
-    part = problems.PUBLIC
+    part = defects.PUBLIC
     key = staticmethod(keys.user)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -23,7 +23,7 @@ class Decisions(Comparison):
         found = await self.scope.archive.wrong_decisions(subjects)
         return [
             Difference(
-                problems.SUSPENSION_WRONG,
+                defects.SUSPENSION_WRONG,
                 user,
                 "suspension",
                 f"user {user}: the newest decision is {f'event {event.number}' if event else 'missing'}",
@@ -44,7 +44,7 @@ class Decisions(Comparison):
 class PublicPosts(Comparison):
     """Compares the posts on the public timeline with all posts. Two transactions for 2,000 posts."""
 
-    part = problems.PUBLIC
+    part = defects.PUBLIC
     key = staticmethod(keys.post)
     of_users = False
 
@@ -60,7 +60,7 @@ class PublicPosts(Comparison):
         found = await self.scope.archive.wrong_public_posts(subjects)
         return [
             Difference(
-                problems.PUBLIC_WRONG,
+                defects.PUBLIC_WRONG,
                 post,
                 "public",
                 f"post {post} {'by mistake' if each.wanted is None else f'by user {each.wanted}, missing or wrong'}",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graph import keys
 from graph.archive.rows import POSTS, REDACTED
 from graph.post_lists import REPLIED, TIMELINE, Listable, PostList, lists_of
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.posts import Record, deletion_unknown, deletions, post_unknown, readable, record_left, set_listing
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, number, set_fields
@@ -19,7 +19,7 @@ class Records(Comparison):
     tombstones of posts that are not deleted.
     """
 
-    part = problems.POSTS
+    part = defects.POSTS
     key = staticmethod(keys.post)
     of_users = False
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from graph.repair.problems import Problem
+from graph.repair.defects import Defect
 from graph.store.commands import Command
 
 MAX_EXAMPLES = 3
@@ -19,16 +19,16 @@ a function that returns whether the difference is corrected. Without commands, t
 class Difference:
     """One difference: the subject to compare again, the element that differs, and a text with the ids."""
 
-    problem: Problem
+    defect: Defect
     subject: int
     element: int | str
     text: str
     correction: Correction = ()
 
     @property
-    def identity(self) -> tuple[Problem, int, int | str]:
+    def identity(self) -> tuple[Defect, int, int | str]:
         """What a second comparison must find again."""
-        return self.problem, self.subject, self.element
+        return self.defect, self.subject, self.element
 
 
 @dataclass(slots=True)
@@ -36,32 +36,32 @@ class Report:
     """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
     `corrects` is False for a check. `compared` has the number of owners by part, in the order of the comparisons, and
-    `examples` the texts of the first differences of each problem.
+    `examples` the texts of the first differences of each defect.
     """
 
     upto: int
     last: int
     corrects: bool
     compared: Counter[str] = field(default_factory=Counter)
-    found: Counter[Problem] = field(default_factory=Counter)
-    corrected: Counter[Problem] = field(default_factory=Counter)
-    examples: defaultdict[Problem, list[str]] = field(default_factory=lambda: defaultdict(list))
+    found: Counter[Defect] = field(default_factory=Counter)
+    corrected: Counter[Defect] = field(default_factory=Counter)
+    examples: defaultdict[Defect, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, differences: Sequence[Difference], outcomes: Sequence[bool]) -> None:
         """Count differences, and those that were corrected."""
         for difference, corrected in zip(differences, outcomes, strict=True):
-            self.found[difference.problem] += 1
-            self.corrected[difference.problem] += corrected
-            if len(self.examples[difference.problem]) < MAX_EXAMPLES:
-                self.examples[difference.problem].append(difference.text)
+            self.found[difference.defect] += 1
+            self.corrected[difference.defect] += corrected
+            if len(self.examples[difference.defect]) < MAX_EXAMPLES:
+                self.examples[difference.defect].append(difference.text)
 
     def found_in(self, part: str) -> int:
         """Return the number of differences in one part."""
-        return sum(count for problem, count in self.found.items() if problem.part == part)
+        return sum(count for defect, count in self.found.items() if defect.part == part)
 
     def corrected_in(self, part: str) -> int:
         """Return the number of corrected differences in one part."""
-        return sum(count for problem, count in self.corrected.items() if problem.part == part)
+        return sum(count for defect, count in self.corrected.items() if defect.part == part)
 
     @property
     def clean(self) -> bool:

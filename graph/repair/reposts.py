@@ -9,7 +9,7 @@ from graph.fold.fold import fold_event
 from graph.fold.loading import REPOST_KINDS
 from graph.log.events import Unreposted
 from graph.projections.reposts import ending_key
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, set_element
 from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
@@ -22,7 +22,7 @@ class Reposted(Comparison):
     split.
     """
 
-    part = problems.POSTS
+    part = defects.POSTS
     key = staticmethod(keys.reposted)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -41,7 +41,7 @@ class Reposted(Comparison):
             user, post = element
             command = set_element(keys.reposted, element, state, wrong[element])
             text = f"post {post} reposted by user {user}"
-            found.append(Difference(problems.REPOST_WRONG, user, f"repost {post}", text, [command]))
+            found.append(Difference(defects.REPOST_WRONG, user, f"repost {post}", text, [command]))
         return found
 
     async def _left(self, reposts: dict[Element, int]) -> list[Difference]:
@@ -59,5 +59,5 @@ class Reposted(Comparison):
             return True
 
         return Difference(
-            problems.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted post {post}", end
+            defects.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted post {post}", end
         )

@@ -20,7 +20,7 @@ from graph.log.events import PostPublished
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList, lists_of
 from graph.projections.posts import set_cold
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.posts import Record, deletion_unknown, deletions, post_unknown, readable, record_wrong, set_listing
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, number, state_of
@@ -77,7 +77,7 @@ class Timelines(Comparison):
     1,000 posts, and a query for the posts that only the store lists and for tombstones of archived posts.
     """
 
-    part = problems.POSTS
+    part = defects.POSTS
     key: ClassVar["staticmethod[[int], str]"] = staticmethod(keys.posts)
     of: ClassVar[PostList] = TIMELINE
 
@@ -184,7 +184,7 @@ class Timelines(Comparison):
                 yield post_unknown(self.scope, t.author, post, body, [] if post > t.floor else [unlist], unlist)
             elif kind != REDACTED or deletion is not None or post <= t.floor:
                 text = f"post {post} in the {self.of.name} of user {t.author}"
-                yield Difference(problems.POST_LISTED, t.author, post, text, [unlist])
+                yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 
 
 class Replied(Timelines):
@@ -207,13 +207,13 @@ def floor_and_count(of: PostList, t: Timeline, kinds: Mapping[int, str]) -> Iter
         found = "" if t.found is None else t.found
         command = script("repair_floor").call([of.key(t.author)], found, t.floor)
         yield Difference(
-            problems.FLOOR_WRONG, t.author, "f", f"user {t.author}: {found or 'none'}, not {t.floor}", [command]
+            defects.FLOOR_WRONG, t.author, "f", f"user {t.author}: {found or 'none'}, not {t.floor}", [command]
         )
     deleted = sum(p <= t.floor and (n > t.archived or kinds.get(p) in POSTS) for p, n in t.gone.items())
     count = t.cold - deleted
     if number(t.count) != count:
         command = set_cold(of, t.author, t.floor, t.count, count)
-        yield Difference(problems.COUNT_WRONG, t.author, "count", f"user {t.author}: {t.count}, not {count}", [command])
+        yield Difference(defects.COUNT_WRONG, t.author, "count", f"user {t.author}: {t.count}, not {count}", [command])
 
 
 def hot_posts(of: PostList, t: Timeline, records: Mapping[int, Record]) -> Iterator[Difference]:
@@ -226,7 +226,7 @@ def hot_posts(of: PostList, t: Timeline, records: Mapping[int, Record]) -> Itera
             continue
         if t.listed.get(post) != post:
             command = set_listing(t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.mark, of)
-            yield Difference(problems.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
+            yield Difference(defects.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
         if next(lists_of(body))[0] is of and readable(post, records[post]) != body:
             yield record_wrong(t.author, post, body, records[post])
 

@@ -8,7 +8,7 @@ from graph.fold.content import Lists, VersionedSet
 from graph.fold.reading import names_of
 from graph.relations.lists import list_names
 from graph.relations.register import LISTS
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, number, set_element, set_fields
 from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
@@ -23,7 +23,7 @@ class UserLists(Comparison):
     Users with more than 10,000 events are split.
     """
 
-    part = problems.LISTS
+    part = defects.LISTS
     key = staticmethod(keys.lists)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
@@ -58,7 +58,7 @@ class UserLists(Comparison):
         current = await self._not_newer([(user, list_id) for user, list_id, _, _ in wrong])
         return [
             Difference(
-                problems.LIST_WRONG,
+                defects.LIST_WRONG,
                 user,
                 f"name of {list_id}",
                 f"name of list {list_id} of user {user}",
@@ -105,7 +105,7 @@ def difference(
 ) -> Difference:
     """Return the difference of an element of a versioned set of a user."""
     command = set_element(key, element, found, expected)
-    return Difference(problems.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
+    return Difference(defects.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
 
 
 def wrong_names(lists: Lists, fields: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str], dict[str, str]]]:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from graph import Graph
 from graph.model import time_of
-from graph.repair.problems import Problem
+from graph.repair.defects import Defect
 from graph.repair.repair import Report
 from server.cli.console import console
 from server.cli.progress import progress_bar
@@ -52,7 +52,7 @@ def _show_progress(advance: Callable[[str, int, int], None], part: str, done: in
 
 
 def show(report: Report, console: Console) -> None:
-    """Print the numbers of comparisons and differences, examples of each problem, and what to do next."""
+    """Print the numbers of comparisons and differences, examples of each defect, and what to do next."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for heading in ("compared", "different", "corrected")[: 3 if report.corrects else 2]:
@@ -61,21 +61,21 @@ def show(report: Report, console: Console) -> None:
         figures = (compared, report.found_in(part), report.corrected_in(part))
         table.add_row(part, *(f"{figure:,}" for figure in figures[: 3 if report.corrects else 2]))
     console.print(table)
-    for problem, count in report.found.items():
-        _show_problem(report, problem, count, console)
+    for defect, count in report.found.items():
+        _show_defect(report, defect, count, console)
     console.print()
     for sentence in _conclusion(report):
         console.print(sentence)
 
 
-def _show_problem(report: Report, problem: Problem, count: int, console: Console) -> None:
-    left = f" ({count - report.corrected[problem]:,} not corrected)" if report.corrected[problem] < count else ""
-    console.print(f"\n[bold]{count:,} × {escape(problem.text)}[/]", soft_wrap=True)
-    console.print(f"    Correction: {escape(problem.correction)}{left if report.corrects else ''}", soft_wrap=True)
-    for example in report.examples[problem]:
+def _show_defect(report: Report, defect: Defect, count: int, console: Console) -> None:
+    left = f" ({count - report.corrected[defect]:,} not corrected)" if report.corrected[defect] < count else ""
+    console.print(f"\n[bold]{count:,} × {escape(defect.text)}[/]", soft_wrap=True)
+    console.print(f"    Correction: {escape(defect.correction)}{left if report.corrects else ''}", soft_wrap=True)
+    for example in report.examples[defect]:
         console.print(f"    - {escape(example)}", soft_wrap=True)
-    if count > len(report.examples[problem]):
-        console.print(f"    - and {count - len(report.examples[problem]):,} more")
+    if count > len(report.examples[defect]):
+        console.print(f"    - and {count - len(report.examples[defect]):,} more")
 
 
 def _conclusion(report: Report) -> Iterator[str]:

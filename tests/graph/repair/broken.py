@@ -16,7 +16,7 @@ from graph.archive.archive import Archive
 from graph.fold.reading import chunks
 from graph.log.events import PasswordChanged, PostPublished
 from graph.model import Location, Permission
-from graph.repair.problems import Problem
+from graph.repair.defects import Defect
 from graph.repair.repair import Repair, Report
 from graph.repair.report import Difference
 from graph.repair.scope import Scope
@@ -63,14 +63,14 @@ class NotingRepair(Repair):
         return await super()._correct(scope, differences, correct=correct)
 
 
-async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool) -> dict[str, set[Problem]]:
+async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool) -> dict[str, set[Defect]]:
     """Return the kinds of differences by the owners of their subjects. All of them are corrected, or none."""
     noting = NotingRepair(graph)
     report = await noting.run(correct=correct)
     assert report.clean == correct, (report.found, report.corrected, report.examples)
-    found: dict[str, set[Problem]] = {name: set() for name in owners.values()}
+    found: dict[str, set[Defect]] = {name: set() for name in owners.values()}
     for difference in noting.noted:
-        found[owners[difference.subject]].add(difference.problem)
+        found[owners[difference.subject]].add(difference.defect)
     return found
 
 

@@ -1,44 +1,44 @@
 """Damages of lists of notifications, added to the other damages."""
 
 from graph import keys
-from graph.repair import problems
+from graph.repair import defects
 from tests.graph.repair.broken import RepairWorld
 from tests.graph.repair.damages import DAMAGES, finds
 
 __all__ = ["DAMAGES"]
 
 
-@finds(problems.NOTIFICATION_WRONG)
+@finds(defects.NOTIFICATION_WRONG)
 async def a_notification_is_lost(w: RepairWorld) -> None:
     await w.raw.zrem(keys.notifications(w.star), *await w.groups(w.star))
 
 
-@finds(problems.NOTIFICATION_WRONG)
+@finds(defects.NOTIFICATION_WRONG)
 async def all_notifications_are_lost(w: RepairWorld) -> None:
     await w.raw.delete(keys.notifications(w.bob))
 
 
-@finds(problems.NOTIFICATION_WRONG)
+@finds(defects.NOTIFICATION_WRONG)
 async def a_notification_has_moved_back(w: RepairWorld) -> None:
     await w.raw.zadd(keys.notifications(w.star), dict.fromkeys(await w.groups(w.star), 1))
 
 
-@finds(problems.NOTIFICATION_WRONG)
+@finds(defects.NOTIFICATION_WRONG)
 async def a_notification_has_moved_up(w: RepairWorld) -> None:
     await w.raw.zadd(keys.notifications(w.star), dict.fromkeys(await w.groups(w.star), w.posts[w.bob][-1]))
 
 
-@finds(problems.NOTIFICATION_WRONG)
+@finds(defects.NOTIFICATION_WRONG)
 async def a_notification_has_no_event(w: RepairWorld) -> None:
     await w.raw.zadd(keys.notifications(w.dave), {f"mention:{w.posts[w.bob][-1]}": w.posts[w.bob][-1], "follow:3": 5})
 
 
-@finds(problems.NOTIFICATION_WRONG)
+@finds(defects.NOTIFICATION_WRONG)
 async def a_list_of_notifications_has_a_floor(w: RepairWorld) -> None:
     await w.raw.zadd(keys.notifications(w.star), {"f": await w.graph.log.last()})
     await w.raw.zrem(keys.notifications(w.star), *await w.groups(w.star))
 
 
-@finds(problems.READ_MARK_WRONG)
+@finds(defects.READ_MARK_WRONG)
 async def a_read_mark_is_lost(w: RepairWorld) -> None:
     await w.raw.delete(keys.read_mark(w.star))

@@ -9,26 +9,26 @@ from graph import keys
 from graph.log.events import Blocked, Followed
 from graph.projections.mode import Mode
 from graph.relations.mutes import MUTES
-from graph.repair import problems
+from graph.repair import defects
+from graph.repair.defects import Defect
 from graph.repair.follows import Following
-from graph.repair.pairs import problem_of
-from graph.repair.problems import Problem
+from graph.repair.pairs import defect_of
 from graph.repair.scope import Scope
 from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, worlds
 from tests.support.graph_worlds import append_events, home
 
 Damage = Callable[[RepairWorld], Awaitable[object]]
-DAMAGES: dict[str, tuple[Damage, Problem]] = {
-    "a block is lost": (lambda w: w.raw.zrem(keys.blocking(w.bob), w.star), problems.BLOCK_WRONG),
-    "a block is lost in the other slot": (lambda w: w.raw.zrem(keys.blockers(w.star), w.bob), problems.BLOCK_WRONG),
-    "a block has no event": (lambda w: w.raw.zadd(keys.blocking(w.carol), {str(w.star): 1}), problems.BLOCK_WRONG),
-    "a blocker has no event": (lambda w: w.raw.zadd(keys.blockers(w.carol), {str(w.star): 1}), problems.BLOCK_WRONG),
-    "a mute is lost": (lambda w: w.raw.zrem(keys.muting(w.alice), w.carol), problem_of(MUTES)),
-    "a mute has no event": (lambda w: w.raw.zadd(keys.muting(w.carol), {str(w.star): 1}), problem_of(MUTES)),
-    "an ended follow counts": (lambda w: w.raw.zadd(keys.following(w.bob), {str(w.star): 1}), problems.FOLLOW_WRONG),
-    "an ended follower counts": (lambda w: w.raw.zadd(keys.followers(w.star), {str(w.bob): 1}), problems.FOLLOW_WRONG),
-    "a held follow is lost": (lambda w: w.raw.delete(keys.held(keys.following(w.alice))), problems.FOLLOW_WRONG),
-    "a held follower is lost": (lambda w: w.raw.delete(keys.held(keys.followers(w.dave))), problems.FOLLOW_WRONG),
+DAMAGES: dict[str, tuple[Damage, Defect]] = {
+    "a block is lost": (lambda w: w.raw.zrem(keys.blocking(w.bob), w.star), defects.BLOCK_WRONG),
+    "a block is lost in the other slot": (lambda w: w.raw.zrem(keys.blockers(w.star), w.bob), defects.BLOCK_WRONG),
+    "a block has no event": (lambda w: w.raw.zadd(keys.blocking(w.carol), {str(w.star): 1}), defects.BLOCK_WRONG),
+    "a blocker has no event": (lambda w: w.raw.zadd(keys.blockers(w.carol), {str(w.star): 1}), defects.BLOCK_WRONG),
+    "a mute is lost": (lambda w: w.raw.zrem(keys.muting(w.alice), w.carol), defect_of(MUTES)),
+    "a mute has no event": (lambda w: w.raw.zadd(keys.muting(w.carol), {str(w.star): 1}), defect_of(MUTES)),
+    "an ended follow counts": (lambda w: w.raw.zadd(keys.following(w.bob), {str(w.star): 1}), defects.FOLLOW_WRONG),
+    "an ended follower counts": (lambda w: w.raw.zadd(keys.followers(w.star), {str(w.bob): 1}), defects.FOLLOW_WRONG),
+    "a held follow is lost": (lambda w: w.raw.delete(keys.held(keys.following(w.alice))), defects.FOLLOW_WRONG),
+    "a held follower is lost": (lambda w: w.raw.delete(keys.held(keys.followers(w.dave))), defects.FOLLOW_WRONG),
 }
 
 

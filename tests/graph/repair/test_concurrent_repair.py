@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.model import Permission
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.repair import Report
 from graph.store.commands import Command, script
 from server.embedded import EmbeddedStore
@@ -146,7 +146,7 @@ async def test_a_difference_counts_if_it_is_found_twice(world: RepairWorld) -> N
         report = await check(checking)
 
     assert report.clean, report.examples
-    assert (await check(world.graph)).found == {problems.RECORD_WRONG: 1}
+    assert (await check(world.graph)).found == {defects.RECORD_WRONG: 1}
 
 
 Change = Callable[[RepairWorld], Any]

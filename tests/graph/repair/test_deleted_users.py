@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.numbers import entry_id
-from graph.repair import problems
-from graph.repair.problems import Problem
+from graph.repair import defects
+from graph.repair.defects import Defect
 from tests.graph.repair.broken import check, kinds_found, repair
 from tests.support.graph_worlds import PASSWORD, archive_log, people, state
 
@@ -27,20 +27,20 @@ class Deleted:
     login: str
 
 
-DAMAGES: dict[str, tuple[Damage, set[Problem]]] = {
-    "no tombstone": (lambda bob: bob.raw.delete(keys.user(bob.id)), {problems.PROFILE_WRONG}),
+DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
+    "no tombstone": (lambda bob: bob.raw.delete(keys.user(bob.id)), {defects.PROFILE_WRONG}),
     "a profile": (
         lambda bob: bob.raw.hset(
             keys.user(bob.id), mapping={"id": bob.id, "id:at": bob.id, "login": bob.login, "name": "Bob"}
         ),
-        {problems.PROFILE_WRONG},
+        {defects.PROFILE_WRONG},
     ),
-    "a login": (lambda bob: bob.raw.hset(keys.login(bob.login), mapping={"user": bob.id}), {problems.LOGIN_WRONG}),
-    "no reservation": (lambda bob: bob.raw.delete(keys.reserved(login_hash(bob.login))), {problems.LOGIN_WRONG}),
-    "a session": (lambda bob: bob.raw.hset(keys.sessions(bob.id), "s", LIVE), {problems.SESSION_LIVE}),
-    "not hidden": (lambda bob: bob.raw.hdel(keys.SUSPENDED, str(bob.id)), {problems.PROFILE_WRONG}),
-    "not in the log": (lambda bob: bob.raw.hdel(keys.DELETED, str(bob.id)), {problems.PROFILE_WRONG}),
-    "not to be erased": (lambda bob: bob.raw.zrem(keys.ERASING, str(bob.id)), {problems.PROFILE_WRONG}),
+    "a login": (lambda bob: bob.raw.hset(keys.login(bob.login), mapping={"user": bob.id}), {defects.LOGIN_WRONG}),
+    "no reservation": (lambda bob: bob.raw.delete(keys.reserved(login_hash(bob.login))), {defects.LOGIN_WRONG}),
+    "a session": (lambda bob: bob.raw.hset(keys.sessions(bob.id), "s", LIVE), {defects.SESSION_LIVE}),
+    "not hidden": (lambda bob: bob.raw.hdel(keys.SUSPENDED, str(bob.id)), {defects.PROFILE_WRONG}),
+    "not in the log": (lambda bob: bob.raw.hdel(keys.DELETED, str(bob.id)), {defects.PROFILE_WRONG}),
+    "not to be erased": (lambda bob: bob.raw.zrem(keys.ERASING, str(bob.id)), {defects.PROFILE_WRONG}),
 }
 
 
@@ -124,7 +124,7 @@ async def test_a_deletion_that_a_failover_has_lost_is_undone(graph: Graph, raw: 
 
     corrected = await repair(graph)
 
-    assert set(corrected.found) == {problems.PROFILE_WRONG, problems.LOGIN_WRONG}
+    assert set(corrected.found) == {defects.PROFILE_WRONG, defects.LOGIN_WRONG}
     assert corrected.clean
     after = await everything(raw)
     assert {key: value for key, value in after.items() if str(alice) not in key} == {

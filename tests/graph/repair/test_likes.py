@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import Liked
-from graph.repair import problems
-from graph.repair.problems import Problem
+from graph.repair import defects
+from graph.repair.defects import Defect
 from tests.graph.repair.broken import check, kinds_found, repair
 from tests.support.graph_worlds import Open, archive_log, crowd, state
 
@@ -90,10 +90,10 @@ async def test_undamaged_likes_are_right(liking: Liking) -> None:
 Damage = Callable[[Liking], Awaitable[object]]
 
 WRONG, FLOOR, COUNT, LEFT = (
-    problems.LIKE_WRONG,
-    problems.LIKE_FLOOR_WRONG,
-    problems.LIKE_COUNT_WRONG,
-    problems.LIKE_LEFT,
+    defects.LIKE_WRONG,
+    defects.LIKE_FLOOR_WRONG,
+    defects.LIKE_COUNT_WRONG,
+    defects.LIKE_LEFT,
 )
 
 
@@ -102,7 +102,7 @@ async def an_archived_like_is_hot(liking: Liking) -> None:
     await liking.raw.zadd(keys.likes(liking.post), {str(liking.fans[0]): int(floor or 0) - 1})
 
 
-DAMAGES: dict[str, tuple[Damage, set[Problem]]] = {
+DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
     "a hot like of the post is missing": (lambda x: x.raw.zrem(keys.likes(x.post), x.fan), {WRONG, COUNT}),
     "a hot like of the user is missing": (lambda x: x.raw.zrem(keys.liked(x.fan), x.posts[-1]), {WRONG}),
     "a like has another number": (lambda x: x.raw.zincrby(keys.likes(x.post), 1, str(x.fan)), {WRONG}),

@@ -7,8 +7,8 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.repair import problems
-from graph.repair.problems import Problem
+from graph.repair import defects
+from graph.repair.defects import Defect
 from tests.graph.repair.broken import kinds_found, repair
 from tests.support.graph_worlds import Open, archive_log, crowd, state
 
@@ -71,56 +71,56 @@ UNUSED = 1000
 
 Damage = Callable[[Talk], Awaitable[object]]
 
-DAMAGES: dict[str, tuple[Damage, set[Problem]]] = {
+DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
     "a hot reply is missing among the author's replies": (
         lambda t: t.raw.zrem(keys.replied(t.bob), t.replies[-1]),
-        {problems.POST_UNLISTED},
+        {defects.POST_UNLISTED},
     ),
     "the record of a hot reply is missing": (
         lambda t: t.raw.delete(keys.post(t.replies[-1])),
-        {problems.RECORD_WRONG},
+        {defects.RECORD_WRONG},
     ),
     "the record of a hot reply is wrong": (
         lambda t: t.raw.hset(keys.post(t.replies[-1]), "details", '{"reply_to":7,"listed":false}'),
-        {problems.RECORD_WRONG},
+        {defects.RECORD_WRONG},
     ),
     "a hot reply is missing in the thread": (
         lambda t: t.raw.zrem(keys.replies(t.root), t.replies[-1]),
-        {problems.POST_UNLISTED, problems.LENGTH_WRONG},
+        {defects.POST_UNLISTED, defects.LENGTH_WRONG},
     ),
     "a hot quote is missing": (
         lambda t: t.raw.zrem(keys.reposts(t.root), t.replies[-1]),
-        {problems.POST_UNLISTED, problems.LENGTH_WRONG},
+        {defects.POST_UNLISTED, defects.LENGTH_WRONG},
     ),
     "the thread lists a post that is no reply": (
         lambda t: t.raw.zadd(keys.replies(t.root), {str(t.root): t.root}),
-        {problems.POST_LISTED, problems.LENGTH_WRONG},
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
     "an archived reply is listed again": (
         lambda t: t.raw.zadd(keys.replies(t.root), {str(t.replies[0]): t.replies[0]}),
-        {problems.POST_LISTED, problems.LENGTH_WRONG},
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
     "the thread lists a post that is lost, and its record too": (
         lambda t: t.raw.zadd(keys.replies(t.root), {str(t.replies[-1] - UNUSED): t.replies[-1] - UNUSED}),
-        {problems.POST_LISTED, problems.LENGTH_WRONG},
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
     "a quote is lost, and its record too": (
         lambda t: t.raw.zadd(keys.reposts(t.root), {str(t.replies[-1] - UNUSED): t.replies[-1] - UNUSED}),
-        {problems.POST_LISTED, problems.LENGTH_WRONG},
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
     "the number of archived replies is wrong": (
         lambda t: t.raw.set(keys.archived_of(keys.replies(t.root)), 9),
-        {problems.COUNT_WRONG, problems.LENGTH_WRONG},
+        {defects.COUNT_WRONG, defects.LENGTH_WRONG},
     ),
     "the number of the author's archived replies is lost": (
         lambda t: t.raw.delete(keys.archived_of(keys.replied(t.bob))),
-        {problems.COUNT_WRONG},
+        {defects.COUNT_WRONG},
     ),
-    "a count of replies is wrong": (lambda t: t.raw.hset(keys.post(t.root), "replies", "9"), {problems.LENGTH_WRONG}),
-    "a count of reposts is lost": (lambda t: t.raw.hdel(keys.post(t.root), "reposts"), {problems.LENGTH_WRONG}),
+    "a count of replies is wrong": (lambda t: t.raw.hset(keys.post(t.root), "replies", "9"), {defects.LENGTH_WRONG}),
+    "a count of reposts is lost": (lambda t: t.raw.hdel(keys.post(t.root), "reposts"), {defects.LENGTH_WRONG}),
     "a post without replies has a count": (
         lambda t: t.raw.zadd(keys.replies(t.replies[-1]), {str(t.root): t.root}),
-        {problems.POST_LISTED, problems.LENGTH_WRONG},
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
 }
 

@@ -12,7 +12,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.log.events import Followed, PostPublished
 from graph.model import Permission
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.repair import Repair
 from graph.repair.scope import Scope
 from server.embedded import EmbeddedStore
@@ -188,7 +188,7 @@ async def test_users_with_many_events_are_compared_in_parts(
 
     report = await repair(world.graph)
 
-    assert report.found == {problems.PROFILE_WRONG: 1, problems.FOLLOW_WRONG: 3, problems.RECORD_WRONG: 1}
+    assert report.found == {defects.PROFILE_WRONG: 1, defects.FOLLOW_WRONG: 3, defects.RECORD_WRONG: 1}
     assert (await check(world.graph)).clean
 
 
@@ -217,9 +217,9 @@ async def test_an_account_that_the_archive_does_not_know_is_reported(world: Repa
 
     report = await repair(world.graph)
 
-    assert report.found == {problems.ACCOUNT_UNKNOWN: 1}
+    assert report.found == {defects.ACCOUNT_UNKNOWN: 1}
     assert not report.corrected.total()
-    assert str(world.carol) in report.examples[problems.ACCOUNT_UNKNOWN][0]
+    assert str(world.carol) in report.examples[defects.ACCOUNT_UNKNOWN][0]
     assert world.content() == before
 
 
@@ -238,15 +238,15 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
 
     assert report.clean, report.examples
     assert report.compared == {
-        problems.PUBLIC: 900,
-        problems.ACCOUNTS: 400,
-        problems.BLOCKS: 400,
-        problems.FOLLOWS: 800,
-        problems.POSTS: 1300,
-        problems.LIKES: 400,
-        problems.NOTIFICATIONS: 400,
-        problems.LISTS: 400,
-        problems.HOMES: 60,
+        defects.PUBLIC: 900,
+        defects.ACCOUNTS: 400,
+        defects.BLOCKS: 400,
+        defects.FOLLOWS: 800,
+        defects.POSTS: 1300,
+        defects.LIKES: 400,
+        defects.NOTIFICATIONS: 400,
+        defects.LISTS: 400,
+        defects.HOMES: 60,
     }
     assert cost.round_trips < 100
 

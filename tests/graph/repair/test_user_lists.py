@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import keys
-from graph.repair import problems
+from graph.repair import defects
 from graph.repair.scope import Scope
 from graph.repair.user_lists import UserLists
 from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, worlds
@@ -85,7 +85,7 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
             await DAMAGES[damage](lists.world, lists)
 
         found = await kinds_found(graph, owners, correct=False)
-        assert {damage for damage in DAMAGES if problems.LIST_WRONG in found[damage]} == {*DAMAGES}
+        assert {damage for damage in DAMAGES if defects.LIST_WRONG in found[damage]} == {*DAMAGES}
         await kinds_found(graph, owners, correct=True)
         assert (await check(graph)).found.total() == 0
         assert [await lists.shown() for lists in damaged.values()] == before

@@ -1,10 +1,10 @@
-"""The problems that a repair finds and corrects, by the part of the data."""
+"""The defects that a repair finds and corrects, by the part of the data."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Defect:
     """What can be wrong in a part of the data, as a clause, and its correction, as a clause in the imperative."""
 
     part: str
@@ -22,73 +22,73 @@ LISTS = "lists"
 NOTIFICATIONS = "notifications"
 HOMES = "home timelines"
 
-PROFILE_WRONG = Problem(ACCOUNTS, "a field or permission of a profile is wrong", "set what the last event says")
-LOGIN_WRONG = Problem(ACCOUNTS, "a login is missing or wrong", "set the user and the password hash of the archive")
-SESSION_LIVE = Problem(ACCOUNTS, "a session that was logged out is live", "end the session")
-ACCOUNT_UNKNOWN = Problem(ACCOUNTS, "the archive does not know an account", "none: restore a backup of the archive")
-BLOCK_WRONG = Problem(BLOCKS, "a block is missing or wrong", "set what the last event says, and delete the home cache")
-LIST_WRONG = Problem(LISTS, "a list, its name or a member is missing or wrong", "set what the last event says")
-FOLLOW_WRONG = Problem(
+PROFILE_WRONG = Defect(ACCOUNTS, "a field or permission of a profile is wrong", "set what the last event says")
+LOGIN_WRONG = Defect(ACCOUNTS, "a login is missing or wrong", "set the user and the password hash of the archive")
+SESSION_LIVE = Defect(ACCOUNTS, "a session that was logged out is live", "end the session")
+ACCOUNT_UNKNOWN = Defect(ACCOUNTS, "the archive does not know an account", "none: restore a backup of the archive")
+BLOCK_WRONG = Defect(BLOCKS, "a block is missing or wrong", "set what the last event says, and delete the home cache")
+LIST_WRONG = Defect(LISTS, "a list, its name or a member is missing or wrong", "set what the last event says")
+FOLLOW_WRONG = Defect(
     FOLLOWS,
     "a follow or an unfollow is missing or wrong in the list of followees or followers",
     "set what the last event says, and delete the follower's home cache",
 )
-FLOOR_WRONG = Problem(
+FLOOR_WRONG = Defect(
     POSTS,
     "the archive floor of a timeline is missing, or most of the posts above it are",
     "set the floor below the author's newest posts",
 )
-POST_UNLISTED = Problem(POSTS, "a post is missing or misplaced in a timeline or another list", "list the post")
-POST_LISTED = Problem(
+POST_UNLISTED = Defect(POSTS, "a post is missing or misplaced in a timeline or another list", "list the post")
+POST_LISTED = Defect(
     POSTS,
     "a timeline or another list has a post that is deleted, below the archive floor, or not in this list",
     "remove the post from the list",
 )
-RECORD_WRONG = Problem(POSTS, "the record of a post is missing or wrong", "write the record that the archive holds")
-RECORD_LEFT = Problem(
+RECORD_WRONG = Defect(POSTS, "the record of a post is missing or wrong", "write the record that the archive holds")
+RECORD_LEFT = Defect(
     POSTS,
     "a post that is deleted or below the archive floor has a record",
     "write a tombstone, or delete the record of the archived post",
 )
-POST_UNKNOWN = Problem(
+POST_UNKNOWN = Defect(
     POSTS,
     "the archive does not know a post",
     "add the post to the archive; if it cannot be read, remove it from the store",
 )
-DELETION_UNKNOWN = Problem(POSTS, "the archive does not know a deletion", "delete the post again")
-REPOST_WRONG = Problem(POSTS, "what a user has reposted is missing or wrong", "set what the last event says")
-REPOST_LEFT = Problem(POSTS, "a repost is left of a deleted post", "take the repost back")
-COUNT_WRONG = Problem(POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
-LENGTH_WRONG = Problem(POSTS, "a number of replies or reposts is wrong", "count them again")
-PUBLIC_WRONG = Problem(
+DELETION_UNKNOWN = Defect(POSTS, "the archive does not know a deletion", "delete the post again")
+REPOST_WRONG = Defect(POSTS, "what a user has reposted is missing or wrong", "set what the last event says")
+REPOST_LEFT = Defect(POSTS, "a repost is left of a deleted post", "take the repost back")
+COUNT_WRONG = Defect(POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
+LENGTH_WRONG = Defect(POSTS, "a number of replies or reposts is wrong", "count them again")
+PUBLIC_WRONG = Defect(
     PUBLIC,
     "a post is missing on the public timeline of the archive, or there by mistake",
     "add or remove it as the events say",
 )
-SUSPENSION_WRONG = Problem(
+SUSPENSION_WRONG = Defect(
     PUBLIC,
     "the archive does not note the newest decision about a suspension",
     "note it; the worker then moves the user's posts",
 )
-LIKE_WRONG = Problem(
+LIKE_WRONG = Defect(
     LIKES,
     "a like is missing or wrong, among the likes of its post or among those of its user",
     "set what the last event says, and count the likes again",
 )
-LIKE_FLOOR_WRONG = Problem(
+LIKE_FLOOR_WRONG = Defect(
     LIKES,
     "the archive floor of likes is missing, or most of the likes above it are",
     "set the floor below the newest likes",
 )
-LIKE_COUNT_WRONG = Problem(LIKES, "a number of likes is wrong", "count the likes again")
-LIKE_LEFT = Problem(LIKES, "likes are left of a deleted post", "remove them")
-NOTIFICATION_WRONG = Problem(
+LIKE_COUNT_WRONG = Defect(LIKES, "a number of likes is wrong", "count the likes again")
+LIKE_LEFT = Defect(LIKES, "likes are left of a deleted post", "remove them")
+NOTIFICATION_WRONG = Defect(
     NOTIFICATIONS,
     "a notification is missing, misplaced or without an event, or a list that is not full has dropped some",
     "set what the events say",
 )
-READ_MARK_WRONG = Problem(NOTIFICATIONS, "notifications that were read count as unread", "set how far they were read")
-CACHE_WRONG = Problem(
+READ_MARK_WRONG = Defect(NOTIFICATIONS, "notifications that were read count as unread", "set how far they were read")
+CACHE_WRONG = Defect(
     HOMES,
     "a home cache is malformed, lacks a post, or includes an author whom the viewer does not follow",
     "delete the cache; the next read rebuilds it",
