@@ -21,6 +21,7 @@ from graph.archiver.scan import Scan
 from graph.backlog import Backlog, read_backlog
 from graph.binding import Binding
 from graph.blocks import Blocks
+from graph.bookmarks import Bookmarks
 from graph.capacity import Capacity
 from graph.commit import Commit
 from graph.erasure.eraser import Eraser
@@ -116,6 +117,7 @@ class Graph:
         """Prepare the timelines, lists of users, searches and moderation."""
         self.moderation = Moderation(self.store, self.commit, self.binding, self.log, self.users, self.posts)
         self.lists = Lists(self.store, self.log, self.commit)
+        self.bookmarks = Bookmarks(self.store, self.log, self.commit, self.binding, self.posts)
         self.timelines = Timelines(self.store, self.binding, self.posts, cache, self.visibility)
         self.list_timelines = ListTimelines(self.store, self.binding, self.posts, self.lists)
         self.public_timeline = PublicTimeline(self.binding, self.posts)

@@ -62,6 +62,7 @@ key                            type            content
 `blocking:{u}`                 versioned set   user blocked by u → number of the Blocked event
 `blockers:{u}`                 versioned set   user who blocks u → number of the Blocked event
 `muting:{u}`                   versioned set   user muted by u → number of the Muted event
+`bookmarks:{u}`                versioned set   post bookmarked by u → number of the Bookmarked event
 `posts:{u}`                    versioned set   hot post → itself; member `f` → archive floor, at first 0
 `cold:{u}`                     string          number of u's live posts in the archive
 `replied:{u}`                  versioned set   hot reply by u → itself; member `f` as in `posts:{u}`
@@ -150,6 +151,7 @@ CONTENT = (
     "blocking:{",
     "blockers:{",
     "muting:{",
+    "bookmarks:{",
     "notifications:{",
 )
 """The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
@@ -246,6 +248,11 @@ def blockers(user: int) -> str:
 def muting(user: int) -> str:
     """Return the key of the versioned set of users whom a user mutes."""
     return f"muting:{{{user}}}"
+
+
+def bookmarks(user: int) -> str:
+    """Return the key of the versioned set of posts that a user has bookmarked."""
+    return f"bookmarks:{{{user}}}"
 
 
 def held(versioned_set: str) -> str:
@@ -345,5 +352,5 @@ def read_mark(user: int) -> str:
     return f"notifications:{{{user}}}:read"
 
 
-USER_SETS = (following, followers, blocking, blockers, muting, lists, liked, reposted, posts, replied)
+USER_SETS = (following, followers, blocking, blockers, muting, bookmarks, lists, liked, reposted, posts, replied)
 """The keys of the versioned sets of a user."""

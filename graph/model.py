@@ -173,6 +173,13 @@ class LikedPost(NamedTuple):
     number: int
 
 
+class BookmarkedPost(NamedTuple):
+    """A post that a user has bookmarked, and the number of the bookmark."""
+
+    post: Post
+    number: int
+
+
 class UserList(NamedTuple):
     """A list of users. Only its owner can see it."""
 

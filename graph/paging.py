@@ -28,6 +28,7 @@ class CursorKind(Enum):
     POST = "post"
     FOLLOW = "follow"
     LIKE = "like"
+    BOOKMARK = "bookmark"
     USER = "user"
     LOG = "log"
     NOTIFICATION = "notification"

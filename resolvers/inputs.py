@@ -206,6 +206,20 @@ class UnlikePostInput:
     post_id: strawberry.ID = strawberry.field(description="The global id of the post to unlike.")
 
 
+@strawberry.input(description="The input of `bookmarkPost`.")
+class BookmarkPostInput:
+    """The id is not decoded yet."""
+
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post to bookmark.")
+
+
+@strawberry.input(description="The input of `removeBookmark`.")
+class RemoveBookmarkInput:
+    """The id is not decoded yet."""
+
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post whose bookmark to remove.")
+
+
 @strawberry.input(description="The input of `mute`.")
 class MuteInput:
     """The id is not decoded yet."""

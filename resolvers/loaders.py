@@ -7,19 +7,29 @@ calls of a few event-loop iterations in one round trip.
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 from executor.loader import DataLoader
 from graph import Graph
-from graph.archive.usage import ScanLimit
-from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
-from graph.model import Follow, Like, LikedPost, Page, Post, Relationship, SessionInfo, User, UserList
+from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Relationship, SessionInfo, User, UserList
 from graph.notifications.groups import Group, Notification
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search import Search
 from graph.visibility import View
+from resolvers.page_loading import (
+    IsolatedFailures,
+    PageKey,
+    each_page,
+    list_pages,
+    marked_pages,
+    notification_pages,
+    pages_by_window,
+    scanned_pages,
+    timeline_pages,
+    unread_counts,
+)
 from resolvers.recording import make_loader
 from resolvers.windows import LoadPages, SharedWindows
 
@@ -27,8 +37,6 @@ K = TypeVar("K")
 O = TypeVar("O", bound=Hashable)  # noqa: E741 - the owner of a list
 T = TypeVar("T")
 V = TypeVar("V")
-
-PageKey: TypeAlias = tuple[int, Window]
 
 
 class lazy(Generic[V]):  # noqa: N801 - used like a property
@@ -150,6 +158,13 @@ class Loaders:
         return self._loader("viewer_likes", IsolatedFailures(partial(self._graph.likes.liked_among, self._viewer)))
 
     @lazy
+    def viewer_bookmarks(self) -> DataLoader[int, bool]:
+        """Whether the viewer has bookmarked posts, by post id. Raises ValueError if anonymous."""
+        if self._viewer is None:
+            raise ValueError("Bookmarks need a viewer, but the request is anonymous. Check for a viewer first.")
+        return self._loader("viewer_bookmarks", partial(self._graph.bookmarks.bookmarked_among, self._viewer))
+
+    @lazy
     def viewer_reposts(self) -> DataLoader[int, bool]:
         """Whether the viewer has reposted posts without a text, by post id. Raises ValueError if anonymous."""
         if self._viewer is None:
@@ -233,7 +248,14 @@ class Loaders:
     @lazy
     def liked_posts(self) -> DataLoader[PageKey, Page[LikedPost]]:
         """Pages of the posts that users like, by user id and window. Adds the posts to `posts`. For the viewer only."""
-        return self._page_loader("liked_posts", partial(liked_pages, self._graph, self.view, self.posts))
+        read = partial(self._graph.likes.pages.of_user, self.view)
+        return self._page_loader("liked_posts", partial(marked_pages, read, self.posts))
+
+    @lazy
+    def bookmarks(self) -> DataLoader[PageKey, Page[BookmarkedPost]]:
+        """Pages of bookmarks, by user id and window. Adds the posts to `posts`. For the viewer only."""
+        read = partial(self._graph.bookmarks.page, self.view)
+        return self._page_loader("bookmarks", partial(marked_pages, read, self.posts))
 
     @lazy
     def muted_users(self) -> DataLoader[PageKey, Page[Follow]]:
@@ -263,129 +285,3 @@ class Loaders:
 async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[SessionInfo]]:
     """Return the live sessions of users. One round trip."""
     return await asyncio.gather(*map(graph.sessions.infos, users))
-
-
-async def timeline_pages(
-    read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
-) -> Sequence[Page[Post] | Exception]:
-    """Return pages of timelines that are read one by one, and prime their posts. ScanLimit takes the place of pages."""
-    if len(keys) == 1:
-        return prime_posts(posts, [await read(*keys[0])])
-    pages = await asyncio.gather(*(page_or_limit(read, key) for key in keys))
-    prime_posts(posts, [page for page in pages if not isinstance(page, Exception)])
-    return pages
-
-
-async def page_or_limit(read: Callable[[int, Window], Awaitable[Page[Post]]], key: PageKey) -> Page[Post] | Exception:
-    """Return a page, or ScanLimit if the operation's budget does not suffice for it."""
-    try:
-        return await read(*key)
-    except ScanLimit as limit:
-        return limit
-
-
-async def notification_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
-) -> list[Page[Notification]]:
-    """Return pages of notifications and prime their posts."""
-    pages = await asyncio.gather(*(graph.notifications.page(view, window) for _, window in keys))
-    for page in pages:
-        posts.prime_many({each.post.id: each.post for each in page.items if each.post is not None})
-    return pages
-
-
-async def unread_counts(graph: Graph, view: View, users: Sequence[int]) -> list[int]:
-    """Return the number of unread notifications of the viewer, who is the only one of these users."""
-    return [await graph.notifications.unread_count(view)] * len(users)
-
-
-async def list_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], of: PostList, keys: Sequence[PageKey]
-) -> list[Page[Post]]:
-    """Return pages of lists of one kind and prime the posts."""
-    return prime_posts(posts, await pages_by_window(partial(graph.timelines.listed, view, of), keys))
-
-
-async def scanned_pages(
-    read: Callable[[O, Window], Awaitable[Page[Post]]],
-    posts: DataLoader[int, Post | None],
-    keys: Sequence[tuple[O, Window]],
-) -> list[Page[Post] | Exception]:
-    """Return pages that are searched in the archive, one after another, and prime their posts.
-
-    ScanLimit and ArchiveUnavailable take the place of the pages that they concern.
-    """
-    found: list[Page[Post] | Exception] = []
-    for key in keys:
-        try:
-            found.append(await read(*key))
-        except (ScanLimit, ArchiveUnavailable) as failure:
-            found.append(failure)
-    prime_posts(posts, [page for page in found if not isinstance(page, Exception)])
-    return found
-
-
-async def liked_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
-) -> list[Page[LikedPost]]:
-    """Return pages of the posts that users like, and prime the posts."""
-    pages = await asyncio.gather(*(graph.likes.pages.of_user(view, *key) for key in keys))
-    posts.prime_many({liked.post.id: liked.post for page in pages for liked in page.items})
-    return pages
-
-
-async def each_page(read: Callable[[int, Window], Awaitable[Page[T]]], keys: Sequence[PageKey]) -> list[Page[T]]:
-    """Return pages that are read one by one, in the same round trips."""
-    return await asyncio.gather(*(read(*key) for key in keys))
-
-
-def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
-    """Add the posts of pages and the originals of reposts to the loader of posts, and return the pages."""
-    found: dict[int, Post | None] = {}
-    for page in pages:
-        found.update(page.related)
-    found.update((post.id, post) for page in pages for post in page.items)
-    posts.prime_many(found)
-    return pages
-
-
-async def pages_by_window(
-    load: Callable[[Sequence[int], Window], Awaitable[list[V]]], keys: Sequence[PageKey]
-) -> list[V]:
-    """Return pages of different windows, calling `load` once for each window."""
-    users: dict[Window, list[int]] = {}
-    for user, window in keys:
-        users.setdefault(window, []).append(user)
-    if len(users) == 1:
-        [(window, all_users)] = users.items()
-        return await load(all_users, window)
-    answers = await asyncio.gather(*(load(ids, window) for window, ids in users.items()))
-    pages = {
-        (user, window): page
-        for (window, ids), found in zip(users.items(), answers, strict=True)
-        for user, page in zip(ids, found, strict=True)
-    }
-    return [pages[key] for key in keys]
-
-
-class IsolatedFailures(Generic[K, V]):
-    """A batch function that retries each key alone if the archive is down.
-
-    So only the keys that need the archive fail.
-    """
-
-    def __init__(self, load: Callable[[Sequence[K]], Awaitable[Sequence[V | Exception]]]) -> None:
-        self._load = load
-
-    async def __call__(self, keys: Sequence[K]) -> Sequence[V | Exception]:
-        """Return the values of keys, or ArchiveUnavailable for each key that needs the archive."""
-        try:
-            return await self._load(keys)
-        except ArchiveUnavailable as outage:
-            return [outage] if len(keys) == 1 else await asyncio.gather(*map(self._load_alone, keys))
-
-    async def _load_alone(self, key: K) -> V | Exception:
-        try:
-            return (await self._load([key]))[0]
-        except ArchiveUnavailable as outage:
-            return outage

@@ -8,7 +8,7 @@ from graph.paging import CursorKind, Window
 from resolvers import ids
 from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
 from resolvers.context import Context
-from resolvers.loaders import PageKey
+from resolvers.page_loading import PageKey
 
 
 def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:

@@ -10,7 +10,8 @@ from graph.paging import CursorKind, Window, encode_cursor
 from resolvers import ids
 from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
 from resolvers.context import Context
-from resolvers.loaders import Loaders, PageKey
+from resolvers.loaders import Loaders
+from resolvers.page_loading import PageKey
 from resolvers.references import Identified
 
 KINDS = {

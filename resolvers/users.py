@@ -15,7 +15,7 @@ from resolvers import ids
 from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context
 from resolvers.inputs import UserBy
-from resolvers.loaders import PageKey
+from resolvers.page_loading import PageKey
 from resolvers.references import Identified, Reference, refer
 from resolvers.times import FormattedTime, format_times
 

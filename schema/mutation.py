@@ -5,7 +5,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, blocks, likes, lists, mutations, notifications, reports, reposts, sessions
+from resolvers import accounts, blocks, bookmarks, likes, lists, mutations, notifications, reports, reposts, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
@@ -17,6 +17,7 @@ from schema.account import (
     UpdateProfilePayload,
 )
 from schema.blocks import BlockPayload, MutePayload, UnblockPayload, UnmutePayload
+from schema.bookmark import BookmarkPostPayload, RemoveBookmarkPayload
 from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
 from schema.notification import MarkNotificationsReadPayload
@@ -198,6 +199,13 @@ class Mutation:
     )
     unlike_post: UnlikePostPayload | None = single(
         likes.unlike_post, description="Take back the viewer's like of a post. Without a like, this changes nothing."
+    )
+    bookmark_post: BookmarkPostPayload | None = single(
+        bookmarks.bookmark_post,
+        description="Bookmark a post. Only the viewer sees it. Bookmarking a post again changes nothing.",
+    )
+    remove_bookmark: RemoveBookmarkPayload | None = single(
+        bookmarks.remove_bookmark, description="Remove a bookmark. Without one, this changes nothing."
     )
     mark_notifications_read: MarkNotificationsReadPayload | None = single(
         notifications.mark_notifications_read,

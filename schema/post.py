@@ -7,7 +7,7 @@ import strawberry
 
 from executor.fields import batched
 from graph import model
-from resolvers import attachments, entities, posts, threads
+from resolvers import attachments, bookmarks, entities, posts, threads
 from resolvers import likes as post_likes
 from resolvers.reposts import viewer_has_reposted
 from schema.attachment import Attachment
@@ -70,6 +70,10 @@ class Post(Node):
     likes_count: int = batched(post_likes.likes_counts, independent=True, description="The exact number of likes.")
     viewer_has_liked: bool | None = batched(
         post_likes.viewer_has_liked, description="Whether the viewer likes the post. Null for anonymous requests."
+    )
+    viewer_has_bookmarked: bool | None = batched(
+        bookmarks.viewer_has_bookmarked,
+        description="Whether the viewer has bookmarked the post. Null for anonymous requests.",
     )
     reply_to: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.parents,

@@ -3,9 +3,23 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import blocks, likes, lists, nodes, notifications, posts, rates, searches, sessions, timelines, users
+from resolvers import (
+    blocks,
+    bookmarks,
+    likes,
+    lists,
+    nodes,
+    notifications,
+    posts,
+    rates,
+    searches,
+    sessions,
+    timelines,
+    users,
+)
 from schema.account import SessionInfo
 from schema.blocks import UserConnection
+from schema.bookmark import BookmarkConnection
 from schema.like import LikedPostConnection
 from schema.node import Node
 from schema.notification import NotificationFeed
@@ -50,6 +64,11 @@ class Query:
         likes.liked_posts,
         description="The posts that the viewer likes, most recent like first. Requires `first` or `last`. Null for "
         "anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
+    )
+    bookmarks: BookmarkConnection | None = single(
+        bookmarks.bookmarks,
+        description="The posts that the viewer has bookmarked, newest bookmark first. Requires `first` or `last`. Null "
+        "for anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
     )
     lists: list[UserList] | None = single(
         lists.lists,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.body import Body
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
-from graph.log.pair_events import Muted, Unmuted
+from graph.log.pair_events import Bookmarked, BookmarkRemoved, Muted, Unmuted
 from graph.model import time_of
 
 PROFILE_FIELDS = ("name", "bio", "avatar_url", "website_url")
@@ -313,6 +313,8 @@ EventBody: TypeAlias = (
     | Unliked
     | Muted
     | Unmuted
+    | Bookmarked
+    | BookmarkRemoved
     | Blocked
     | Unblocked
     | NotificationsRead

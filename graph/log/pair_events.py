@@ -26,3 +26,25 @@ class Unmuted(Body):
 
     muter: int
     muted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmarked(Body):
+    """`user` bookmarked a post."""
+
+    ACTOR: ClassVar[str | None] = "user"
+    SUBJECT: ClassVar[str | None] = "post"
+
+    user: int
+    post: int
+
+
+@dataclass(frozen=True, slots=True)
+class BookmarkRemoved(Body):
+    """`user` removed a bookmark."""
+
+    ACTOR: ClassVar[str | None] = "user"
+    SUBJECT: ClassVar[str | None] = "post"
+
+    user: int
+    post: int

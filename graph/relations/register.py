@@ -1,5 +1,6 @@
 """The register of all relations."""
 
+from graph.relations.bookmarks import BOOKMARKS
 from graph.relations.follows_and_blocks import FollowsAndBlocks
 from graph.relations.lists import ListMemberships
 from graph.relations.mutes import MUTES
@@ -8,7 +9,7 @@ from graph.relations.relation import Relation
 
 FOLLOWS_AND_BLOCKS = FollowsAndBlocks()
 LISTS = ListMemberships()
-PAIRS = PairSets(MUTES)
+PAIRS = PairSets(MUTES, BOOKMARKS)
 
 RELATIONS: tuple[Relation, ...] = (FOLLOWS_AND_BLOCKS, PAIRS, LISTS)
 """All relations but likes and plain reposts, which are folded with the posts that they count for."""

@@ -1,6 +1,7 @@
 """The table of fixed limits of the API, from the constants that enforce them."""
 
 from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
+from graph.bookmarks import MAX_BOOKMARKS
 from graph.entities import MAX_ENTITIES, MAX_TAG
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
 from graph.lists import MAX_LISTS, MAX_MEMBERS
@@ -54,6 +55,7 @@ def table() -> str:
         ("ids of `nodes`", f"{MAX_NODES}"),
         ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
         ("reposts of a user without a text", f"{MAX_REPOSTS:,} at a time"),
+        ("bookmarks of a user", f"{MAX_BOOKMARKS:,}, not counting those of deleted posts"),
         ("users whom a user mutes, and blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
         ("lists of a user", f"{MAX_LISTS} with names of 1 to {MAX_NAME} characters, {MAX_MEMBERS} members each"),
         ("users of `createList` and `updateList`", f"{MAX_IDS} in each field"),

@@ -8,7 +8,16 @@ from pathlib import Path
 PACKAGED = Path(__file__).parent / "examples"  # in a wheel
 EXAMPLES = PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2] / "examples"  # else in the checkout
 GROUPS = {
-    "Timelines and posts": ("home", "whats-new", "public-timeline", "search", "post", "thread", "liked-posts"),
+    "Timelines and posts": (
+        "home",
+        "whats-new",
+        "public-timeline",
+        "search",
+        "post",
+        "thread",
+        "liked-posts",
+        "bookmarks",
+    ),
     "Users": ("search-users", "followers-with-relations", "profile", "viewer"),
     "Notifications": ("notifications", "mark-read", "new-notifications"),
     "Live updates": ("live", "new-followers", "events"),
@@ -24,6 +33,8 @@ GROUPS = {
             "unfollow",
             "like",
             "unlike",
+            "bookmark",
+            "remove-bookmark",
             "report",
         ),
         "update-profile",

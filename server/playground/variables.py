@@ -72,6 +72,7 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
         return values
     post = _id(found[0].id)
     liked = (await graph.likes.pages.of_user(view, viewer, NEWEST)).items
+    bookmarked = (await graph.bookmarks.page(view, viewer, NEWEST)).items
     reposted = [each.repost_of for each in own.items if each.is_plain_repost and each.repost_of is not None]
     return values | {
         "post": {"id": post},
@@ -80,6 +81,8 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
         "reply": {"replyTo": post},
         "quote": {"quoteOf": post},
         "like": {"postId": post},
+        "bookmark": {"postId": post},
+        "remove-bookmark": {"postId": _id(bookmarked[0].post.id) if bookmarked else post},
         "unlike": {"postId": _id(liked[0].post.id) if liked else post},
         "repost": {"postId": post},
         "unrepost": {"postId": _id(reposted[0]) if reposted else post},

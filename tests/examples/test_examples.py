@@ -44,7 +44,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "thread": {"id": POST},
     "report": {"subjectId": POST, "reason": "SPAM"},
     "unfollow": {"userIds": [USER]},
-    **{name: {"postId": POST} for name in ("like", "unlike", "repost", "unrepost")},
+    **{name: {"postId": POST} for name in ("like", "unlike", "repost", "unrepost", "bookmark", "remove-bookmark")},
     **{name: {"userId": USER} for name in ("mute", "unmute", "block", "unblock")},
 }
 
@@ -233,6 +233,15 @@ async def test_the_examples_about_likes(alice: Alice) -> None:
     assert edge["node"]["likes"]["edges"][0]["node"]["login"] == "alice"
     assert (await alice.run("unlike", postId=id_))["unlikePost"]["post"]["likesCount"] == 0
     assert (await alice.run("liked-posts"))["likedPosts"]["edges"][: len(before)] == before
+
+
+async def test_the_examples_about_bookmarks(alice: Alice) -> None:
+    """A bookmarked post is listed until the bookmark is removed."""
+    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    assert (await alice.run("bookmark", postId=id_))["bookmarkPost"]["post"]["viewerHasBookmarked"] is True
+    assert [each["node"]["id"] for each in (await alice.run("bookmarks"))["bookmarks"]["edges"]] == [id_]
+    assert (await alice.run("remove-bookmark", postId=id_))["removeBookmark"]["post"]["viewerHasBookmarked"] is False
+    assert (await alice.run("bookmarks"))["bookmarks"]["edges"] == []
 
 
 async def test_mute_and_block(alice: Alice) -> None:

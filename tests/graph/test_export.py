@@ -20,6 +20,8 @@ OTHERS_DATA = {
     "Reported",
     "ReportsClosed",
     "Liked",
+    "Bookmarked",
+    "BookmarkRemoved",
     "Unliked",
     "PostDeleted",
     "Blocked",

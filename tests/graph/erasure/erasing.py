@@ -10,6 +10,7 @@ from graph import Graph
 from graph.erasure.eraser import Progress
 from graph.log.account_events import UserDeleted, login_hash
 from graph.model import ReportReason
+from graph.relations.register import PAIRS
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import archive_log, befriend, cached, people, posts
 
@@ -57,8 +58,8 @@ async def populate(graph: Graph) -> World:
     lists = await graph.lists.create(gone, f"{SECRET} list", [alice])
     await graph.lists.update(gone, lists.id, name=f"{SECRET} renamed")
     await graph.moderation.report_user(SYSTEM, gone, alice, ReportReason.SPAM, f"{SECRET} comment")
-    await graph.blocks.mute(alice, gone)
-    await graph.blocks.mute(gone, bob)
+    pairs = [(each, pair) for each in PAIRS.pair_sets for pair in ((alice, gone), (gone, bob))]
+    await graph.commit([each.body_of(owner, str(member), begins=True) for each, (owner, member) in pairs])
     await graph.blocks.block(gone, carol)
     await graph.blocks.block(dave, gone)
     await settle(graph)

@@ -30,11 +30,12 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
-from graph.log.pair_events import Muted, Unmuted
 from graph.model import Permission, Post
 from graph.posts import deletion_of
 from graph.publication import as_reply
 from graph.records import published_post
+from graph.relations.pair_sets import TEXT, PairSet
+from graph.relations.register import PAIRS
 from tests.support.erasures import ends_of
 
 USERS = 4
@@ -112,7 +113,7 @@ class Reposts:
 def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
-    kinds += ["mute", "block", "block", "read", "list", "list", "suspend"]
+    kinds += ["pair", "pair", "block", "block", "read", "list", "list", "suspend"]
     kinds += ["delete", "delete", "like", "like", "unlike", "repost", "repost"] * bool(posts)
     kind = draw(st.sampled_from(kinds))
     if kind == "profile":
@@ -148,13 +149,20 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         return NotificationsRead(user, draw(st.integers(1, user_id(2 * USERS))))
     if kind == "delete":
         return deletion_of(post_in(draw(st.sampled_from(posts))))
-    if kind == "mute":
-        return Muted(user, other) if draw(st.booleans()) else Unmuted(user, other)
+    if kind == "pair":
+        pair_set = draw(st.sampled_from(PAIRS.pair_sets))
+        return pair_set.body_of(user, draw(members_of(pair_set)), begins=draw(st.booleans()))
     if kind == "block":
         return Blocked(user, other) if draw(st.booleans()) else Unblocked(user, other)
     if kind == "list":
         return draw(_list_events(user, other))
     return Followed(user, other, renewed=draw(st.booleans())) if kind == "follow" else Unfollowed(user, other)
+
+
+def members_of(pair_set: PairSet) -> st.SearchStrategy[str]:
+    """Return a few members of a set, as the store holds them: texts, or ids, of which it does not matter of what."""
+    ids = [str(user_id(place)) for place in range(USERS)]
+    return st.sampled_from(ids if pair_set.begun.SUBJECT else [TEXT + each for each in ("f", "", "伟", "a b")])
 
 
 @st.composite

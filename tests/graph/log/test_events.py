@@ -30,7 +30,7 @@ from graph.log.events import (
 )
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
-from graph.log.pair_events import Muted, Unmuted
+from graph.log.pair_events import Bookmarked, BookmarkRemoved, Muted, Unmuted
 from graph.model import MAX_NUMBER
 from tests.support.graph_worlds import append_events
 
@@ -110,6 +110,8 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     (Unliked(1, 2, 3), Encoded("Unliked", 1, 2, '{"author":3}')),
     (Muted(1, 2), Encoded("Muted", 1, 2, "{}")),
     (Unmuted(1, 2), Encoded("Unmuted", 1, 2, "{}")),
+    (Bookmarked(1, 2), Encoded("Bookmarked", 1, 2, "{}")),
+    (BookmarkRemoved(1, 2), Encoded("BookmarkRemoved", 1, 2, "{}")),
     (Blocked(1, 2), Encoded("Blocked", 1, 2, "{}")),
     (Unblocked(1, 2), Encoded("Unblocked", 1, 2, "{}")),
     (NotificationsRead(1, MAX_NUMBER), Encoded("NotificationsRead", 1, None, f'{{"upto":{MAX_NUMBER}}}')),

@@ -38,6 +38,8 @@ from graph.posts import deletion_of
 from graph.projections.mode import Mode
 from graph.publication import as_reply
 from graph.records import published_post
+from graph.relations.pair_sets import TEXT
+from graph.relations.register import PAIRS
 from tests.support.erasures import ends_of
 from tests.support.exploring import also_at_length
 from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, home, people, posts, state
@@ -79,7 +81,9 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
             case 7 if rng.random() < 0.3:
                 bodies.append(PasswordChanged(user, logins[user - BASE], "nonce"))
             case 8:
-                bodies.append(Muted(user, other) if rng.random() < 0.5 else Unmuted(user, other))
+                pair_set, member = rng.choice(PAIRS.pair_sets), str(other)
+                member = member if pair_set.begun.SUBJECT else TEXT + member
+                bodies.append(pair_set.body_of(user, member, begins=rng.random() < 0.5))
             case 9:
                 bodies.append(Blocked(user, other) if rng.random() < 0.4 else Unblocked(user, other))
             case 10 | 11:
@@ -178,7 +182,8 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
-    kinds |= {"muting", "blocking", "blockers", "notifications", "lists", "list", "{suspended}", "{log}", "reserved"}
+    kinds |= {each.key(0).partition(":")[0] for each in PAIRS.pair_sets}
+    kinds |= {"blocking", "blockers", "notifications", "lists", "list", "{suspended}", "{log}", "reserved"}
     kinds |= {"liked", "reposted"}  # floors of the erased user
     assert {key.split(":")[0] for key in in_order} == kinds
 

@@ -28,6 +28,8 @@ PAYLOADS = {
     "unrepost": "post { id repostsCount } deletedPostId",
     "likePost": "post { id likesCount viewerHasLiked }",
     "unlikePost": "post { id likesCount viewerHasLiked }",
+    "bookmarkPost": "post { id viewerHasBookmarked }",
+    "removeBookmark": "post { id viewerHasBookmarked }",
     "deletePost": "deletedPostId viewer { id } replyTo { id } repostOf { id }",
     "mute": "user { id relationship { muting } }",
     "unmute": "user { id relationship { muting } }",

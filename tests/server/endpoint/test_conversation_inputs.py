@@ -132,7 +132,7 @@ INVALID: list[Refusal] = [
 FIELDS = {
     "publishPost": "replyTo",
     "deletePost": "id",
-    **dict.fromkeys(("likePost", "unlikePost", "repost", "unrepost"), "postId"),
+    **dict.fromkeys(("likePost", "unlikePost", "repost", "unrepost", "bookmarkPost", "removeBookmark"), "postId"),
     **dict.fromkeys(("mute", "unmute", "block", "unblock"), "userId"),
     "report": "subjectId",
     "markNotificationsRead": "upTo",
@@ -148,6 +148,7 @@ PAGES = {
     "viewer { followersYouKnow(%s) { nodes { id } } }": CursorKind.FOLLOW,
     "notifications { entries(%s) { nodes { id } } }": CursorKind.NOTIFICATION,
     "likedPosts(%s) { nodes { id } }": CursorKind.LIKE,
+    "bookmarks(%s) { nodes { id } }": CursorKind.BOOKMARK,
     "mutedUsers(%s) { nodes { id } }": CursorKind.USER,
     "blockedUsers(%s) { nodes { id } }": CursorKind.USER,
     'searchUsers(text: "a", %s) { nodes { id } }': CursorKind.USER,

@@ -106,6 +106,7 @@ async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
     queries = {example.name: example.query for example in examples()}
     for name in (
         *("post", "thread", "node", "nodes", "follow", "like", "unlike", "repost", "unrepost", "reply", "quote"),
+        *("bookmark", "remove-bookmark"),
         *("report", "create-list", "list-timeline", "update-list", "delete-list", "mark-read", "delete-post"),
         *("mute", "unmute", "block", "unblock", "end-session"),
     ):

@@ -1,0 +1,115 @@
+"""The resolvers of bookmarks: bookmark posts, remove bookmarks, and the viewer's own bookmarks."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import strawberry
+
+from graph.model import BookmarkedPost, Page, Post
+from graph.paging import CursorKind, Window, encode_cursors
+from resolvers import inputs
+from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
+from resolvers.context import Context
+from resolvers.payloads import Payload, mutation, post_number
+from resolvers.times import FormattedTime, format_times
+
+
+@dataclass(frozen=True, slots=True)
+class BookmarkPage:
+    """A page of the viewer's bookmarks."""
+
+    page: Page[BookmarkedPost]
+
+    @property
+    def edges(self) -> tuple[BookmarkedPost, ...]:
+        """The bookmarks, as records of their edges."""
+        return self.page.items
+
+    @property
+    def nodes(self) -> list[Post]:
+        """The posts."""
+        return [each.post for each in self.page.items]
+
+    @property
+    def page_info(self) -> PageEnds:
+        """The ends of the page as bookmark cursors."""
+        ends = (*self.page.items[:1], *self.page.items[-1:])
+        return page_ends(self.page, CursorKind.BOOKMARK, [each.number for each in ends])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookmarkPayload(Payload):
+    """The record of `BookmarkPostPayload` and `RemoveBookmarkPayload`: a post, and whether it is bookmarked now."""
+
+    post: int | None = None
+    is_bookmarked: bool = False
+
+
+@mutation(BookmarkPayload)
+async def bookmark_post(
+    context: Context,
+    *,
+    input: Annotated[inputs.BookmarkPostInput, strawberry.argument(description="The post to bookmark.")],
+) -> BookmarkPayload:
+    """Bookmark a post as the viewer."""
+    viewer, post = context.require_viewer(), post_number(input.post_id, "postId")
+    found = await context.graph.bookmarks.add(context.loaders.view, viewer.user, post)
+    return BookmarkPayload(post=found, is_bookmarked=True)
+
+
+@mutation(BookmarkPayload)
+async def remove_bookmark(
+    context: Context,
+    *,
+    input: Annotated[inputs.RemoveBookmarkInput, strawberry.argument(description="The bookmark to remove.")],
+) -> BookmarkPayload:
+    """Remove the viewer's bookmark of a post."""
+    viewer, post = context.require_viewer(), post_number(input.post_id, "postId")
+    return BookmarkPayload(post=await context.graph.bookmarks.remove(context.loaders.view, viewer.user, post))
+
+
+async def payload_posts(payloads: Sequence[BookmarkPayload], context: Context) -> list[Post | None]:
+    """Return the post after each mutation; None if it failed, or the post is deleted or hidden. One round trip.
+
+    Whether the viewer has bookmarked the posts is known.
+    """
+    known = {each.post: each.is_bookmarked for each in payloads if each.post is not None}
+    if known:
+        context.loaders.viewer_bookmarks.prime_many(known)
+    posts = iter(await context.loaders.posts.fetch_many([each.post for each in payloads if each.post is not None]))
+    return [None if each.post is None else next(posts) for each in payloads]
+
+
+def viewer_has_bookmarked(
+    posts: Sequence[Post], context: Context
+) -> Awaitable[Sequence[bool | None]] | Sequence[bool | None]:
+    """Return for each post whether the viewer has bookmarked it; None for anonymous requests. One round trip."""
+    if context.viewer is None:
+        return [None] * len(posts)
+    return context.loaders.viewer_bookmarks.fetch_many([post.id for post in posts])
+
+
+async def bookmarks(
+    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
+) -> BookmarkPage | None:
+    """Return a page of the viewer's bookmarks; None for anonymous requests. Two round trips. Raises BadPaging."""
+    window = Window.of(CursorKind.BOOKMARK, first=first, after=after, last=last, before=before)
+    if context.viewer is None:
+        return None
+    return BookmarkPage(await context.loaders.bookmarks.load((context.viewer.user, window)))
+
+
+def bookmark_cursors(bookmarks: Sequence[BookmarkedPost], context: Context) -> list[str]:
+    """Return the cursors of bookmarks."""
+    return encode_cursors(CursorKind.BOOKMARK, [each.number for each in bookmarks])
+
+
+def bookmark_times(bookmarks: Sequence[BookmarkedPost], context: Context) -> list[FormattedTime]:
+    """Return the times of bookmarks."""
+    return format_times([each.number for each in bookmarks])
+
+
+def bookmark_nodes(bookmarks: Sequence[BookmarkedPost], context: Context) -> list[Post]:
+    """Return the posts of bookmarks."""
+    return [each.post for each in bookmarks]

@@ -1,0 +1,65 @@
+"""Bookmarks of the viewer."""
+
+from datetime import datetime
+from typing import ClassVar
+
+import strawberry
+
+from executor.fields import batched
+from graph import model
+from resolvers import bookmarks
+from schema.connections import PageInfo
+from schema.post import Post
+from schema.user_error import ERRORS, UserError
+
+
+@strawberry.type(description="A post that the viewer has bookmarked.")
+class BookmarkEdge:
+    """Values are `graph.model.BookmarkedPost`."""
+
+    record: ClassVar[type] = model.BookmarkedPost
+
+    cursor: str = batched(
+        bookmarks.bookmark_cursors,
+        description="The bookmark's cursor, for `after` and `before`. It is valid in `Query.bookmarks`.",
+    )
+    node: Post = batched(bookmarks.bookmark_nodes, description="The post.")
+    bookmarked_at: datetime = batched(bookmarks.bookmark_times, description="When the viewer bookmarked the post.")
+
+
+@strawberry.type(description="A page of the viewer's bookmarks, newest first.")
+class BookmarkConnection:
+    """Values are `resolvers.bookmarks.BookmarkPage`."""
+
+    record: ClassVar[type] = bookmarks.BookmarkPage
+
+    edges: list[BookmarkEdge] = strawberry.field(
+        description="The page's posts, with cursors and times of the bookmarks."
+    )
+    nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
+    page_info: PageInfo = strawberry.field(
+        description="The ends of the page, for requesting the next or previous page."
+    )
+
+
+@strawberry.type(description="The result of `bookmarkPost`.")
+class BookmarkPostPayload:
+    """Values are `resolvers.bookmarks.BookmarkPayload`."""
+
+    record: ClassVar[type] = bookmarks.BookmarkPayload
+
+    post: Post | None = batched(bookmarks.payload_posts, description="The post after the change. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `removeBookmark`.")
+class RemoveBookmarkPayload:
+    """Values are `resolvers.bookmarks.BookmarkPayload`."""
+
+    record: ClassVar[type] = bookmarks.BookmarkPayload
+
+    post: Post | None = batched(
+        bookmarks.payload_posts,
+        description="The post after the change. Null on failure, and for a post that is deleted or hidden by now.",
+    )
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
