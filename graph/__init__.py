@@ -168,6 +168,7 @@ class Graph:
         return Worker(
             self.store,
             self.log,
+            self.binding,
             self.projections,
             self.fan_outs,
             self.archiver,

@@ -3,6 +3,10 @@
 The store holds `<store id>:<archive id>` in `{log}:binding`, and the archive holds the store's id. A process refuses a
 store that is empty although its archive holds events, and a used store with another archive. Every append names the
 binding that the process knows, so a store that was emptied or rebuilt meanwhile accepts nothing from it.
+
+A version that changes what keys hold raises `FORMAT`, which then follows in the binding: `<store id>:<archive id>:2`.
+It writes the new binding when all keys are changed. Processes of earlier versions refuse such a store, cannot append to
+it, and their workers stop.
 """
 
 import secrets
@@ -11,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from graph import keys
 from graph.archive.rows import ArchiveState, Found
-from graph.errors import ArchiveUnavailable, StoreNotReady, WrongArchive
+from graph.errors import ArchiveUnavailable, StoreNotReady, StoreTooNew, WrongArchive
 from graph.model import EPOCH_MS
 from graph.shared_reads import SharedReads
 from graph.store.commands import script
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
 ATTEMPTS = 5
+FORMAT = 1
+"""The number of the format of all keys (`graph.keys`). A binding without a number has format 1."""
 EMPTY_STORE = (
     "The store is empty, but the archive belongs to another store and may hold its events. Run `fanline rebuild` to "
     "fill this store from the archive, or configure the store that was used before."
@@ -59,16 +65,23 @@ class Binding:
         store is being rebuilt, StoreUnavailable and ArchiveUnavailable.
         """
         if self._token is None:
-            token = await self._store.run("GET", keys.BINDING)
-            if token is not None and self._archive_id not in (None, token.partition(":")[2]):
-                raise StoreNotReady(OTHER_ARCHIVE)
-            self._token = token
-        if self._token is None:
             try:
-                self._token = await self.check()
+                token = await self._read()
+                if token is not None and self._archive_id not in (None, archive_of(token)):
+                    raise StoreNotReady(OTHER_ARCHIVE)
+                self._token = token or await self.check()
             except WrongArchive as wrong:
                 raise StoreNotReady(wrong) from wrong
         return self._token
+
+    async def _read(self) -> str | None:
+        token: str | None = await self._store.run("GET", keys.BINDING)
+        check_format(token)
+        return token
+
+    async def check_format(self) -> None:
+        """Raise StoreTooNew if a later version has changed the keys of the store. One round trip."""
+        await self._read()
 
     async def store_id(self) -> str:
         """Return the id of the store, after checking the binding. Raises like `check`."""
@@ -99,6 +112,7 @@ class Binding:
                 raise StoreNotReady(REBUILDING)
             state = await self._archive.state()
             try:
+                check_format(token)
                 bound = await self._match(token, int(last), state)
             except WrongArchive:
                 self.forget()
@@ -110,7 +124,7 @@ class Binding:
 
     async def _match(self, token: str | None, last: int, state: ArchiveState) -> str | None:
         """Return the valid binding, or None if another process has changed it meanwhile."""
-        if token is None or token.partition(":")[2] != state.id:
+        if token is None or archive_of(token) != state.id:
             if last:
                 raise WrongArchive(UNBOUND_STORE if token is None else OTHER_ARCHIVE)
             if state.store is not None:
@@ -145,3 +159,15 @@ class Binding:
     async def look_up(self, ids: Sequence[int]) -> Found:
         """Return posts of the archive by id, and the archive watermark. One query. Raises ArchiveUnavailable."""
         return await (await self.archive()).look_up(ids)
+
+
+def archive_of(token: str) -> str:
+    """Return the id of the archive in a binding."""
+    return token.split(":")[1]
+
+
+def check_format(token: str | None) -> None:
+    """Raise StoreTooNew if a binding names a later format than this version knows."""
+    number = (token or "").split(":")[2:]
+    if number and int(number[0]) > FORMAT:
+        raise StoreTooNew(int(number[0]), FORMAT)

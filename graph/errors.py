@@ -161,6 +161,16 @@ class WrongArchive(GraphError):
     """The configured store and archive do not belong together. The message says what to do."""
 
 
+class StoreTooNew(WrongArchive):
+    """A later version has changed the keys of the store. The message says what to do."""
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"The store is in format {found}, which a later version has written; this version knows format {known}. "
+            "Use the later version."
+        )
+
+
 class RebuildRefused(GraphError):
     """The store cannot be rebuilt from the archive. The message says why, and what to do."""
 

@@ -23,7 +23,7 @@ key                            type            content
                                                repaired what other shards hold of them
 `{log}:dead:dropped`           string          number of dead letters dropped because there were too many
 `{log}:binding`                string          `<store id>:<archive id>`: the archive that this store belongs to;
-                                               absent until the store is complete
+                                               then `:<format>` if that is not 1; absent until the store is complete
 `{log}:rebuild`                string          the binding that this store gets at the end of `fanline rebuild`
 `{log}:archived:progress`      hash            position: entries added to the log up to `{log}:archived`; totals:
                                                events, batches, milliseconds, trimmed (posts)

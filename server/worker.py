@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from graph import Graph
+from graph.errors import StoreTooNew
 
 RESTART_SECONDS = 1.0
 
@@ -11,10 +12,16 @@ logger = logging.getLogger("fanline.worker")
 
 
 async def work(graph: Graph) -> None:
-    """Project the log until cancelled. A worker that fails is logged and replaced after a second."""
+    """Project the log until cancelled. A worker that fails is logged and replaced after a second.
+
+    Raises StoreTooNew: another version must do it.
+    """
     while True:
         try:
             await graph.worker().run()
+        except StoreTooNew as stop:
+            logger.error("The worker has stopped: %s", stop)
+            raise
         except Exception:
             logger.exception("The worker failed and will be restarted in a second")
         await asyncio.sleep(RESTART_SECONDS)

@@ -27,8 +27,9 @@ from graph.archiver.archiver import Archiver
 from graph.archiver.indexing import Indexing
 from graph.archiver.moves import Moves
 from graph.archiver.scan import Scan
+from graph.binding import Binding
 from graph.erasure.eraser import Eraser
-from graph.errors import OutdatedWorker, StoreUnavailable
+from graph.errors import OutdatedWorker, StoreTooNew, StoreUnavailable
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import Pace, Pacer
 from graph.log.dead_letters import DeadLetters
@@ -82,6 +83,7 @@ class Worker:
         self,
         store: Store,
         log: Log,
+        binding: Binding,
         projections: Projections,
         fan_outs: FanOuts,
         archiver: Archiver,
@@ -98,6 +100,7 @@ class Worker:
     ) -> None:
         self._store = store
         self._log = log
+        self._binding = binding
         self._projections = projections
         self._fan_outs = fan_outs
         self._archiver = archiver
@@ -126,7 +129,10 @@ class Worker:
         self._task_retries = Retries(self._tasks, self._pacer, lambda done: self._acknowledge(tasks=done), MOST_TASKS)
 
     async def run(self) -> None:
-        """Project the log as it grows, until cancelled. Retry while the store or the archive is unavailable."""
+        """Project the log as it grows, until cancelled. Retry while the store or the archive is unavailable.
+
+        Raises StoreTooNew a few seconds after a later version has changed the keys of the store.
+        """
         readers = [self._store.reader() for _ in range(1 + CONCURRENT_TASKS)]
         loops = [
             self._consume(self._read_events, self._project_entries, readers[0]),
@@ -146,6 +152,8 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 for loop in loops:
                     group.create_task(loop)
+        except* StoreTooNew as stop:
+            raise stop.exceptions[0] from None
         finally:
             await to_the_end(self._stop(readers))
 
@@ -190,10 +198,11 @@ class Worker:
                     raise
 
     async def _maintain(self) -> None:
-        """Advance the watermark and tidy the log, every few seconds."""
+        """Advance the watermark and tidy the log, every few seconds. Raises StoreTooNew."""
         while True:
             await asyncio.sleep(self._pause)
             try:
+                await self._binding.check_format()
                 await create_groups(self._store)
                 await self._acknowledge()
                 await self._housekeeping.tidy()

@@ -9,8 +9,10 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
+from graph.binding import FORMAT
+from graph.errors import ArchiveUnavailable, StoreNotReady, StoreTooNew, StoreUnavailable, WrongArchive
 from server.embedded import EmbeddedStore
+from server.worker import work
 from tests.conftest import CHEAP
 from tests.graph.archiver.world import HookedArchive, Meanwhile
 from tests.support.graph_worlds import people, posts
@@ -327,3 +329,40 @@ async def test_an_archiver_of_a_replaced_store_writes_nothing(opened: Opened, ra
             await graph.archiver.work()
 
     assert await graph.archive.range(0, 2**53, 100) == rows
+
+
+async def binding(raw: Redis) -> str:
+    return str(await raw.get(keys.BINDING))
+
+
+async def test_a_store_in_a_later_format_is_refused_with_a_message(
+    opened: Opened, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the start, by changes of a process that runs already, and by its worker, which stops."""
+    monkeypatch.setattr("graph.worker.worker.HOUSEKEEPING_SECONDS", 0.05)
+    graph = opened()
+    [alice] = await people(graph, "alice")
+    worker = asyncio.create_task(work(graph))
+    await raw.set(keys.BINDING, ":".join((await binding(raw), str(FORMAT + 1))))
+    message = f"in format {FORMAT + 1}, which a later version has written; this version knows format {FORMAT}"
+    last = await graph.log.last()
+
+    with pytest.raises(StoreTooNew, match=message):
+        await worker
+    for refused in (opened().binding.check(), graph.binding.check(again=True)):
+        with pytest.raises(StoreTooNew, match=message):
+            await refused
+    with pytest.raises(StoreNotReady) as raised:
+        await posts(graph, alice, "hi")
+    assert message in raised.value.reason
+    assert await graph.log.last() == last
+
+
+async def test_a_store_in_the_format_of_this_version_is_accepted(opened: Opened, raw: Redis) -> None:
+    """Also if its number is written."""
+    graph = opened()
+    [alice] = await people(graph, "alice")
+    await raw.set(keys.BINDING, ":".join((await binding(raw), str(FORMAT))))
+
+    await posts(graph, alice, "hi")
+    await opened().binding.check()
