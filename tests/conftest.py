@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import cache, partial
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
 from tests.support.cluster import Cluster, nodes_of
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
-from tests.support.schedule import Schedule, sort_by_length
+from tests.support.schedule import Schedule, sort_by_length, wait_for_packages
 from tests.support.stores import cache_near
 
 __all__ = ["CHEAP", "SharedStore"]
@@ -96,6 +96,13 @@ def runs_at_length_only(item: pytest.Item) -> bool:
         return True
     is_fault = item.path.name.startswith("test_archive_") and item.path.name != "test_archive_refusals.py"
     return is_fault and "mariadb" in item.name and item.get_closest_marker("slow") is not None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Begin a test, and the time that it may take, when the packages that it needs are installed."""
+    wait_for_packages(item)
+    return (yield)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,6 +1,9 @@
 """The order of the tests, and which process runs them: long ones first, and those of a file in one process."""
 
+import os
+import time
 from collections import defaultdict
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -18,6 +21,19 @@ LONG = (
     "tests/server/seeding/",
 )
 """Folders whose files take long, though each test is fast: they start commands or databases, or have many tests."""
+
+WITH_NODE = (
+    "tests/clients/",
+    "tests/docs/",
+    "tests/packaging/",
+    "tests/server/playground/",
+    "tests/test_peers.py",
+    "tests/web/",
+)
+"""Where tests need packages of Node, or copy the folders in which they are."""
+
+READY = "NODE_PACKAGES_READY"
+READY_SECONDS = 900.0
 
 Rank: TypeAlias = int
 
@@ -44,7 +60,7 @@ def sort_by_length(items: list[pytest.Item]) -> None:
 
     Otherwise the order stays as it is.
     """
-    ranks: defaultdict[str, Rank] = defaultdict(lambda: 2)
+    ranks: defaultdict[str, Rank] = defaultdict(lambda: 3)
     for item in items:
         unit = unit_of(item.nodeid)
         ranks[unit] = min(ranks[unit], rank(item))
@@ -52,7 +68,21 @@ def sort_by_length(items: list[pytest.Item]) -> None:
 
 
 def rank(item: pytest.Item) -> Rank:
-    """Return 0 for a test with a time limit of its own, which is long, 1 for one of another long file, else 2."""
+    """Return 0 for a test with a time limit of its own, which is long, 1 for one of another long file, else 3.
+
+    Tests with packages of Node have 2, so that they need not wait for the packages.
+    """
+    if item.nodeid.startswith(WITH_NODE):
+        return 2
     if item.get_closest_marker("timeout"):
         return 0
-    return 1 if item.get_closest_marker("slow") or item.nodeid.startswith(LONG) else 2
+    return 1 if item.get_closest_marker("slow") or item.nodeid.startswith(LONG) else 3
+
+
+def wait_for_packages(item: pytest.Item) -> None:
+    """Wait until the packages of Node are installed, if the test needs them: `.ci/run` installs them meanwhile."""
+    ready = os.environ.get(READY)
+    deadline = time.monotonic() + READY_SECONDS
+    while ready and item.nodeid.startswith(WITH_NODE) and not Path(ready).exists():
+        assert time.monotonic() < deadline, f"{ready} does not exist: the packages of Node are not installed"
+        time.sleep(0.2)
