@@ -12,6 +12,7 @@ from server.embedded import Durability
 from server.local_cluster import ClusterNode, LocalCluster
 from tests.server.cli.test_commands import ask, fanline, serving
 from tests.support.cluster import kill
+from tests.support.small_demo import SMALL_DEMO
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +89,7 @@ def test_the_demo_is_served_on_a_cluster(tmp_path: Path) -> None:
     Changes wait for the replicas if they must.
     """
     environment = {"FANLINE_DATA_DIR": str(tmp_path), "FANLINE_DURABILITY": "strict"}
-    with serving("cluster-demo", log=tmp_path / "log", environment=environment) as (process, port):
+    with serving("cluster-demo", log=tmp_path / "log", environment=environment, program=SMALL_DEMO) as (process, port):
         answer = ask(port, '{ user(by: {login: "alice"}) { followersCount postsCount } }')
         assert answer["data"]["user"]["postsCount"] > 0
         process.terminate()

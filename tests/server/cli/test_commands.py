@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +30,7 @@ from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import environment_of, open_graph
 from tests.support.prepared import preparation_for
+from tests.support.small_demo import SMALL_DEMO
 
 START_SECONDS = 100.0  # the demo seeds its users first, which takes long on a busy machine
 STRONG_KEY = "a-key-for-tests-that-is-long-enough"
@@ -71,12 +72,13 @@ def serving(
     log: Path,
     environment: Mapping[str, str] | None = None,
     preexec_fn: Callable[[], None] | None = None,
+    program: Sequence[str] = FANLINE,
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a serving command. Yield its process and port when the server is ready, and kill it at the end."""
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*FANLINE, *arguments, "--port", str(port)],
+            [*program, *arguments, "--port", str(port)],
             env={**CLEAN, **(environment or {}), "COLUMNS": "500"},
             stdout=output,
             stderr=output,
@@ -167,7 +169,7 @@ def test_an_unusable_data_folder_is_named(tmp_path: Path) -> None:
 
 def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
     """The printed curl command works. After SIGKILL the next start uses the running store; SIGTERM stops the store."""
-    with serving("demo", "--data", str(tmp_path), log=tmp_path / "log") as (process, port):
+    with serving("demo", "--data", str(tmp_path), log=tmp_path / "log", program=SMALL_DEMO) as (process, port):
         printed = (tmp_path / "log").read_text()
         assert f"http://localhost:{port}/playground" in printed
         assert "alice, bob, carol, dave, erin, wei, xiaoming" in printed
@@ -185,7 +187,7 @@ def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
     assert store_answers(tmp_path)
     store_pid = EmbeddedStore(tmp_path).pid
 
-    with serving("demo", "--data", str(tmp_path), log=tmp_path / "log") as (process, port):
+    with serving("demo", "--data", str(tmp_path), log=tmp_path / "log", program=SMALL_DEMO) as (process, port):
         assert EmbeddedStore(tmp_path).pid == store_pid
         found = ask(port, f'{{ post(id: "{post}") {{ text }} }}', token[1])
         assert found["data"]["post"]["text"] == "before the crash"
