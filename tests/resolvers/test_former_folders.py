@@ -1,0 +1,74 @@
+"""Data folders of former versions open, and every answer is the same as before.
+
+Each folder in `former` was made by the version with the commit that names it: an embedded store, an archive, and the
+answers to many documents. Its users have done everything that users could do then, and one of them is erased.
+"""
+
+import json
+import lzma
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from graph import Graph
+from graph.archive.archive import Archive
+from graph.store.store import Store
+from server.embedded import Durability, EmbeddedStore
+from tests.resolvers.conftest import World
+from tests.support.graphs import CHEAP
+
+FOLDERS = sorted(Path(__file__).with_name("former").glob("*.tar.xz"))
+FROM_ARCHIVE = ("publicTimeline", "searchPosts")
+"""Fields that show only what is archived."""
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda path: path.name.partition(".")[0])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Unpack a data folder."""
+    with lzma.open(request.param) as unpacked, tarfile.open(fileobj=unpacked) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+@pytest.fixture
+async def opened(folder: Path) -> AsyncIterator[Graph]:
+    """Open the folder like a server that starts."""
+    with EmbeddedStore(folder, Durability.RELAXED) as store:
+        graph = Graph(Store(store.url, single_slot=True), Archive(f"sqlite:///{folder}/archive.sqlite"), CHEAP)
+        await graph.archive.migrate()
+        await graph.binding.check()
+        yield graph
+        await graph.close()
+
+
+async def test_a_former_data_folder_answers_as_before(folder: Path, opened: Graph) -> None:
+    """Also after what was not archived is archived, which only reads of the archive show. A repair finds nothing."""
+    world = World(opened)
+    logins = ("alice", "bob", "erin", "frank")
+    numbers = [user for user in await opened.users.ids_of_logins(logins) if user is not None]
+    found = await opened.users.get_many(numbers)
+    users = {user.login: user for user in found if user is not None}
+    asked = json.loads((folder / "answers.json").read_text())
+    assert (set(users), len(asked)) == (set(logins), 52)
+
+    later = [each for each in asked if not any(word in each["document"] for word in FROM_ARCHIVE)]
+    for documents in (asked, later):
+        for before in documents:
+            answer = await world.ask(before["document"], users.get(before["viewer"]))
+            assert (answer.data, answer.errors) == (before["data"], []), (before["viewer"], before["document"])
+        await opened.worker().drain()
+        await opened.archiver.work()
+    report = await opened.repair().run(correct=False)
+    assert report.clean, report.examples
+
+
+async def test_a_former_data_folder_takes_new_events(opened: Graph) -> None:
+    [alice, erin] = await opened.users.ids_of_logins(["alice", "erin"])
+    assert alice is not None
+    assert erin is not None
+    post = await opened.posts.publish(erin, "after the upgrade")
+
+    await opened.bookmarks.add(opened.visibility.of(alice), alice, post.id)
+    assert await opened.bookmarks.bookmarked_among(alice, [post.id]) == [True]
