@@ -212,6 +212,7 @@ async def stage(world: World) -> Stage:
     for user in users.values():
         for post in posts.values():
             await graph.likes.like(user.id, post.id)
+            await graph.bookmarks.add(graph.visibility.of(user.id), user.id, post.id)
     for login, other in (("bob", "carol"), ("carol", "bob"), ("dave", "bob"), ("dave", "carol")):
         view, original = graph.visibility.of(users[login].id), posts[f"{other}'s post"].id
         repost = await graph.reposts.repost(view, users[login].id, original)
