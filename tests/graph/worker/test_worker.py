@@ -148,6 +148,20 @@ async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypa
     assert list(await graph.follows.followed_by(alice)) == [bob]
 
 
+async def test_a_slow_batch_is_not_taken_for_an_outage(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only while the store is unavailable, what takes long is interrupted and retried."""
+    monkeypatch.setattr("graph.worker.worker.OUTAGE_SECONDS", 0.0)
+    alice, bob = await people(graph, "alice", "bob")
+    await graph.worker().drain()
+    await append(graph, Followed(alice, bob))
+    worker = graph.worker()
+
+    await worker._project_entries(await worker._events.read(graph.store))
+
+    assert len(worker._event_retries) == 0
+    assert list(await graph.follows.followed_by(alice)) == [bob]
+
+
 async def test_a_running_worker_projects_new_events(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     async with background(graph.worker().run()):
