@@ -151,3 +151,34 @@ async def test_a_lost_thread_is_restored(talk: Talk) -> None:
     assert report.clean
     assert (await repair(talk.graph)).found.total() == 0
     assert await talk.raw.hget(keys.post(talk.root), "replies") == "6"
+
+
+async def test_a_hot_thread_is_right(another: Open) -> None:
+    """Of a list without archived posts, there is no number of archived ones."""
+    graph = await another()
+    alice, bob = await crowd(graph, 2)
+    root = (await graph.posts.publish(alice, "root")).id
+    await graph.posts.publish(bob, "reply", reply_to=root, quote_of=root)
+    await graph.worker().drain()
+    await archive_log(graph)
+
+    report = await repair(graph)
+
+    assert (report.clean, report.found.total()) == (True, 0), report.examples
+
+
+async def test_counts_are_compared_also_after_a_deleted_post(another: Open, raw: Redis) -> None:
+    graph = await another()
+    alice, bob = await crowd(graph, 2)
+    deleted, root = [(await graph.posts.publish(alice, text)).id for text in ("deleted", "root")]
+    for post in (deleted, root):
+        await graph.posts.publish(bob, "reply", reply_to=post)
+    await graph.posts.delete(alice, deleted)
+    await graph.worker().drain()
+    await archive_log(graph)
+    await raw.hset(keys.post(root), "replies", "9")
+
+    report = await repair(graph)
+
+    assert report.found == {Kind.LENGTH_WRONG: 1}
+    assert await raw.hget(keys.post(root), "replies") == "1"

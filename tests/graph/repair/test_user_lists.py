@@ -10,7 +10,7 @@ from graph import keys
 from graph.repair import defects
 from graph.repair.scope import Scope
 from graph.repair.user_lists import UserLists
-from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, worlds
+from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, repair, worlds
 from tests.support.graph_worlds import newest
 
 
@@ -101,3 +101,17 @@ async def test_changes_after_the_comparison_are_not_undone(lists: Lists) -> None
     await graph.lists.delete(alice, lists.friends)
     await graph.lists.create(alice, "another", [lists.world.bob])
     assert await UserLists(scope).compare([alice]) == []
+
+
+async def test_a_corrected_removal_is_not_undone_by_a_late_event(lists: Lists) -> None:
+    """The tombstone is written again, with the number of the removal."""
+    world, name = lists.world, keys.list_members(lists.world.alice, lists.friends)
+    removal = await world.raw.zscore(keys.gone(name), str(world.dave))
+    await world.raw.zrem(keys.gone(name), world.dave)
+    await world.raw.zadd(name, {str(world.dave): lists.friends})
+
+    await repair(world.graph)
+
+    assert removal is not None
+    assert await world.raw.zscore(keys.gone(name), str(world.dave)) == removal
+    assert await world.raw.zscore(name, str(world.dave)) is None
