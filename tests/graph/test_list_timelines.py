@@ -142,3 +142,17 @@ async def test_a_page_takes_three_round_trips(graph: Graph) -> None:
     async with counted(graph) as cost:
         page = await page_of(graph, alice, empty.id, newest(3))
     assert (len(page.items), cost.round_trips) == (0, 1)
+
+
+async def test_a_page_that_is_just_full_knows_whether_there_is_more(graph: Graph) -> None:
+    """Also if it is full only because it is read on after posts that are left out."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    friends = await graph.lists.create(alice, "friends", [bob])
+    [original] = await posts(graph, carol, "original")
+    published = await posts(graph, bob, "one", "two", "three")
+    await graph.reposts.repost(graph.visibility.of(bob), bob, original)
+    await graph.blocks.mute(alice, carol)
+
+    page = await page_of(graph, alice, friends.id, newest(2))
+
+    assert (ids(page.items), page.has_next) == (published[:0:-1], True)

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.home.pacing import UNPACED
 from graph.log.events import PostPublished
+from graph.store.commands import script
 from graph.worker.consumer import GROUP
 from tests.graph.home.test_delivery import in_cache, mode
 from tests.graph.home.test_fan_out import star_with_fans
@@ -181,3 +182,12 @@ async def test_a_return_to_push_ends_a_promotion_in_steps(another: Open, raw: Re
         assert f"a{star}" not in await in_cache(raw, fan)
     await cached(push, fans[0])
     assert str(second) in await in_cache(raw, fans[0])
+
+
+async def test_a_promotion_does_not_begin_if_the_mode_has_changed(graph: Graph) -> None:
+    """It would otherwise go on beside the one that was faster."""
+    await graph.store.run("SET", keys.delivery(7), "pull:8")
+
+    begun = await graph.store.run(*script("begin_promotion").call([keys.delivery(7)], "", "promoting:9:token"))
+
+    assert (begun, await graph.store.run("GET", keys.delivery(7))) == (0, "pull:8")
