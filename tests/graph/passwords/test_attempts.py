@@ -120,6 +120,19 @@ async def test_a_success_removes_only_the_failures_of_its_network(graph: Graph) 
     assert await log_in(graph, "alice", PASSWORD, "attacker") == REFUSED
 
 
+async def test_each_failure_counts_for_fifteen_minutes(graph: Graph, raw: Redis) -> None:
+    """A later failure of the same network does not keep the earlier ones."""
+    await people(graph, "alice")
+    for _ in range(FREE_ATTEMPTS - 1):
+        await log_in(graph, "alice", WRONG)
+    await age(raw, WINDOW_SECONDS - 100)
+    await log_in(graph, "alice", WRONG)
+    assert await log_in(graph, "alice", PASSWORD) == REFUSED
+    await age(raw, 101)
+
+    assert await log_in(graph, "alice", PASSWORD) == []
+
+
 async def test_refused_log_ins_do_not_extend_the_wait(graph: Graph, raw: Redis) -> None:
     """A client that continues to try succeeds once the failures are 15 minutes old."""
     await people(graph, "alice")

@@ -224,3 +224,15 @@ async def test_a_process_can_use_another_event_loop_later(hasher: HeldHasher) ->
     assert not await hashing.matches(first, "wrong horse", "a")
     assert not await hashing.matches(None, "correct horse", "a")
     hashing.close()
+
+
+async def test_a_full_queue_says_so_before_a_hash_is_requested(hashing: Hashing, hasher: HeldHasher) -> None:
+    hashing.check_room("a")
+    tasks = begin(hashing, "a", CONCURRENT_HASHES + MAX_WAITING)
+    await until(lambda: hasher.running == CONCURRENT_HASHES)
+
+    with pytest.raises(Overloaded, match="Too many passwords are being checked"):
+        hashing.check_room("a")
+
+    hasher.release()
+    await asyncio.gather(*tasks)

@@ -5,7 +5,7 @@ from graphql import get_introspection_query, parse, specified_rules, validate
 
 from schema import schema as strawberry_schema
 from server.operations.document_checks import MAX_ERRORS, DocumentRefused
-from server.operations.document_size import DocumentLimits
+from server.operations.document_size import DocumentLimits, measure
 from server.operations.documents import DocumentCache
 from server.operations.validation import MAX_INVALID_VALUES, MAX_LINES, REPLACED, RULES
 
@@ -131,3 +131,9 @@ def test_disabled_introspection_is_reported_once(document: str) -> None:
         "Ask the operator for the schema."
     ]
     DocumentCache(SCHEMA, DocumentLimits(), introspection=True).prepare(get_introspection_query())
+
+
+def test_fields_with_an_alias_count_at_every_depth() -> None:
+    document = parse("{ a: viewer { b: id ... { c: login } ...F } } fragment F on User { d: name }")
+
+    assert measure(document).aliases == 4

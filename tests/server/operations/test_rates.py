@@ -11,7 +11,7 @@ from graph import Graph
 from server.auth import Tokens
 from server.errors import RateLimited
 from server.operations.cost import OperationCost
-from server.operations.rates import SITE_SHARE, Meter, RateLimits, in_words
+from server.operations.rates import SITE_SHARE, SUBSCRIPTION, Meter, RateLimits, in_words
 from server.operations.turns import MAX_WAITING, Turns
 from server.setting_values import Env
 from server.settings import Settings
@@ -270,6 +270,18 @@ async def test_operations_of_a_socket_are_charged_like_requests(strict: Api) -> 
         assert (message["type"], message["payload"][0]["extensions"]["code"]) == ("error", "RATE_LIMITED")
         await socket.subscribe("2", LIVE)
         assert (await socket.receive())["type"] == "error"
+
+
+async def test_starting_a_subscription_costs_points(strict: Api) -> None:
+    """In addition to the preparation of its document, which is kept here."""
+    async with strict.socket() as socket:
+        left = []
+        for id in ("1", "2"):
+            await socket.subscribe(id, LIVE)
+            assert (await socket.receive())["type"] == "next"
+            response = await strict.ask(BALANCE)
+            left.append(response.json()["data"]["rateLimit"]["remaining"])
+    assert left[0] - left[1] > SUBSCRIPTION / 2
 
 
 async def test_anonymous_subscriptions_have_a_lower_limit(settings: Settings, graph: Graph) -> None:
