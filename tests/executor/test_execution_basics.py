@@ -156,6 +156,18 @@ async def test_leaf_values_are_coerced_according_to_the_specification() -> None:
     assert len(result.errors or []) == 4 + 3 + 2 + 1 + 1 + 2
 
 
+@pytest.mark.parametrize("number", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1])
+async def test_whole_numbers_have_32_bits(number: int) -> None:
+    """Also in a column that holds nothing but whole numbers."""
+    schema = schema_of({"numbers": resolved(GraphQLList(GraphQLInt))})
+
+    result = await ask_both(schema, "{ numbers }", root_value={"numbers": [1, number]})
+
+    fits = -(2**31) <= number < 2**31
+    assert result.data == {"numbers": [1, number if fits else None]}
+    assert len(result.errors or []) == int(not fits)
+
+
 async def test_arguments_and_their_defaults_reach_the_resolver() -> None:
     """Batch resolvers get arguments as keywords, once for all parents."""
     calls: list[dict[str, Any]] = []
