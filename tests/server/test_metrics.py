@@ -1,8 +1,11 @@
 """Metrics for Prometheus: backlogs, live streams, and outages."""
 
 import asyncio
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -13,6 +16,7 @@ from graph import Graph, keys
 from graph.log.events import PostPublished
 from graph.paging import CursorKind, encode_cursor
 from server.embedded import EmbeddedStore
+from server.metrics import forget_dead_processes
 from server.setting_values import Env
 from server.settings import Settings
 from tests.server.conftest import Api, serving, until
@@ -212,3 +216,16 @@ async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, 
 def texts(response: httpx.Response) -> list[str]:
     """Return the texts of a page."""
     return [node["text"] for node in response.json()["data"]["user"]["timeline"]["posts"]["nodes"]]
+
+
+def test_gauges_of_dead_processes_are_removed(tmp_path: Path) -> None:
+    """Those of living processes stay, and so do all counters."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    names = [f"gauge_livesum_{os.getpid()}.db", f"counter_{dead.pid}.db"]
+    for name in (*names, f"gauge_livesum_{dead.pid}.db"):
+        (tmp_path / name).touch()
+
+    forget_dead_processes(tmp_path)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)

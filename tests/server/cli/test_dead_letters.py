@@ -37,6 +37,17 @@ async def test_the_command_lists_retries_and_drops(
     assert await home(graph, alice) == [third, first]
 
 
+async def test_the_command_lists_chosen_entries(graph: Graph, raw: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+    [alice] = await people(graph, "alice")
+    _, second, _ = await failed_posts(graph, raw, alice, "1", "2", "3")
+
+    assert await show(graph, [entry_id(second)])
+
+    listed, said = capsys.readouterr()
+    assert [line.split("  ")[0] for line in listed.splitlines()] == [f"entry={entry_id(second)}"]
+    assert "1 event or task could not be processed." in said
+
+
 async def test_a_dead_letter_that_fails_again_is_reported(
     graph: Graph, raw: Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
