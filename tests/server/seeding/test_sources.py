@@ -103,6 +103,12 @@ def test_every_event_has_its_own_millisecond_before_the_base_time() -> None:
     assert time_of(numbers[-1]) < BASE
 
 
+def test_events_are_counted_without_creating_them(edges: Path) -> None:
+    """Users, follows from the file or generated, and posts."""
+    for source in (seed_source(users=40, posts=30, following=5), seed_source(posts=7, follows=edges)):
+        assert source.count(BASE) == len([*source.events(BASE)])
+
+
 def test_a_source_is_a_stream() -> None:
     """The first events of a world with ten million users are available immediately."""
     events = seed_source(users=10_000_000, posts=10).events(datetime(2025, 1, 1, tzinfo=UTC))
