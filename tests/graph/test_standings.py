@@ -2,7 +2,7 @@
 
 import pytest
 
-from graph.follows import Standing, apply
+from graph.follows import Standing, after
 from graph.log.events import Blocked, Event, EventBody, Followed, Unblocked, Unfollowed
 
 ALICE, BOB, CAROL = 1, 2, 3
@@ -11,7 +11,7 @@ FOLLOWED = Standing(follows=True, blocked=False, known=True)
 
 
 @pytest.mark.parametrize(
-    ("before", "body", "after"),
+    ("before", "body", "expected"),
     [
         (STRANGER, Followed(ALICE, BOB), FOLLOWED),
         (FOLLOWED, Unfollowed(ALICE, BOB), Standing(follows=False, blocked=False, known=True)),
@@ -23,9 +23,5 @@ FOLLOWED = Standing(follows=True, blocked=False, known=True)
         (FOLLOWED, Blocked(BOB, CAROL), FOLLOWED),
     ],
 )
-def test_follows_and_blocks_of_either_side_count(before: Standing, body: EventBody, after: Standing) -> None:
-    standings = {BOB: before}
-
-    apply(Event(7, body), ALICE, standings)
-
-    assert standings == {BOB: after}
+def test_follows_and_blocks_of_either_side_count(before: Standing, body: EventBody, expected: Standing) -> None:
+    assert after(ALICE, {BOB: before}, Event(7, body)) == {BOB: expected}

@@ -2,11 +2,12 @@
 
 from graph.archive.rows import EventRow
 from graph.fold.content import Content
-from graph.fold.loading import Batch
+from graph.fold.fold import fold_event
+from graph.fold.reading import Batch
 
 
 def test_rows_that_cannot_be_decoded_are_counted_and_named() -> None:
-    batch = Batch(Content([1]))
+    batch = Batch(Content([1]), fold_event)
 
     batch.add([EventRow(7, "Followed", 1, 2, "{}"), EventRow(8, "Followed", 1, 2, "damaged")])
 

@@ -180,5 +180,5 @@ async def test_counts_are_compared_also_after_a_deleted_post(another: Open, raw:
 
     report = await repair(graph)
 
-    assert report.found == {Kind.LENGTH_WRONG: 1}
+    assert report.found == {defects.LENGTH_WRONG: 1}
     assert await raw.hget(keys.post(root), "replies") == "1"
