@@ -29,9 +29,9 @@ TEXT = "#"
 class PairSet:
     """A relation of pairs of an owner and a member, in one versioned set of the owner.
 
-    `noun` is what a pair is called, as "mute". The owner is the actor of the events that begin and end a pair. The
-    member is their subject, or the text in their only other field. `key` is that of the owner's set. With `drops_home`,
-    a change deletes the owner's home cache.
+    `noun` is what a pair is called in reports of repairs, as "mute"; no other set has it. The owner is the actor of the
+    events that begin and end a pair. The member is their subject, or without one the text in their next field. `key` is
+    that of the owner's set. With `drops_home`, a change deletes the owner's home cache.
     """
 
     noun: str
@@ -49,13 +49,18 @@ class PairSet:
     def pair_of(self, body: Any) -> tuple[int, str]:
         """Return the owner of an event, and the member as the store holds it."""
         owner, member = (getattr(body, name) for name in self._fields)
-        return owner, TEXT + member if isinstance(member, str) else str(member)
+        return owner, stored_member(member)
 
     def body_of(self, owner: int, member: str, *, begins: bool) -> EventBody:
         """Return the event that begins or ends a pair, given the member as the store holds it."""
         names = self._fields
         body: EventBody = (self.begun if begins else self.ended)(**{names[0]: owner, names[1]: value_of(member)})
         return body
+
+
+def stored_member(value: int | str) -> str:
+    """Return an id or a text as the member that the store holds. The inverse of `value_of`."""
+    return TEXT + value if isinstance(value, str) else str(value)
 
 
 def value_of(member: str) -> int | str:

@@ -10,6 +10,7 @@ from graph import Graph
 from graph.erasure.eraser import Progress
 from graph.log.account_events import UserDeleted, login_hash
 from graph.model import ReportReason
+from graph.relations.pair_sets import PairSet, stored_member
 from graph.relations.register import PAIRS
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import archive_log, befriend, cached, people, posts
@@ -59,12 +60,19 @@ async def populate(graph: Graph) -> World:
     await graph.lists.update(gone, lists.id, name=f"{SECRET} renamed")
     await graph.moderation.report_user(SYSTEM, gone, alice, ReportReason.SPAM, f"{SECRET} comment")
     pairs = [(each, pair) for each in PAIRS.pair_sets for pair in ((alice, gone), (gone, bob))]
-    await graph.commit([each.body_of(owner, str(member), begins=True) for each, (owner, member) in pairs])
+    await graph.commit(
+        [each.body_of(owner, member_of(each, member, gone), begins=True) for each, (owner, member) in pairs]
+    )
     await graph.blocks.block(gone, carol)
     await graph.blocks.block(dave, gone)
     await settle(graph)
     await cached(graph, gone, alice, bob)
     return World(gone, alice, bob, carol, dave, alices, bobs, more, own, reply.id)
+
+
+def member_of(pair_set: PairSet, user: int, gone: int) -> str:
+    """Return a user as a member of a set; of a set of texts a text, which is secret unless the owner stays."""
+    return stored_member(user if pair_set.begun.SUBJECT else "text" if user == gone else SECRET)
 
 
 async def settle(graph: Graph) -> None:

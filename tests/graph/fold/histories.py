@@ -34,7 +34,7 @@ from graph.model import Permission, Post
 from graph.posts import deletion_of
 from graph.publication import as_reply
 from graph.records import published_post
-from graph.relations.pair_sets import TEXT, PairSet
+from graph.relations.pair_sets import PairSet, stored_member
 from graph.relations.register import PAIRS
 from tests.support.erasures import ends_of
 
@@ -161,8 +161,9 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
 
 def members_of(pair_set: PairSet) -> st.SearchStrategy[str]:
     """Return a few members of a set, as the store holds them: texts, or ids, of which it does not matter of what."""
-    ids = [str(user_id(place)) for place in range(USERS)]
-    return st.sampled_from(ids if pair_set.begun.SUBJECT else [TEXT + each for each in ("f", "", "伟", "a b")])
+    ids: list[int | str] = [user_id(place) for place in range(USERS)]
+    texts: list[int | str] = ["f", "", "伟", "a b"]
+    return st.sampled_from(ids if pair_set.begun.SUBJECT else texts).map(stored_member)
 
 
 @st.composite

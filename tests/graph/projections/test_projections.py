@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.events import (
     Blocked,
@@ -38,7 +38,7 @@ from graph.posts import deletion_of
 from graph.projections.mode import Mode
 from graph.publication import as_reply
 from graph.records import published_post
-from graph.relations.pair_sets import TEXT
+from graph.relations.pair_sets import stored_member
 from graph.relations.register import PAIRS
 from tests.support.erasures import ends_of
 from tests.support.exploring import also_at_length
@@ -81,8 +81,8 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
             case 7 if rng.random() < 0.3:
                 bodies.append(PasswordChanged(user, logins[user - BASE], "nonce"))
             case 8:
-                pair_set, member = rng.choice(PAIRS.pair_sets), str(other)
-                member = member if pair_set.begun.SUBJECT else TEXT + member
+                pair_set = rng.choice(PAIRS.pair_sets)
+                member = stored_member(other if pair_set.begun.SUBJECT else str(other))
                 bodies.append(pair_set.body_of(user, member, begins=rng.random() < 0.5))
             case 9:
                 bodies.append(Blocked(user, other) if rng.random() < 0.4 else Unblocked(user, other))
@@ -164,7 +164,9 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
 
 async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: int = 1) -> dict[str, Any]:
     """Project events in this order into an empty store, in batches, and return the content of the store."""
+    binding = await raw.get(keys.BINDING)
     await raw.flushall()
+    await raw.set(keys.BINDING, binding or "")
     await graph.users.claim_many([(login, login, None) for login in ("alice", "bob", "carol", "dave", "erin")])
     for start in range(0, len(events), batch):
         await graph.projections.project(events[start : start + batch], Mode.WORKER)
