@@ -2,9 +2,16 @@
 
 import pytest
 
+from tests.conftest import PROJECTION_SECONDS
 from tests.graph.conftest import another, raw
 
 __all__ = ["another", "raw"]
+
+
+@pytest.fixture(autouse=True)
+def limited_projections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave projections to a worker after the time after which the product does."""
+    monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", PROJECTION_SECONDS)
 
 
 @pytest.fixture
