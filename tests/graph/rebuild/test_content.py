@@ -20,6 +20,8 @@ from graph.fold.stored import stored
 from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.rebuild.rebuild import Rebuild
+from graph.relations.pair_sets import stored_member
+from graph.relations.register import PAIRS
 from graph.tuning import Tuning
 from tests.graph.fold.histories import STEP, USERS, histories, user_id
 from tests.graph.rebuild.stores import content, empty_store, opened, signed_up, write_archive
@@ -148,6 +150,21 @@ async def test_a_heavy_followee_is_written_in_pages(store_url: str, url: str) ->
     assert found.pop(keys.delivery(AUTHOR)) == "pull"
     assert found == expected
     assert len(found[keys.followers(AUTHOR)]) == 299 - 150 + 75
+
+
+async def test_pairs_of_a_user_with_many_are_written_in_pages(store_url: str, url: str) -> None:
+    """A pair in one page and its end in a later page, and a pair after it, count as in one page."""
+    bodies: list[EventBody] = []
+    for each in PAIRS.pair_sets:
+        members = [stored_member(n if each.begun.SUBJECT else str(n)) for n in range(100)]
+        begins = [each.body_of(AUTHOR, member, begins=True) for member in members]
+        ends = [each.body_of(AUTHOR, member, begins=False) for member in members[::2]]
+        bodies += [*begins, *ends, *begins[::4]]
+    events = numbered(1, bodies)
+    expected = dict(stored(fold(Content(secrets={AUTHOR: None}), events)))
+
+    assert await written_and_rebuilt(store_url, url, events, 500, 40) == expected
+    assert [len(expected[each.key(AUTHOR)]) for each in PAIRS.pair_sets] == [50 + 25] * len(PAIRS.pair_sets)
 
 
 async def test_a_heavy_followee_whose_followers_have_left_is_pushed(store_url: str, url: str) -> None:
