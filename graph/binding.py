@@ -131,7 +131,7 @@ class Binding:
                 if await self._store.run("GET", keys.BINDING) != token:
                     return None
                 raise WrongArchive(EMPTY_STORE)
-            new = f"{secrets.token_hex(16)}:{state.id}"
+            new = binding_of(secrets.token_hex(16), state.id)
             bind = script("bind").call([keys.LOG, keys.BINDING, keys.REBUILD], token or "", new)
             if not await self._store.run(*bind):
                 return None
@@ -159,6 +159,11 @@ class Binding:
     async def look_up(self, ids: Sequence[int]) -> Found:
         """Return posts of the archive by id, and the archive watermark. One query. Raises ArchiveUnavailable."""
         return await (await self.archive()).look_up(ids)
+
+
+def binding_of(store_id: str, archive_id: str) -> str:
+    """Return the binding of a store in the format of this version, and an archive."""
+    return ":".join((store_id, archive_id, *([] if FORMAT == 1 else [str(FORMAT)])))
 
 
 def archive_of(token: str) -> str:

@@ -15,7 +15,7 @@ MOST_SCANNED = 2000
 MOST_AT_ONCE = 500
 
 
-class Entry(Protocol):
+class Numbered(Protocol):
     """An entry of a list, with its position."""
 
     @property
@@ -23,8 +23,8 @@ class Entry(Protocol):
         """The position in the list, which is ordered by it."""
 
 
-E = TypeVar("E", bound=Entry)
-S = TypeVar("S", bound=Entry)
+E = TypeVar("E", bound=Numbered)
+S = TypeVar("S", bound=Numbered)
 
 
 async def full_pages(

@@ -11,7 +11,7 @@ from graph.paging import CursorKind, Window, encode_cursors
 from resolvers import inputs
 from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
 from resolvers.context import Context
-from resolvers.payloads import Payload, mutation, post_number
+from resolvers.payloads import Payload, load_posts, mutation, post_number
 from resolvers.times import FormattedTime, format_times
 
 
@@ -77,8 +77,7 @@ async def payload_posts(payloads: Sequence[BookmarkPayload], context: Context) -
     known = {each.post: each.is_bookmarked for each in payloads if each.post is not None}
     if known:
         context.loaders.viewer_bookmarks.prime_many(known)
-    posts = iter(await context.loaders.posts.fetch_many([each.post for each in payloads if each.post is not None]))
-    return [None if each.post is None else next(posts) for each in payloads]
+    return await load_posts(context, [each.post for each in payloads])
 
 
 def viewer_has_bookmarked(

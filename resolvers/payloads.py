@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from graph.errors import Problem, Rejected
-from graph.model import User
+from graph.model import Post, User
 from graph.visibility import no_post
 from resolvers import ids
 from resolvers.context import Context
@@ -73,6 +73,13 @@ async def load_users(context: Context, users: Sequence[int | None]) -> list[User
     known = [user for user in users if user is not None]
     loaded = iter(await context.loaders.users.fetch_many(known))
     return [None if user is None else next(loaded) for user in users]
+
+
+async def load_posts(context: Context, posts: Sequence[int | None]) -> list[Post | None]:
+    """Return the posts with these ids; None where the id is None, or the post is deleted or hidden."""
+    known = [post for post in posts if post is not None]
+    loaded = iter(await context.loaders.posts.fetch_many(known))
+    return [None if post is None else next(loaded) for post in posts]
 
 
 def post_number(post_id: str, *field: str) -> int:

@@ -9,7 +9,7 @@ import strawberry
 from graph.model import Post
 from resolvers import ids, inputs
 from resolvers.context import Context
-from resolvers.payloads import Payload, mutation, post_number
+from resolvers.payloads import Payload, load_posts, mutation, post_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,7 @@ async def unrepost(
 
 async def payload_posts(payloads: Sequence[UnrepostPayload], context: Context) -> list[Post | None]:
     """Return the original after each mutation; None if it failed, or the original is gone or hidden. One round trip."""
-    posts = iter(await context.loaders.posts.fetch_many([each.post for each in payloads if each.post is not None]))
-    return [None if each.post is None else next(posts) for each in payloads]
+    return await load_posts(context, [each.post for each in payloads])
 
 
 def viewer_has_reposted(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from graph import keys
 from graph.archive.rows import ArchiveState
+from graph.binding import archive_of, binding_of
 from graph.errors import RebuildRefused
 from graph.log.numbers import entry_id
 from graph.model import EPOCH_MS
@@ -43,7 +44,7 @@ class Reservation:
     @property
     def binding(self) -> str:
         """The value of `{log}:rebuild` and, in the end, of `{log}:binding`."""
-        return f"{self.store_id}:{self.archive_id}"
+        return binding_of(self.store_id, self.archive_id)
 
 
 async def reserve(store: Store, archive: "Archive", *, unused_only: bool = False) -> Reservation:
@@ -55,7 +56,7 @@ async def reserve(store: Store, archive: "Archive", *, unused_only: bool = False
     state = await archive.state()
     await check(store, state)
     reservation = Reservation(secrets.token_hex(16), state.id)
-    begin = script("begin_fill").call([keys.LOG, keys.BINDING, keys.REBUILD], reservation.store_id, state.id)
+    begin = script("begin_fill").call([keys.LOG, keys.BINDING, keys.REBUILD], reservation.binding, state.id)
     if await store.run(*begin) in ("used", "other"):
         raise RebuildRefused(REPLACED)
     if not await archive.bind(reservation.store_id, replacing=state.store, unused_only=unused_only):
@@ -73,7 +74,7 @@ async def check(store: Store, state: ArchiveState) -> None:
         async for found in store.scan("*"):
             if used := next((name for name in found if name.startswith(keys.CONTENT)), None):
                 raise RebuildRefused(NOT_EMPTY.format(f"the key {used}"))
-    elif unfinished.partition(":")[2] != state.id:
+    elif archive_of(unfinished) != state.id:
         raise RebuildRefused(OTHER_ARCHIVE)
 
 

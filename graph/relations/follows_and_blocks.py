@@ -43,7 +43,7 @@ class FollowsAndBlocks(Relation):
         """Yield the keys of the lists of follows, where blocks place them, and of the blocks."""
         for key, sets in follow_sets(content):
             for user, follows in sets.items():
-                yield from follow_keys(key, user, content.placed(user, follows), tombstones_after)
+                yield from placed_keys(key, user, content.placed(user, follows), tombstones_after)
         for key, blocks in ((keys.blocking, content.blocking), (keys.blockers, content.blockers)):
             for user, held in blocks.items():
                 if content.owns(Part.BLOCKS, user):
@@ -117,8 +117,8 @@ def follow_sets(content: Content) -> tuple[tuple[Callable[[int], str], Mapping[i
     return (keys.following, content.following), (keys.followers, content.followers)
 
 
-def follow_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of a list of follows."""
+def placed_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:
+    """Yield the keys of a list of follows, with the follows where blocks place them."""
     name = key(owner)
     for at, follows in ((name, placed.members), (keys.held(name), placed.held)):
         if follows:

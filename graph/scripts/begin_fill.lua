@@ -2,11 +2,11 @@
 -- Reserve a store that holds no events for a rebuild, or take over an unfinished rebuild from the same archive. Until the
 -- rebuild ends, the store has no binding, so nothing can be appended.
 -- KEYS: 1 {log}   2 {log}:binding   3 {log}:rebuild
--- ARGV: 1 id of the rebuilt store   2 id of the archive
+-- ARGV: 1 the binding of the rebuilt store   2 id of the archive
 -- Returns 'begun', 'resumed', 'used' if the store holds events, or 'other' if the unfinished rebuild is from another
 --       archive. 'used' and 'other' change nothing.
 local unfinished = redis.call('GET', KEYS[3])
-if unfinished and string.match(unfinished, ':(.*)') ~= ARGV[2] then return 'other' end
+if unfinished and string.match(unfinished, ':([^:]*)') ~= ARGV[2] then return 'other' end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   local info = redis.call('XINFO', 'STREAM', KEYS[1])
   for i = 1, #info, 2 do
@@ -14,5 +14,5 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
   end
 end
 redis.call('DEL', KEYS[2])
-redis.call('SET', KEYS[3], ARGV[1] .. ':' .. ARGV[2])
+redis.call('SET', KEYS[3], ARGV[1])
 return unfinished and 'resumed' or 'begun'

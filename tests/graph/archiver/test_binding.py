@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.binding import FORMAT
 from graph.errors import ArchiveUnavailable, StoreNotReady, StoreTooNew, StoreUnavailable, WrongArchive
+from graph.rebuild.reservation import reserve
 from server.embedded import EmbeddedStore
 from server.worker import work
 from tests.conftest import CHEAP
@@ -366,3 +367,23 @@ async def test_a_store_in_the_format_of_this_version_is_accepted(opened: Opened,
 
     await posts(graph, alice, "hi")
     await opened().binding.check()
+
+
+async def test_a_later_version_numbers_the_stores_that_it_makes(
+    opened: Opened, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New ones and rebuilt ones, also if the rebuild was interrupted. It accepts them."""
+    monkeypatch.setattr("graph.binding.FORMAT", FORMAT + 1)
+    graph = opened()
+    await people(graph, "alice")
+    assert (await binding(raw)).endswith(f":{FORMAT + 1}")
+    await opened().binding.check()
+    await graph.worker().drain()
+    await graph.archiver.work()
+
+    await raw.flushall()
+    await reserve(graph.store, graph.archive)
+    await opened().rebuild().run()
+    assert (await binding(raw)).endswith(f":{FORMAT + 1}")
+    [alice] = await opened().users.ids_of_logins(["alice"])
+    assert alice is not None

@@ -8,7 +8,8 @@ from redis.asyncio import Redis
 from graph import keys
 from graph.log.events import Blocked, Followed
 from graph.projections.mode import Mode
-from graph.relations.mutes import MUTES
+from graph.relations.pair_sets import PairSet, stored_member
+from graph.relations.register import PAIRS
 from graph.repair import defects
 from graph.repair.defects import Defect
 from graph.repair.follows import Following
@@ -18,13 +19,31 @@ from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, w
 from tests.support.graph_worlds import append_events, home
 
 Damage = Callable[[RepairWorld], Awaitable[object]]
+
+
+def of_pairs(pair_set: PairSet) -> dict[str, tuple[Damage, Defect]]:
+    """Return the damages of a set of pairs."""
+    defect = defect_of(pair_set)
+    return {
+        f"a {pair_set.noun} is lost": (lambda w: w.raw.zrem(pair_set.key(w.alice), stored(pair_set, w.carol)), defect),
+        f"a {pair_set.noun} has no event": (
+            lambda w: w.raw.zadd(pair_set.key(w.carol), {stored(pair_set, w.star): 1}),
+            defect,
+        ),
+    }
+
+
+def stored(pair_set: PairSet, number: int) -> str:
+    """Return a member of a set of pairs, as the store holds it: this number, or it as a text."""
+    return stored_member(number if pair_set.begun.SUBJECT else str(number))
+
+
 DAMAGES: dict[str, tuple[Damage, Defect]] = {
     "a block is lost": (lambda w: w.raw.zrem(keys.blocking(w.bob), w.star), defects.BLOCK_WRONG),
     "a block is lost in the other slot": (lambda w: w.raw.zrem(keys.blockers(w.star), w.bob), defects.BLOCK_WRONG),
     "a block has no event": (lambda w: w.raw.zadd(keys.blocking(w.carol), {str(w.star): 1}), defects.BLOCK_WRONG),
     "a blocker has no event": (lambda w: w.raw.zadd(keys.blockers(w.carol), {str(w.star): 1}), defects.BLOCK_WRONG),
-    "a mute is lost": (lambda w: w.raw.zrem(keys.muting(w.alice), w.carol), defect_of(MUTES)),
-    "a mute has no event": (lambda w: w.raw.zadd(keys.muting(w.carol), {str(w.star): 1}), defect_of(MUTES)),
+    **{name: damage for each in PAIRS.pair_sets for name, damage in of_pairs(each).items()},
     "an ended follow counts": (lambda w: w.raw.zadd(keys.following(w.bob), {str(w.star): 1}), defects.FOLLOW_WRONG),
     "an ended follower counts": (lambda w: w.raw.zadd(keys.followers(w.star), {str(w.bob): 1}), defects.FOLLOW_WRONG),
     "a held follow is lost": (lambda w: w.raw.delete(keys.held(keys.following(w.alice))), defects.FOLLOW_WRONG),
@@ -33,10 +52,11 @@ DAMAGES: dict[str, tuple[Damage, Defect]] = {
 
 
 async def block(world: RepairWorld) -> None:
-    """Let bob block star, whom he follows, and alice mute carol. alice's follow of dave is held by dave's block."""
+    """Let bob block star, whom he follows, and alice have all pairs with carol. A block holds her follow of dave."""
     graph = world.graph
     await graph.blocks.block(world.bob, world.star)
-    await graph.blocks.mute(world.alice, world.carol)
+    pairs = [each.body_of(world.alice, stored(each, world.carol), begins=True) for each in PAIRS.pair_sets]
+    await graph.commit(pairs)
     events = await append_events(graph, [Blocked(world.dave, world.alice), Followed(world.alice, world.dave)])
     await graph.projections.project(events, Mode.REQUEST)
 
