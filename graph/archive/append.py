@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import index, notifications, public_posts, statements
+from graph.archive import index, list_members, notifications, public_posts, statements
 from graph.archive.index import IndexedPost
 from graph.archive.inserts import add_rows, refusals
 from graph.archive.pages import IDS_PER_QUERY, by_owners, chunks, event_rows, posts_by_id
@@ -133,6 +133,7 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     await add_rows(connection, EVENTS, names, [(*row, *list_owners(row)) for row in written])
     with refusals():
         await notifications.add(connection, written)
+        await list_members.add(connection, written)
     await public_posts.add(connection, written, watermark)
     deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
     await redact(connection, deletions)

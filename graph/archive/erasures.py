@@ -1,13 +1,13 @@
 """Removes the texts and names of deleted users from an archive, at most 1,000 rows in a transaction."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import names
+from graph.archive import list_members, names
 from graph.archive.append import lock
 from graph.archive.pages import by_owners
 from graph.archive.rows import TEXTS, EventRow, without_texts
@@ -39,6 +39,23 @@ class Erasures(ABC):
             return [row.number for row in rows]
 
         return await self._transaction(work)
+
+    async def list_additions(self, user: int, after: int, limit: int) -> list[EventRow]:
+        """Return the first `limit` events after a number that added a user to a list, or may have. One query."""
+        return await self._transaction(lambda connection: list_members.additions(connection, user, after, limit))
+
+    async def erased_list_members(self, limit: int) -> Sequence[int]:
+        """Return the first `limit` erased users who may be members of lists. One query."""
+        return await self._transaction(lambda connection: list_members.erased_members(connection, limit))
+
+    async def erase_list_members(self, user: int, store: str) -> None:
+        """Forget who has added a user to a list. One transaction. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await lock(connection, store)
+            await list_members.remove(connection, user)
+
+        await self._transaction(work)
 
     async def erase_names(self, user: int, store: str) -> None:
         """Remove a user from the search index of names. One transaction. Raises Overtaken."""

@@ -36,12 +36,16 @@ SUSPENSION = "UserSuspended"
 UNSUSPENSION = "UserUnsuspended"
 USER_DELETION = "UserDeleted"
 USER_ERASURE = "UserErased"
+LIST_CREATION = "ListCreated"
+LIST_CHANGE = "ListChanged"
+MEMBERS: Mapping[str, str] = {LIST_CREATION: "members", LIST_CHANGE: "added"}
+"""The fields of events that hold the users who are added to a list, by kind."""
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
     "PasswordChanged": ("login", "nonce"),
-    "ListCreated": ("name",),
-    "ListChanged": ("name",),
+    LIST_CREATION: ("name",),
+    LIST_CHANGE: ("name",),
     REPORT: ("comment",),
     CLOSED_REPORT: ("comment",),
 }

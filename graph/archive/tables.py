@@ -51,7 +51,7 @@ STATE = Table(
     Column("only", Integer(), primary_key=True, autoincrement=False),
     Column("id", String(64), nullable=False),
     Column("store", String(64)),
-    Column("public_upto", NUMBER, key="watermark", nullable=False),
+    Column("members_upto", NUMBER, key="watermark", nullable=False),
     Column("note", Text()),
 )
 SEGMENTS = Table(
@@ -87,6 +87,14 @@ NOTIFICATIONS = Table(
 )
 """The groups of all users, each with the number of its newest event, for a rebuild: events have no index by recipient.
 Kind 0 is the number up to which a user has read the notifications."""
+LIST_MEMBERS = Table(
+    "list_members",
+    metadata,
+    Column("member", NUMBER, primary_key=True, autoincrement=False),
+    Column("number", NUMBER, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+"""The events that added each user to a list, for the erasure of the user: events have no index by member."""
 NAMES = Table(
     "search_names",
     metadata,

@@ -12,8 +12,10 @@ erasers only repeat each other's work.
 
 import asyncio
 import logging
+import math
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -21,7 +23,7 @@ from graph import keys
 from graph.archive.rows import Overtaken
 from graph.archiver.lease import Lease
 from graph.binding import Binding
-from graph.erasure.remains import AT_ONCE, Remains
+from graph.erasure.remains import AT_ONCE, FIRST_PLACE, Place, Remains
 from graph.errors import ArchiveUnavailable, Overloaded, StoreReplaced, StoreUnavailable, WrongArchive
 from graph.log.account_events import UserErased
 from graph.log.dead_letters import DeadLetters
@@ -37,6 +39,8 @@ BUSY_SHARE = 0.5
 POLL_SECONDS = 0.05
 PAUSE_SECONDS = 1.0
 RETRY_SECONDS = 5.0
+CHECK_SECONDS = 3600.0
+"""How often an idle eraser looks for erased users who are members of lists."""
 
 logger = logging.getLogger("fanline.eraser")
 
@@ -57,16 +61,18 @@ class Erasure:
     """What this process knows of the erasure of a user.
 
     All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
-    read. `appended` are the ends of the last appends. Pairs that others began with the user, and events with texts, are
-    read in order: `others_after` is the last such pair, None after all of them, and `text_after` the last such event.
+    read. `appended` are the ends of the last appends. What others have begun with the user, and events with texts, are
+    read in order: `others` is the place of the next read, None after all of them, and `text_after` the last such event.
+    With `is_repeated`, the user is erased already.
     """
 
     user: int
     upto: int
     appended: deque[int] = field(default_factory=lambda: deque(maxlen=UNARCHIVED_STEPS))
     last: Sequence[EventBody] = ()
-    others_after: int | None = 0
+    others: Place | None = FIRST_PLACE
     text_after: int | None = 0
+    is_repeated: bool = False
 
 
 class Eraser:
@@ -85,6 +91,7 @@ class Eraser:
         *,
         at_once: int = AT_ONCE,
         rows: int = ROWS_AT_ONCE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._log = log
@@ -93,6 +100,8 @@ class Eraser:
         self._lease = lease
         self._rows = rows
         self._remains = Remains(store, binding, at_once)
+        self._clock = clock
+        self._next_check = -math.inf
         self._erasure: Erasure | None = None
         self.erased = 0
         self.ended = 0
@@ -142,13 +151,34 @@ class Eraser:
         watermark, archived, waiting = await self._store.read(
             [("GET", keys.WATERMARK), ("GET", keys.ARCHIVED), ("ZRANGE", keys.ERASING, 0, 0)]
         )
-        if not waiting:
+        if waiting:
+            user, is_repeated = int(waiting[0]), False
+        elif (again := await self._erased_list_member()) is not None:
+            user, is_repeated = again, True
+        else:
             self._erasure = None
             return Progress.IDLE
-        if self._erasure is None or str(self._erasure.user) != waiting[0]:
+        if self._erasure is None or (self._erasure.user, self._erasure.is_repeated) != (user, is_repeated):
             # what another eraser has appended is projected first, so that it is not appended again
-            self._erasure = Erasure(int(waiting[0]), await self._log.last())
+            self._erasure = Erasure(user, await self._log.last(), is_repeated=is_repeated)
         return await self._go_on(self._erasure, int(watermark or 0), int(archived or 0))
+
+    async def _erased_list_member(self) -> int | None:
+        """Return an erased user who may be a member of a list, or None.
+
+        One query, at most once an hour if it finds none. Earlier versions left erased users in lists, and an event that
+        is appended during the erasure does so, too.
+        """
+        if self._erasure is not None and self._erasure.is_repeated:
+            return self._erasure.user
+        now = self._clock()
+        if now < self._next_check:
+            return None
+        self._next_check = now + CHECK_SECONDS
+        found = await (await self._binding.archive()).erased_list_members(1)
+        if found:
+            self._next_check = now
+        return next(iter(found), None)
 
     async def _go_on(self, erasure: Erasure, watermark: int, archived: int) -> Progress:
         """End what is in the store, then what is in the archive; then remove texts, and report the end."""
@@ -164,10 +194,13 @@ class Eraser:
         ends = await self._remains.in_archive(erasure.user)
         if ends and ends != erasure.last:
             return await self._append(erasure, ends)
-        if erasure.others_after is not None:
-            ends, erasure.others_after = await self._remains.of_others(erasure.user, erasure.others_after)
+        if erasure.others is not None:
+            ends, erasure.others = await self._remains.of_others(erasure.user, erasure.others)
             return await self._append(erasure, ends) if ends else Progress.WORKED
         if await self._redact(erasure):
+            return Progress.WORKED
+        if erasure.is_repeated:
+            self._erasure = None
             return Progress.WORKED
         await self._append(erasure, [UserErased(erasure.user)])
         logger.info("Deleted user %d is erased", erasure.user)
@@ -197,5 +230,6 @@ class Eraser:
             return True
         if await archive.erase_notifications(erasure.user, store):
             return True
+        await archive.erase_list_members(erasure.user, store)
         await archive.erase_names(erasure.user, store)
         return False

@@ -5,7 +5,7 @@ returns the events for a few hundred elements, and is repeated until it returns 
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from graph import keys
 from graph.archive.rows import LIKE, POST, REPOST, EventRow, post_of
@@ -16,18 +16,19 @@ from graph.model import Post
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.posts import deletion_of
 from graph.records import read_post, split_posts
-from graph.relations.register import PAIRS, RELATIONS
+from graph.relations.register import RELATIONS
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.terms import digest_of
-
-if TYPE_CHECKING:
-    from graph.archive.archive import Archive
 
 AT_ONCE = 500
 
 Endings: TypeAlias = list[EventBody]
 """Events that end elements: each removes one of them."""
+
+Place: TypeAlias = tuple[int, int]
+"""How far what others have begun is read: the place of a relation in the register, and the number of an event."""
+FIRST_PLACE: Place = (0, 0)
 
 
 class Remains:
@@ -102,23 +103,17 @@ class Remains:
         rows = await archive.by_actor([user], (POST, REPOST, LIKE), 0, self._at_once)
         return [end for row in rows if (end := ending_of_row(row)) is not None]
 
-    async def of_others(self, user: int, after: int) -> tuple[Endings, int | None]:
-        """Return the ends of pairs that others began with the user, by events above `after`, and where to go on, if so.
+    async def of_others(self, user: int, place: Place) -> tuple[Endings, Place | None]:
+        """Return the ends of what others have begun with the user, from a place on, and the next place, or None.
 
-        Only the archive knows who mutes whom. One query and one round trip.
+        At most one query and one round trip.
         """
-        archive: Archive = await self._binding.archive()
-        by_kind = PAIRS.by_begun
-        rows = await archive.by_subject([user], tuple(by_kind), after, self._at_once)
-        pairs = sorted({(row.kind, row.actor) for row in rows})
-        commands: list[Command] = [("ZSCORE", by_kind[kind].key(owner), str(user)) for kind, owner in pairs]
-        scores = await self._store.read(commands) if commands else []
-        ends = [
-            by_kind[kind].body_of(owner, str(user), begins=False)
-            for (kind, owner), score in zip(pairs, scores, strict=True)
-            if score is not None
-        ]
-        return ends, rows[-1].number if len(rows) == self._at_once else None
+        relation, after = place
+        archive = await self._binding.archive()
+        ends, last = await RELATIONS[relation].ends_by_others(archive, self._store, user, after, self._at_once)
+        if last is not None:
+            return ends, (relation, last)
+        return ends, (relation + 1, 0) if relation + 1 < len(RELATIONS) else None
 
 
 def ending(post: Post) -> EventBody:

@@ -118,3 +118,8 @@ def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield the items in chunks of at most this size."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def last_number(rows: Sequence[EventRow], limit: int) -> int | None:
+    """Return the number after which to read on, or None if fewer than `limit` rows were found: there are no more."""
+    return rows[-1].number if len(rows) == limit else None

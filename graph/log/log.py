@@ -96,8 +96,8 @@ class Log:
         """Append events and return them with their numbers. One round trip, safe to repeat.
 
         Without an idempotency key, a random one makes the repetitions of the store's client safe. With a `refusal`,
-        only events that withdraw something, and repetitions, are accepted. With `erasing`, also events of deleted users
-        are.
+        only events that withdraw something, and repetitions, are accepted. With `erasing`, the events only withdraw
+        something, and those of deleted users are accepted, too.
 
         Nothing is written if this raises Rejected (IDEMPOTENCY_MISMATCH: the key was used for other events),
         AccountDeleted (a user who acts is deleted), FolloweesDeleted (no user who acts, but one who is followed),
@@ -120,7 +120,7 @@ class Log:
         """Append like `append`, and return also whether the events are new: False if the key was used before."""
         if not bodies:
             return [], False
-        reserved = all(isinstance(body, RESERVED) for body in bodies)
+        reserved = erasing or all(isinstance(body, RESERVED) for body in bodies)
         limit = self.limit if reserved else 0 if refusal else self.limit - self.limit // RESERVE
         outcome, *numbers = await self._run_append(
             bodies, idempotency_key, binding, limit, reserved=reserved, erasing=erasing

@@ -111,6 +111,12 @@ class FollowsAndBlocks(Relation):
         yield from (Unblocked(user, other) for other in blocked)
         yield from (Unblocked(other, user) for other in blockers)
 
+    async def ends_by_others(
+        self, archive: object, store: object, user: int, after: int, limit: int
+    ) -> tuple[list[EventBody], int | None]:
+        """Return nothing: the user's sets name all others."""
+        return [], None
+
 
 def follow_sets(content: Content) -> tuple[tuple[Callable[[int], str], Mapping[int, VersionedSet[int]]], ...]:
     """Return the lists of follows in the content by owner, of both kinds, with the functions that return their keys."""

@@ -5,13 +5,19 @@ Events about a list are few and concern many members, so the lists of one user a
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from graph import keys
 from graph.fold.content import Content, Lists, Part
-from graph.fold.reading import Batch, Reading, names_of
+from graph.fold.reading import Batch, Reading, last_number, names_of
 from graph.fold.values import Hash, Stored, versioned_set_keys
 from graph.log.events import EventBody, ListChanged, ListCreated, ListDeleted
 from graph.relations.relation import KeyCommand, Relation
+from graph.store.commands import Command
+from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 
 class ListMemberships(Relation):
@@ -66,6 +72,21 @@ class ListMemberships(Relation):
     def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:
         """Yield the deletions of the user's lists."""
         return (ListDeleted(user, int(list_id)) for list_id in members[0])
+
+    async def ends_by_others(
+        self, archive: "Archive", store: Store, user: int, after: int, limit: int
+    ) -> tuple[list[EventBody], int | None]:
+        """Return the events that remove the user from lists of others."""
+        rows = await archive.list_additions(user, after, limit)
+        lists = sorted({(row.actor, row.number if row.subject is None else row.subject) for row in rows})
+        reads: list[Command] = [("ZSCORE", keys.list_members(*each), user) for each in lists]
+        scores = await store.read(reads) if reads else []
+        ends: list[EventBody] = [
+            ListChanged(owner, list_id, removed=(user,))
+            for (owner, list_id), score in zip(lists, scores, strict=True)
+            if score is not None
+        ]
+        return ends, last_number(rows, limit)
 
 
 def list_names(lists: Lists) -> Hash:

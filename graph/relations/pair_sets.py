@@ -7,16 +7,20 @@ no further queries and round trips.
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graph.fold.content import Content, Part, VersionedSet
-from graph.fold.reading import Batch, Reading, names_of
+from graph.fold.reading import Batch, Reading, last_number, names_of
 from graph.fold.values import Stored, versioned_set_keys
 from graph.log.events import EventBody
 from graph.relations.relation import KeyCommand, Relation
 from graph.relations.versioned_sets import additions, removals, replacements
 from graph.store.batches import send_in_batches
+from graph.store.commands import Command
 from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 Members: TypeAlias = VersionedSet[str]
 """The members of one owner, as the store holds them."""
@@ -123,6 +127,20 @@ class PairSets(Relation):
         """Yield the events that end the pairs of the user."""
         for each, some in zip(self.pair_sets, members, strict=True):
             yield from (each.body_of(user, member, begins=False) for member in some)
+
+    async def ends_by_others(
+        self, archive: "Archive", store: Store, user: int, after: int, limit: int
+    ) -> tuple[list[EventBody], int | None]:
+        """Return the ends of pairs of other owners whose member is the user."""
+        rows = await archive.by_subject([user], tuple(self.by_begun), after, limit)
+        pairs = sorted({(row.kind, row.actor) for row in rows})
+        reads: list[Command] = [("ZSCORE", self.by_begun[kind].key(owner), str(user)) for kind, owner in pairs]
+        ends = [
+            self.by_begun[kind].body_of(owner, str(user), begins=False)
+            for (kind, owner), score in zip(pairs, await store.read(reads) if reads else [], strict=True)
+            if score is not None
+        ]
+        return ends, last_number(rows, limit)
 
     @staticmethod
     def of(content: Content, pair_set: PairSet) -> dict[int, Members]:

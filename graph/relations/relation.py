@@ -2,12 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graph.fold.content import Content
 from graph.fold.reading import Batch, Reading
 from graph.fold.values import Stored
 from graph.log.events import EventBody
+from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 KeyCommand: TypeAlias = tuple[str, ...]
 """A command: its name, its key, and its other words."""
@@ -46,3 +50,13 @@ class Relation(ABC):
     @abstractmethod
     def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:
         """Yield the events that end members of these sets, given in the order of `sets_of`."""
+
+    @abstractmethod
+    async def ends_by_others(
+        self, archive: "Archive", store: Store, user: int, after: int, limit: int
+    ) -> tuple[list[EventBody], int | None]:
+        """Return the ends of what others have begun with the user and only the archive can find, and where to go on.
+
+        Reads the first `limit` events above the number `after`. The second value is the number of the last one, None
+        after all of them. At most one query and one round trip.
+        """

@@ -44,6 +44,16 @@ def unfollowed(number: int, follower: int = 1, followee: int = 2) -> EventRow:
     return EventRow(number, UNFOLLOW, follower, followee, "{}")
 
 
+def list_created(number: int, members: Sequence[int], owner: int = 1) -> EventRow:
+    """Return the row of the creation of a list, whose id is the number."""
+    return EventRow(number, "ListCreated", owner, None, orjson.dumps({"name": "list", "members": members}).decode())
+
+
+def list_changed(number: int, added: Sequence[int] = (), list_id: int = 9, owner: int = 1) -> EventRow:
+    """Return the row of an addition of members to a list."""
+    return EventRow(number, "ListChanged", owner, list_id, orjson.dumps({"added": added}).decode())
+
+
 async def append(
     archive: Archive,
     *rows: EventRow,

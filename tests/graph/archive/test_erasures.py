@@ -7,7 +7,7 @@ from graph.archive.archive import Archive
 from graph.archive.name_codes import name_query
 from graph.archive.rows import TEXTS, Credential, EventRow, Overtaken, same_event, without_texts
 from graph.paging import Window
-from tests.graph.archive.events import STORE, append, followed, held
+from tests.graph.archive.events import STORE, append, followed, held, list_changed, list_created
 
 ALICE, BOB = 1, 2
 BODIES = {
@@ -119,3 +119,29 @@ async def test_a_deletion_replaces_the_login_in_the_credentials(archive: Archive
     await append(archive, followed(3), credentials=[Credential(ALICE, "secret", "another", 5)])
 
     assert await archive.credentials([ALICE]) == {ALICE: Credential(ALICE, "ab", None, 9)}
+
+
+async def test_the_lists_that_a_user_was_added_to_are_found_until_they_are_erased(archive: Archive) -> None:
+    """In pages. Late rows count, repetitions do not, and neither do lists of others."""
+    rows = [list_created(10, [ALICE, BOB, ALICE]), list_changed(11, [ALICE]), list_changed(12, [BOB])]
+    await append(archive, *rows, EventRow(13, "ListDeleted", 1, 9, "{}"))
+    await append(archive, *rows[:2], list_changed(9, [ALICE]), low=0)
+
+    assert [row.number for row in await archive.list_additions(ALICE, 0, 2)] == [9, 10]
+    assert await archive.list_additions(ALICE, 10, 2) == [rows[1]]
+
+    await archive.erase_list_members(ALICE, STORE)
+
+    assert await archive.list_additions(ALICE, 0, 9) == []
+    assert [row.number for row in await archive.list_additions(BOB, 0, 9)] == [10, 12]
+    with pytest.raises(Overtaken):
+        await archive.erase_list_members(BOB, "another store")
+
+
+async def test_erased_users_who_may_be_members_of_lists_are_found(archive: Archive) -> None:
+    await append(archive, list_created(10, [ALICE, BOB]), *deleted(ALICE, 11), *deleted(77, 13), list_changed(15, [3]))
+    assert await archive.erased_list_members(9) == [ALICE]
+
+    await archive.erase_list_members(ALICE, STORE)
+
+    assert await archive.erased_list_members(9) == []

@@ -85,7 +85,8 @@ async def as_old(archive: Archive) -> None:
         for statement in (
             "DROP TABLE public_posts",
             "DROP TABLE public_moves",
-            "ALTER TABLE archive_state RENAME COLUMN public_upto TO archived_upto",
+            "DROP TABLE list_members",
+            "ALTER TABLE archive_state RENAME COLUMN members_upto TO archived_upto",
             "UPDATE fanline_schema SET version_num = '0007'",
         ):
             await connection.execute(text(statement))

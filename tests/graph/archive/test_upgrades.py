@@ -9,9 +9,13 @@ from sqlalchemy.exc import DBAPIError
 
 from graph.archive import migrations
 from graph.archive.archive import Archive
+from graph.archive.rows import EventRow
 from graph.paging import Window
-from tests.graph.archive.events import append, deletion, post
+from tests.graph.archive.events import append, deletion, list_changed, list_created, post
 from tests.graph.archive.test_public_posts import as_old, finish, suspended, table, unsuspended
+
+MANY = 1100
+"""More events than a migration reads at once."""
 
 
 async def execute(archive: Archive, statement: str) -> None:
@@ -27,6 +31,7 @@ async def test_a_migration_lists_the_posts_of_earlier_versions(
     archive = opened(archive_url)
     await append(archive, post(10, 1), post(11, 2), deletion(12, 10))
     await execute(archive, "UPDATE events SET listed_by = NULL")
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
     await execute(archive, "UPDATE fanline_schema SET version_num = '0001'")
 
     migrated = opened(archive_url)
@@ -40,7 +45,7 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
     """Version 0.1.0 begins each transaction with a change of the watermark. Its posts would be in no list."""
     archive = opened(archive_url)
     await append(archive, post(10, 1))
-    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN public_upto TO watermark")
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
     await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
     of_earlier_version = "UPDATE archive_state SET watermark = 10 WHERE watermark = 10"
     await execute(archive, of_earlier_version)
@@ -50,6 +55,7 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
     assert (await migrated.state()).watermark == 10
     with pytest.raises(DBAPIError, match="watermark"):
         await execute(archive, of_earlier_version)
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO public_upto")
     await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
     assert (await opened(archive_url).state()).watermark == 10, "the step can be repeated"
 
@@ -69,10 +75,34 @@ async def test_an_archiver_from_before_public_posts_cannot_write_after_a_migrati
     assert (await migrated.state()).watermark == 14
     with pytest.raises(DBAPIError, match="archived_upto"):
         await execute(archive, of_earlier_version)
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO public_upto")
     await execute(archive, "UPDATE fanline_schema SET version_num = '0007'")
     again = opened(archive_url)
     await finish(again)
     assert await table(again) == {10: 1}, "the step can be repeated"
+
+
+async def test_a_migration_finds_the_members_of_lists(archive_url: str, opened: Callable[..., Archive]) -> None:
+    """Of more events than it reads at once. It can be repeated. Events of earlier versions may be damaged."""
+    archive = opened(archive_url)
+    changes = [list_changed(100 + n, added=[7], owner=n) for n in range(MANY)]
+    damaged = [EventRow(5000, "ListChanged", 1, 10, None), EventRow(5001, "ListChanged", 1, 10, "{}")]
+    await append(archive, list_created(10, [7, 8]), *changes, *damaged, post(6000))
+    await execute(archive, "DELETE FROM list_members")
+    await execute(archive, "UPDATE events SET body = '[' WHERE number = 5001")
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO public_upto")
+    await execute(archive, "UPDATE fanline_schema SET version_num = '0008'")
+    of_earlier_version = "UPDATE archive_state SET public_upto = 6000 WHERE public_upto = 6000"
+    await execute(archive, of_earlier_version)
+
+    for step in ("first", "repeated"):
+        migrated = opened(archive_url)
+        assert len(await migrated.list_additions(7, 0, 5000)) == MANY + 1, step
+        assert [row.number for row in await migrated.list_additions(8, 0, 9)] == [10], step
+        await execute(archive, "UPDATE fanline_schema SET version_num = '0008'")
+
+    with pytest.raises(DBAPIError, match="public_upto"):
+        await execute(archive, of_earlier_version)
 
 
 async def test_a_new_archive_has_nothing_to_fill(archive_url: str, opened: Callable[..., Archive]) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.erasure.eraser import Progress
+from graph.erasure.eraser import Eraser, Progress
 from graph.log.account_events import UserDeleted, login_hash
 from graph.model import ReportReason
 from graph.relations.pair_sets import PairSet, stored_member
@@ -58,6 +58,11 @@ async def populate(graph: Graph) -> World:
     await graph.reposts.repost(SYSTEM, bob, own)
     lists = await graph.lists.create(gone, f"{SECRET} list", [alice])
     await graph.lists.update(gone, lists.id, name=f"{SECRET} renamed")
+    await graph.lists.create(alice, "with others", [gone, bob])
+    later = await graph.lists.create(bob, "added later")
+    await graph.lists.update(bob, later.id, added=[gone])
+    former = await graph.lists.create(bob, "removed", [gone, carol])
+    await graph.lists.update(bob, former.id, removed=[gone])
     await graph.moderation.report_user(SYSTEM, gone, alice, ReportReason.SPAM, f"{SECRET} comment")
     pairs = [(each, pair) for each in PAIRS.pair_sets for pair in ((alice, gone), (gone, bob))]
     await graph.commit(
@@ -75,6 +80,11 @@ def member_of(pair_set: PairSet, user: int, gone: int) -> str:
     return stored_member(user if pair_set.begun.SUBJECT else "text" if user == gone else SECRET)
 
 
+async def members_of_lists(graph: Graph, user: int) -> list[list[int]]:
+    """Return the members of each list of a user, the newest list first."""
+    return [await graph.lists.member_ids(user, each.id) for each in await graph.lists.of_user(user)]
+
+
 async def settle(graph: Graph) -> None:
     """Project and archive everything, and cut what has grown too long."""
     await graph.worker().drain()
@@ -87,10 +97,10 @@ async def delete(graph: Graph, user: int, login: str = LOGIN) -> int:
     return event.number
 
 
-async def erase(graph: Graph) -> int:
+async def erase(graph: Graph, eraser: Eraser | None = None) -> int:
     """Erase all deleted users, and return the number of steps."""
-    steps = 0
-    while (progress := await graph.eraser.step()) is not Progress.IDLE:
+    steps, eraser = 0, eraser or graph.eraser
+    while (progress := await eraser.step()) is not Progress.IDLE:
         steps += progress is Progress.WORKED
         await settle(graph)
     return steps

@@ -10,12 +10,23 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.name_codes import name_query
-from graph.erasure.eraser import Progress
+from graph.erasure.eraser import CHECK_SECONDS, Eraser, Progress
 from graph.log.account_events import login_hash
-from graph.log.events import Followed
+from graph.log.events import Followed, ListChanged
 from graph.paging import Window
 from graph.projections.mode import Mode
-from tests.graph.erasure.erasing import LOGIN, SECRET, World, delete, erase, left, of_user, populate, settle
+from tests.graph.erasure.erasing import (
+    LOGIN,
+    SECRET,
+    World,
+    delete,
+    erase,
+    left,
+    members_of_lists,
+    of_user,
+    populate,
+    settle,
+)
 from tests.support.graph_worlds import Counts, Open, append_events, befriend, cached, counts_of, people, state
 from tests.support.stores import Crashed, Death
 
@@ -43,6 +54,9 @@ async def assert_erased(graph: Graph, raw: Redis, world: World) -> None:
     for user in (world.alice, world.bob, world.carol, world.dave):
         for name in (keys.following(user), keys.followers(user), keys.muting(user), keys.blocking(user)):
             assert await raw.zscore(name, str(world.gone)) is None
+    assert await members_of_lists(graph, world.alice) == [[world.bob]]
+    assert await members_of_lists(graph, world.bob) == [[world.carol], []]
+    assert await graph.archive.list_additions(world.gone, 0, 9) == []
     assert not (await graph.repair().run(correct=False)).examples
 
 
@@ -104,6 +118,31 @@ async def test_two_erasers_only_repeat_each_other(another: Open, raw: Redis) -> 
         await settle(graph)
 
     await assert_erased(graph, raw, world)
+
+
+async def test_an_erased_user_who_was_added_to_a_list_meanwhile_is_removed_within_an_hour(graph: Graph) -> None:
+    """Also one whom an earlier version has left there. A user who is still to be erased comes first."""
+    world, now = await populate(graph), 0.0
+    eraser = Eraser(graph.store, graph.log, graph.binding, graph.dead_letters, graph.eraser._lease, clock=lambda: now)
+    await delete(graph, world.gone)
+    await erase(graph, eraser)
+    [mine] = await graph.lists.of_user(world.alice)
+    await append_events(graph, [ListChanged(world.alice, mine.id, added=(world.gone,))])
+    await settle(graph)
+    await delete(graph, world.dave, "dave")
+
+    assert await erase(graph, eraser)
+    assert eraser.erased == 2
+    assert await members_of_lists(graph, world.alice) == [[world.bob, world.gone]]
+
+    now = CHECK_SECONDS
+    steps = await erase(graph, eraser)
+
+    assert steps
+    assert await members_of_lists(graph, world.alice) == [[world.bob]]
+    assert eraser.erased == 2
+    assert await graph.archive.erased_list_members(9) == []
+    assert not (await graph.repair().run(correct=False)).examples
 
 
 async def test_the_eraser_waits_for_earlier_events(graph: Graph, raw: Redis) -> None:

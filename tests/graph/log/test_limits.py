@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import Overloaded, StoreReplaced
-from graph.log.events import Blocked, EventBody, Followed, PostDeleted, SessionsEnded, Unfollowed
+from graph.log.events import Blocked, EventBody, Followed, ListChanged, PostDeleted, SessionsEnded, Unfollowed
 from graph.log.log import IdempotencyKey
 from tests.support.graph_worlds import Open, append_events
 
@@ -75,6 +75,17 @@ async def test_the_reserve_is_for_events_that_withdraw_something(another: Open, 
 
     with pytest.raises(Overloaded):
         await append_events(graph, [body])
+
+
+async def test_the_reserve_is_for_erasures(another: Open) -> None:
+    """All of their events withdraw something, also changes of lists."""
+    graph = await another(log_limit=20)
+    await append_events(graph, [Followed(1, n) for n in range(18)])
+    body = ListChanged(1, 2, removed=(3,))
+
+    with pytest.raises(Overloaded):
+        await append_events(graph, [body])
+    await graph.log.append([body, Unfollowed(1, 2)], binding=await graph.binding.token(), erasing=True)
 
 
 @pytest.mark.parametrize("bodies", [[Followed(1, 18)], [Unfollowed(1, 2)]])

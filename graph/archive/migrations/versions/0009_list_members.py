@@ -1,0 +1,80 @@
+"""Create the table of the members of lists, and fill it from the events of lists.
+
+The watermark is renamed, so that archivers of earlier versions that still run cannot write any more: the members whom
+they would add would be missing from the table. That comes first, so that no such event is archived after those were
+read.
+
+Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+branch_labels = None
+depends_on = None
+
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+OPTIONS = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+MEMBERS = {"ListCreated": "members", "ListChanged": "added"}
+EVENTS_AT_ONCE = 1000
+
+
+def upgrade() -> None:
+    """Rename the column, create the table, and fill it."""
+    rename()
+    op.create_table(
+        "list_members",
+        sa.Column("member", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("number", NUMBER, primary_key=True, autoincrement=False),
+        if_not_exists=True,
+        sqlite_with_rowid=False,
+        **OPTIONS,
+    )
+    op.execute("DELETE FROM list_members")
+    for kind in MEMBERS:
+        for rows in pages(kind):
+            if rows:
+                op.bulk_insert(sa.table("list_members", sa.column("member"), sa.column("number")), rows)
+
+
+def pages(kind: str) -> Iterator[list[dict[str, int]]]:
+    """Yield the rows of the events of a kind, some events at a time."""
+    events = sa.table("events", sa.column("number"), sa.column("kind"), sa.column("body"))
+    query = sa.select(events.c.number, events.c.body).where(events.c.kind == kind)
+    after = 0
+    while True:
+        page = query.where(events.c.number > after).order_by(events.c.number).limit(EVENTS_AT_ONCE)
+        found = op.get_bind().execute(page).all()
+        if not found:
+            return
+        yield [{"member": user, "number": number} for number, body in found for user in members(kind, body)]
+        after = found[-1].number
+
+
+def members(kind: str, body: str | None) -> list[int]:
+    """Return the users whom an event adds to a list. A damaged event adds nobody."""
+    try:
+        return [int(user) for user in dict.fromkeys(orjson.loads(body or "{}").get(MEMBERS[kind], ()))]
+    except (AttributeError, TypeError, ValueError):
+        return []
+
+
+def rename() -> None:
+    """Rename the column."""
+    columns = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("archive_state")}
+    if "public_upto" not in columns:
+        return
+    if op.get_bind().dialect.name == "mysql":  # MariaDB before 10.5 needs the type, too
+        op.alter_column(
+            *("archive_state", "public_upto"),
+            new_column_name="members_upto",
+            existing_type=NUMBER,
+            existing_nullable=False,
+        )
+    else:
+        op.execute("ALTER TABLE archive_state RENAME COLUMN public_upto TO members_upto")
