@@ -48,12 +48,12 @@ class Erasures(ABC):
         """Return the first `limit` erased users who may be members of lists. One query."""
         return await self._transaction(lambda connection: list_members.erased_members(connection, limit))
 
-    async def erase_list_members(self, user: int, store: str) -> None:
-        """Forget who has added a user to a list. One transaction. Raises Overtaken."""
+    async def erase_list_members(self, user: int, upto: int, store: str) -> None:
+        """Forget who has added a user to a list, up to a number. One transaction. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)
-            await list_members.remove(connection, user)
+            await list_members.remove(connection, user, upto)
 
         await self._transaction(work)
 

@@ -63,7 +63,8 @@ class Erasure:
     All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
     read. `appended` are the ends of the last appends. What others have begun with the user, and events with texts, are
     read in order: `others` is the place of the next read, None after all of them, and `text_after` the last such event.
-    With `is_repeated`, the user is erased already.
+    What others have begun up to `others_upto` was in the archive when the first read began. With `is_repeated`, the user
+    is erased already.
     """
 
     user: int
@@ -71,6 +72,7 @@ class Erasure:
     appended: deque[int] = field(default_factory=lambda: deque(maxlen=UNARCHIVED_STEPS))
     last: Sequence[EventBody] = ()
     others: Place | None = FIRST_PLACE
+    others_upto: int = 0
     text_after: int | None = 0
     is_repeated: bool = False
 
@@ -194,6 +196,8 @@ class Eraser:
         ends = await self._remains.in_archive(erasure.user)
         if ends and ends != erasure.last:
             return await self._append(erasure, ends)
+        if erasure.others == FIRST_PLACE:
+            erasure.others_upto = erasure.upto
         if erasure.others is not None:
             ends, erasure.others = await self._remains.of_others(erasure.user, erasure.others)
             return await self._append(erasure, ends) if ends else Progress.WORKED
@@ -230,6 +234,6 @@ class Eraser:
             return True
         if await archive.erase_notifications(erasure.user, store):
             return True
-        await archive.erase_list_members(erasure.user, store)
+        await archive.erase_list_members(erasure.user, erasure.others_upto, store)
         await archive.erase_names(erasure.user, store)
         return False

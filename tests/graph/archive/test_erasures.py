@@ -130,18 +130,18 @@ async def test_the_lists_that_a_user_was_added_to_are_found_until_they_are_erase
     assert [row.number for row in await archive.list_additions(ALICE, 0, 2)] == [9, 10]
     assert await archive.list_additions(ALICE, 10, 2) == [rows[1]]
 
-    await archive.erase_list_members(ALICE, STORE)
+    await archive.erase_list_members(ALICE, 10, STORE)
 
-    assert await archive.list_additions(ALICE, 0, 9) == []
+    assert await archive.list_additions(ALICE, 0, 9) == [rows[1]]
     assert [row.number for row in await archive.list_additions(BOB, 0, 9)] == [10, 12]
     with pytest.raises(Overtaken):
-        await archive.erase_list_members(BOB, "another store")
+        await archive.erase_list_members(BOB, 12, "another store")
 
 
 async def test_erased_users_who_may_be_members_of_lists_are_found(archive: Archive) -> None:
     await append(archive, list_created(10, [ALICE, BOB]), *deleted(ALICE, 11), *deleted(77, 13), list_changed(15, [3]))
     assert await archive.erased_list_members(9) == [ALICE]
 
-    await archive.erase_list_members(ALICE, STORE)
+    await archive.erase_list_members(ALICE, 10, STORE)
 
     assert await archive.erased_list_members(9) == []
