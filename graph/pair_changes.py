@@ -17,7 +17,7 @@ from graph.store.store import Store
 class PairChanges:
     """Begins and ends the pairs of one set. An owner has at most `most` of them.
 
-    `refuse` is called with the owner if there are as many. It raises Rejected, unless it makes room.
+    `at_limit` is called with the owner if there are as many. It raises Rejected, or makes room by ending some.
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class PairChanges:
         commit: Commit,
         pair_set: PairSet,
         most: int,
-        refuse: Callable[[int], Awaitable[None]],
+        at_limit: Callable[[int], Awaitable[None]],
     ) -> None:
         self._store = store
         self._log = log
         self._commit = commit
         self._pair_set = pair_set
         self._most = most
-        self._refuse = refuse
+        self._at_limit = at_limit
 
     def reads(self, owner: int, member: str) -> list[Command]:
         """Return the commands whose replies a change needs. A member is given as the store holds it."""
@@ -42,10 +42,10 @@ class PairChanges:
         return [("GET", keys.WATERMARK), ("ZCARD", key), ("ZSCORE", key, member)]
 
     async def change(self, owner: int, member: str, rows: Sequence[Any], *, begin: bool) -> None:
-        """Begin or end a pair, unless the last event has done the same. `rows` are the replies to `reads`.
+        """Begin or end a pair, unless the store and the last event say that it is done.
 
-        One round trip for the commit and those of the projection; for a repetition, those of `read_latest`. Concurrent
-        calls may exceed the limit together.
+        `rows` are the replies to `reads`. One round trip for the commit and those of the projection; for a repetition,
+        those of `read_latest`. Concurrent calls may exceed the limit together.
         """
         watermark, count, score = rows
         if (score is not None) is begin:
@@ -54,7 +54,7 @@ class PairChanges:
             if latest.events is not None and latest.after(stands, partial(self._after, owner, member)) is begin:
                 return
         elif begin and count >= self._most:
-            await self._refuse(owner)
+            await self._at_limit(owner)
         await self._commit([self._pair_set.body_of(owner, member, begins=begin)])
 
     def _after(self, owner: int, member: str, stands: bool, event: Event) -> bool:

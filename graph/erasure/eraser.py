@@ -63,8 +63,8 @@ class Erasure:
     All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
     read. `appended` are the ends of the last appends. What others have begun with the user, and events with texts, are
     read in order: `others` is the place of the next read, None after all of them, and `text_after` the last such event.
-    What others have begun up to `others_upto` was in the archive when the first read began. With `is_repeated`, the user
-    is erased already.
+    What others have begun up to `others_upto` was in the archive before the first read. With `is_repeated`, the user is
+    erased already.
     """
 
     user: int

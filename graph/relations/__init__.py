@@ -1,5 +1,6 @@
 """Relations: what events add and end between an owner and members.
 
-A relation says each of its rules once (`graph.relations.relation`): projections, the fold, rebuilds, repairs and
-erasures follow from it. `graph.relations.register` lists them all.
+A relation says how its events fold, and the fold, rebuilds and erasures follow from that (`graph.relations.relation`).
+Repairs compare the store with the same fold. For sets of pairs, the projection follows, too; others project with
+scripts of their own. `graph.relations.register` has all of them but likes and plain reposts, which are parts of posts.
 """

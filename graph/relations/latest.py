@@ -1,8 +1,9 @@
 """What the last event says, projected or not.
 
-A request that changes nothing appends no event. Whether it changes something depends on the last event, not on what the
-store holds: the event of a request that failed or was interrupted after its commit is projected later, and would
-otherwise undo the answer to the next request.
+A request appends no event if the store says that its change is done already, and the last event confirms that. The
+store alone does not tell: the event of a request that failed or was interrupted after its commit is projected later,
+and would undo the answer. If the store says that there is something to change, the event is appended, perhaps a second
+time: projections take repetitions.
 """
 
 import asyncio

@@ -12,4 +12,4 @@ LISTS = ListMemberships()
 PAIRS = PairSets(MUTES, BOOKMARKS)
 
 RELATIONS: tuple[Relation, ...] = (FOLLOWS_AND_BLOCKS, PAIRS, LISTS)
-"""All relations but likes and plain reposts, which are folded with the posts that they count for."""
+"""All relations but likes and plain reposts: a like goes with the record of its post, and a plain repost is a post."""
