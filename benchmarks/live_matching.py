@@ -12,7 +12,7 @@ from benchmarks.worlds import FIRST_AUTHOR, FIRST_POST, STEP
 from graph.feed.filters import Box, EventFilter, Traits
 from graph.feed.matching import FilterIndex
 from graph.log.events import Event, PostDeleted, PostPublished
-from graph.terms import digest_of, terms_of
+from graph.text.terms import digest_of, terms_of
 from server.demo.characters import CITIES, character
 from server.demo.phrases import compose
 from server.demo.posts import place_near

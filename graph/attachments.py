@@ -1,7 +1,8 @@
 """Attachments: pictures and videos on other servers that a post shows. Fanline stores their URLs, not the files.
 
-Browsers of all readers load these URLs, so the hosts must be in the setting `media_hosts`: see `graph.media_hosts`. The
-grammar of URLs is that of `graph.web_urls`, which leaves no room for programs to find another host in the same URL.
+Browsers of all readers load these URLs, so the hosts must be in the setting `media_hosts`: see
+`graph.text.media_hosts`. The grammar of URLs is that of `graph.text.web_urls`, which leaves no room for programs to
+find another host in the same URL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,8 @@ from enum import Enum
 from typing import Any
 
 from graph.errors import ProblemCode
-from graph.media_hosts import may_show, media_url
-from graph.validation import Check
+from graph.text.media_hosts import may_show, media_url
+from graph.text.validation import Check
 
 MAX_ATTACHMENTS = 4
 MAX_ALT = 1000

@@ -19,7 +19,7 @@ from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.suspensions import existence, exists
-from graph.validation import Check
+from graph.text.validation import Check
 from graph.visibility import View
 
 MAX_LISTS = 50

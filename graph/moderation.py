@@ -21,8 +21,8 @@ from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, 
 from graph.model import Post, ReportReason
 from graph.posts import Posts
 from graph.store.store import Store
+from graph.text.validation import Check
 from graph.users import Users, no_account
-from graph.validation import Check
 from graph.visibility import View
 
 if TYPE_CHECKING:

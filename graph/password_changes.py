@@ -15,8 +15,8 @@ from graph.log.events import EventBody, PasswordChanged, SessionsEnded
 from graph.model import Session
 from graph.sessions import Sessions
 from graph.store.store import Store
+from graph.text.validation import Check
 from graph.users import Users, no_account
-from graph.validation import Check
 
 NEXT_SECRET_SECONDS = 24 * 3600
 """How long a new hash waits for the projection of its event: longer than an outage of one shard."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from graph.attachments import Attachment, checked, encoded
-from graph.entities import entities_of
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
 from graph.model import Location, Post
-from graph.validation import Check
+from graph.text.entities import entities_of
+from graph.text.validation import Check
 
 MAX_ANCESTORS = 20
 """The number of posts above a reply that it remembers, its parent included."""

@@ -12,8 +12,8 @@ from graph.errors import BadFilter
 from graph.model import MAX_NUMBER, Follow, Page, User
 from graph.paging import Window
 from graph.scanning import MOST_SCANNED, scanned_page
+from graph.text.validation import MAX_NAME
 from graph.users import Users
-from graph.validation import MAX_NAME
 from graph.visibility import View
 
 

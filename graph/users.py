@@ -18,7 +18,6 @@ from graph.errors import AccountDeleted, ProblemCode, Rejected, StoreUnavailable
 from graph.log.account_events import login_hash
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log.log import IdempotencyKey
-from graph.media_hosts import media_url
 from graph.model import Permission, User
 from graph.passwords.attempts import Attempts, wrong_credentials
 from graph.passwords.common_passwords import MAX_PASSWORD
@@ -29,7 +28,8 @@ from graph.store.commands import script
 from graph.store.near_cache import NEVER, Moment
 from graph.store.recall import LookUp, both_near, recall
 from graph.store.store import Store
-from graph.validation import Check, encodable, folded_login
+from graph.text.media_hosts import media_url
+from graph.text.validation import Check, encodable, folded_login
 from graph.visibility import View
 
 CLAIM_SECONDS = 15 * 60

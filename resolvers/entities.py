@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from graph.archive.usage import count_items
-from graph.entities import MAX_ENTITIES, SIGN, USUAL_ENTITIES, Hashtag, Link, Mention, entities_of
 from graph.mentions import users_of_logins
 from graph.model import Post, User
+from graph.text.entities import MAX_ENTITIES, SIGN, USUAL_ENTITIES, Hashtag, Link, Mention, entities_of
 from resolvers.context import Context
 
 STEPS_PER_ENTITY = 4

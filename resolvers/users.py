@@ -8,9 +8,9 @@ import strawberry
 
 from executor.loader import DataLoader
 from graph.known_followers import KnownFollowers
-from graph.media_hosts import may_show
 from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window
+from graph.text.media_hosts import may_show
 from resolvers import ids
 from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context

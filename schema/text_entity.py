@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import strawberry
 
 from executor.fields import OfRecord, batched
-from graph.entities import Hashtag, Link
+from graph.text.entities import Hashtag, Link
 from resolvers import entities
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class MentionEntity(TextEntity):
     description="A hashtag, such as `#rain`. It may be closed by a second `#`, which belongs to it: `#北京#`."
 )
 class HashtagEntity(TextEntity):
-    """Values are `graph.entities.Hashtag`."""
+    """Values are `graph.text.entities.Hashtag`."""
 
     record: ClassVar[type] = Hashtag
 
@@ -56,7 +56,7 @@ class HashtagEntity(TextEntity):
 
 @strawberry.type(description="A link: an `http` or `https` URL in the text.")
 class LinkEntity(TextEntity):
-    """Values are `graph.entities.Link`."""
+    """Values are `graph.text.entities.Link`."""
 
     record: ClassVar[type] = Link
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from graph.web_urls import normal_authority
+from graph.text.web_urls import normal_authority
 
 MAX_COUNT = 2**53  # integers that Lua scripts count exactly
 MIN_LOG = 10_000  # a hundred times what one mutation writes

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from graph.archive.rows import EventRow, post_of
 from graph.cells import Area, Cell, cell_at, covering
-from graph.terms import GAP, Keyword, terms_of
+from graph.text.terms import GAP, Keyword, terms_of
 
 LEVELS = (1, 4, 6, 8, 10, 12, 14, 16)
 MAX_CODES = 8

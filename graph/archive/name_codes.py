@@ -1,14 +1,14 @@
 """The codes by which users are found: hashes of what a search can begin with, and of parts of unspaced scripts.
 
 The words of a user are the login and the words of the name. A user has a code for each beginning of a word, up to 10
-characters, and for each character and pair of characters of the name's runs (`graph.terms`). Two terms can have the
-same code, and only some terms of a query are looked up, so a user who is found must be compared with the query.
+characters, and for each character and pair of characters of the name's runs (`graph.text.terms`). Two terms can have
+the same code, and only some terms of a query are looked up, so a user who is found must be compared with the query.
 """
 
 from dataclasses import dataclass
 
 from graph.archive.codes import code_of
-from graph.terms import GAP, Terms, keyword_of, terms_of
+from graph.text.terms import GAP, Terms, keyword_of, terms_of
 
 MAX_PREFIX = 10
 MAX_CODES = 4

@@ -19,7 +19,7 @@ from graph.records import read_post, split_posts
 from graph.relations.register import RELATIONS
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.terms import digest_of
+from graph.text.terms import digest_of
 
 AT_ONCE = 500
 

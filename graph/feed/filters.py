@@ -14,8 +14,8 @@ from graph.cells import MAX_CELLS
 from graph.errors import BadFilter
 from graph.feed.slices import result
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Reposted, Unfollowed, Unreposted
-from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
-from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
+from graph.text.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
+from graph.text.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
 MAX_USERS = 3000
 MAX_KEYWORDS = 400
@@ -215,7 +215,7 @@ class EventFilter:
     def terms(self) -> int:
         """Return the size of the filter, which quotas limit.
 
-        This is the number of users, plus the terms of the keywords (`graph.terms`), plus 16 for a box, plus one.
+        This is the number of users, plus the terms of the keywords (`graph.text.terms`), plus 16 for a box, plus one.
         """
         return len(self.users or ()) + _terms_of(self.keywords or ()) + (BOX_TERMS if self.within else 0) + 1
 

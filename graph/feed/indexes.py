@@ -13,7 +13,7 @@ from graph.feed.filters import EventFilter, EventKind, Traits
 from graph.feed.grid import Grid
 from graph.feed.posting_lists import PostingLists, Values, intersection, with_value, without_value
 from graph.feed.slices import NOTHING, Work
-from graph.terms import Keyword, Terms, code_of
+from graph.text.terms import Keyword, Terms, code_of
 
 V = TypeVar("V", bound=Hashable)
 

@@ -120,10 +120,10 @@ class PostPublished(Body):
 class PostDeleted(Body):
     """An author deleted a post, or an operator removed it.
 
-    `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in the repeated event
-    of an older deletion: a digest lets a reader test guesses about a deleted text. `notified` are the users whom the
-    post notified, whose streams tell that the notification is gone; the archive does not keep it. `by_operator` tells
-    who deleted the post. The other fields are those of the post.
+    `terms` is the digest of the post's text (`graph.text.terms`), for filters by keyword. It is None in the repeated
+    event of an older deletion: a digest lets a reader test guesses about a deleted text. `notified` are the users whom
+    the post notified, whose streams tell that the notification is gone; the archive does not keep it. `by_operator`
+    tells who deleted the post. The other fields are those of the post.
     """
 
     ACTOR: ClassVar[str | None] = "author"

@@ -2,7 +2,6 @@
 
 from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
 from graph.bookmarks import MAX_BOOKMARKS
-from graph.entities import MAX_ENTITIES, MAX_TAG
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
 from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.notifications.groups import MAX_ACTORS
@@ -11,9 +10,10 @@ from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
 from graph.reposts import MAX_REPOSTS
 from graph.sessions import MAX_SESSIONS
+from graph.text.entities import MAX_ENTITIES, MAX_TAG
+from graph.text.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
+from graph.text.web_urls import MAX_URL
 from graph.tuning import Tuning
-from graph.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
-from graph.web_urls import MAX_URL
 from resolvers.lists import MAX_IDS
 from resolvers.mutations import MAX_FOLLOWS
 from resolvers.nodes import MAX_NODES

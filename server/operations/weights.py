@@ -21,11 +21,11 @@ from graphql import (
 from graphql.type import introspection_types
 
 from graph.attachments import MAX_ATTACHMENTS
-from graph.entities import MAX_ENTITIES, USUAL_ENTITIES
 from graph.lists import MAX_LISTS
 from graph.notifications.groups import DEFAULT_ACTORS, MAX_ACTORS
 from graph.sessions import MAX_SESSIONS
-from graph.web_urls import MAX_URL
+from graph.text.entities import MAX_ENTITIES, USUAL_ENTITIES
+from graph.text.web_urls import MAX_URL
 
 OBJECT = 1.0
 LEAF = 0.25

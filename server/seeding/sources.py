@@ -19,7 +19,7 @@ from typing import TextIO
 from graph.errors import Rejected
 from graph.log.events import Event, Followed, PostPublished
 from graph.model import SEQUENCE_BITS, number_at
-from graph.validation import Check
+from graph.text.validation import Check
 from server.demo.characters import Character, character, following_count, generated_profile, rank_by_popularity
 from server.demo.phrases import compose
 from server.demo.world import Person, random_numbers

@@ -19,9 +19,9 @@ from graph.attachments import (
 )
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostPublished
-from graph.validation import Check
+from graph.text.validation import Check
+from graph.text.web_urls import MAX_URL, authority_of, normal_authority, normal_url
 from graph.visibility import SYSTEM
-from graph.web_urls import MAX_URL, authority_of, normal_authority, normal_url
 from tests.support.graph_worlds import Open, archive_log, people
 
 HOSTS = frozenset({"media.example.org", "cdn.example.org:8443"})

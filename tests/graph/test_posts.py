@@ -11,7 +11,7 @@ from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted
 from graph.model import Location
-from graph.terms import digest_of
+from graph.text.terms import digest_of
 from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import (

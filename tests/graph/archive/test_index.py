@@ -13,7 +13,7 @@ from graph.archive.index import numbers_in, places_in
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
 from graph.feed.filters import Box
-from graph.terms import keyword_of
+from graph.text.terms import keyword_of
 from tests.graph.archive.events import STORE, append, deletion, held, post
 
 WORDS = ["red", "green", "blue", "#tag", "北京", "大学", "猫", "コーヒー", "한국어"]

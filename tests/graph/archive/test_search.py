@@ -12,7 +12,7 @@ from graph.archive.rows import EventRow
 from graph.feed.filters import Box
 from graph.model import MAX_NUMBER
 from graph.paging import Window
-from graph.terms import keyword_of
+from graph.text.terms import keyword_of
 from tests.graph.archive.events import STORE, append, deletion, held, post
 from tests.graph.archive.test_index import WORDS, random_post
 

@@ -14,7 +14,7 @@ from graph.log.events import (
     Unfollowed,
     Unreposted,
 )
-from graph.terms import digest_of
+from graph.text.terms import digest_of
 
 WORDS = ("the", "rain", "sun", "#rain", "北", "北京", "北京人", "京人", "人人人", "手机", "iPhone手机", "한국")
 

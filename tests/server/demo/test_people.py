@@ -10,7 +10,7 @@ import pytest
 
 from graph.log.events import Event, Followed, Liked, PostDeleted, PostPublished, Reposted, Unfollowed, UserCreated
 from graph.model import Location, Relationship, RelationshipState, number_at, time_of
-from graph.validation import Check
+from graph.text.validation import Check
 from server.demo.people import PASSWORD, SEVEN, demo_world
 from server.demo.world import World
 

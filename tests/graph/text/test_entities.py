@@ -7,9 +7,9 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.entities import CONTINUING, EVEN, MAX_TAG, Aligned, Entity, Hashtag, Link, Mention, entities_of
-from graph.links import links_in
-from graph.terms import HASHTAGS, fold, keyword_of, outside_links, terms_of
+from graph.text.entities import CONTINUING, EVEN, MAX_TAG, Aligned, Entity, Hashtag, Link, Mention, entities_of
+from graph.text.links import links_in
+from graph.text.terms import HASHTAGS, fold, keyword_of, outside_links, terms_of
 
 ALPHABET = (
     "aB1_ #．＃﹟@＠é\u0301ßİп北京カ゛ｶ\uff9e한ᄀ\u1161\u11a8ㄱㅏกำह\u093f\u200d\ufe0f😀𠮷-,、℀ﬁ㍿﷼\u0345\u037a:/.https"

@@ -5,8 +5,8 @@ it is stored, and again when it is shown: the list may have become shorter, and 
 """
 
 from graph.errors import ProblemCode
-from graph.validation import Check
-from graph.web_urls import authority_of
+from graph.text.validation import Check
+from graph.text.web_urls import authority_of
 
 
 def media_url(check: Check, given: str, hosts: frozenset[str], what: str, *path: str) -> str:

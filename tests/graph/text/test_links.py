@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.links import links_in, without_links
-from graph.terms import keyword_of, terms_of
+from graph.text.links import links_in, without_links
+from graph.text.terms import keyword_of, terms_of
 
 
 def links(text: str) -> list[str]:

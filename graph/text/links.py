@@ -7,7 +7,7 @@ ends before punctuation and brackets that belong to the sentence around it. A UR
 
 import re
 
-from graph.web_urls import LABEL, MAX_HOST, MAX_PORT
+from graph.text.web_urls import LABEL, MAX_HOST, MAX_PORT
 
 HOST = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 """A host name or an IPv4 address: labels of up to 63 characters (RFC 1123), without a dot at the end."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graph.errors import ProblemCode, Rejected
 from graph.model import Location
-from graph.validation import DECOMPOSED, Check, folded_login
+from graph.text.validation import DECOMPOSED, Check, folded_login
 
 
 def problems(check: Check) -> list[tuple[ProblemCode, tuple[str, ...]]]:

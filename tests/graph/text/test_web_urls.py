@@ -3,8 +3,8 @@
 import pytest
 
 from graph.errors import ProblemCode
-from graph.validation import Check
-from graph.web_urls import MAX_URL, normal_url
+from graph.text.validation import Check
+from graph.text.web_urls import MAX_URL, normal_url
 
 LABEL = "a" * 63
 

@@ -1,6 +1,6 @@
 """The mentions, hashtags and links in a text, with their places.
 
-They come from the tokenizer of filters (`graph.terms`): a hashtag is one exactly if the keyword `#tag` matches it.
+They come from the tokenizer of filters (`graph.text.terms`): a hashtag is one exactly if the keyword `#tag` matches it.
 The tokenizer works on folded text, in which characters are removed, replaced, joined and split. So the text is cut into
 segments that can be folded one by one, and a place in the folded text leads back to the segments.
 """
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import regex
 
-from graph.links import links_in, without_links
-from graph.terms import HASHTAGS, LETTERS, UNSPACED, fold
+from graph.text.links import links_in, without_links
+from graph.text.terms import HASHTAGS, LETTERS, UNSPACED, fold
 
 MAX_ENTITIES = 50
 USUAL_ENTITIES = 6

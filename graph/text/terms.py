@@ -20,7 +20,7 @@ from operator import add
 
 import regex
 
-from graph.links import links_in, without_links
+from graph.text.links import links_in, without_links
 
 CODE_BYTES = 6
 CODE_LENGTH = 8

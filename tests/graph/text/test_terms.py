@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.terms import digest_of, keyword_of, terms_in, terms_of
+from graph.text.terms import digest_of, keyword_of, terms_in, terms_of
 
 SCRIPTS = "aB_1 #．＃é\u0301ßİпم北京東京ひカ゛ｶ\uff9eー한국ไทยกำहिनदीມ\u200d\ufe0f❤😀-,、・"
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import regex
 
-from graph.entities import MAX_ENTITIES
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
-from graph.web_urls import MAX_URL, normal_url
+from graph.text.entities import MAX_ENTITIES
+from graph.text.web_urls import MAX_URL, normal_url
 
 MIN_LOGIN, MAX_LOGIN = 2, 30
 LOGIN = re.compile(rf"[A-Za-z0-9_]{{{MIN_LOGIN},{MAX_LOGIN}}}")
@@ -97,7 +97,7 @@ class Check:
     def url(self, url: str, *path: str) -> str:
         """Check and return the URL of the field at this path, after trimming; an empty text removes it.
 
-        At most 500 characters, `https` and a domain name: see `graph.web_urls`.
+        At most 500 characters, `https` and a domain name: see `graph.text.web_urls`.
         """
         url = url.strip()
         normal = normal_url(url) if len(url) <= MAX_URL else None

@@ -1,0 +1,1 @@
+"""Text: what words, entities, links and URLs are, and which input is valid."""
