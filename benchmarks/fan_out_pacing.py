@@ -22,7 +22,7 @@ from benchmarks.report import Cell, Table
 from benchmarks.stores import forget_log
 from benchmarks.workers import workers
 from benchmarks.worlds import PAGE, Authors
-from graph.backlog import read_backlog
+from graph.log.backlog import read_backlog
 from graph.log.events import PostPublished
 from graph.paging import Window
 from tests.support.graph_worlds import append_events

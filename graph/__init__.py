@@ -18,7 +18,6 @@ from graph.archiver.indexing import Indexing
 from graph.archiver.lease import Lease
 from graph.archiver.moves import Moves
 from graph.archiver.scan import Scan
-from graph.backlog import Backlog, read_backlog
 from graph.binding import Binding
 from graph.blocks import Blocks
 from graph.bookmarks import Bookmarks
@@ -33,6 +32,7 @@ from graph.home.fan_out import FanOuts
 from graph.likes import Likes
 from graph.list_timelines import ListTimelines
 from graph.lists import Lists
+from graph.log.backlog import Backlog, read_backlog
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses

@@ -15,9 +15,9 @@ from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, EventBody, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
+from graph.log.recipients import recipients_of_post
 from graph.mentions import Mentions
 from graph.model import Counts, Location, Post
-from graph.notifications.recipients import recipients_of_post
 from graph.paging import Window
 from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 from executor.loader import DataLoader
 from graph import Graph
 from graph.known_followers import KnownFollowers, known_followers
+from graph.log.notification_groups import Group, Notification
 from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Relationship, SessionInfo, User, UserList
-from graph.notifications.groups import Group, Notification
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search import Search

@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeAlias
 import strawberry
 
 from graph.errors import ArchiveUnavailable
+from graph.log.notification_groups import Group, Notification, NotificationFeed, group_of
 from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User, UserList
-from graph.notifications.groups import Group, Notification, NotificationFeed, group_of
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput

@@ -7,8 +7,8 @@ from typing import Annotated
 import strawberry
 
 from graph.errors import BadPaging, ProblemCode, Rejected
+from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS, Notification, NotificationFeed
 from graph.model import Page, User
-from graph.notifications.groups import DEFAULT_ACTORS, MAX_ACTORS, Notification, NotificationFeed
 from graph.paging import CursorKind, Window, decode_cursor, encode_cursor, encode_cursors
 from resolvers import ids, inputs
 from resolvers.connections import After, Before, First, Last, PageEnds, page_ends

@@ -9,8 +9,8 @@ from executor.loader import DataLoader
 from graph import Graph
 from graph.archive.usage import ScanLimit
 from graph.errors import ArchiveUnavailable
+from graph.log.notification_groups import Notification
 from graph.model import BookmarkedPost, LikedPost, Page, Post
-from graph.notifications.groups import Notification
 from graph.paging import Window
 from graph.post_lists import PostList
 from graph.visibility import View

@@ -24,8 +24,8 @@ from graph.feed.updates import (
     UserFollowed,
     UserUnfollowed,
 )
+from graph.log.notification_groups import Notification, NotificationFeed
 from graph.model import Post, User
-from graph.notifications.groups import Notification, NotificationFeed
 from graph.paging import CursorKind, decode_cursor, encode_cursor
 from resolvers import ids
 from resolvers.context import Context

@@ -6,7 +6,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched
-from graph.notifications import groups
+from graph.log import notification_groups as groups
 from resolvers import notifications
 from resolvers.enums import NotificationKind
 from schema.connections import PageInfo
@@ -21,7 +21,7 @@ from schema.user_error import ERRORS, UserError
     "more users do the same, it moves to the top. It is left out while nobody acts in it, or if its post was deleted."
 )
 class Notification(Node):
-    """Values are `graph.notifications.groups.Notification`."""
+    """Values are `graph.log.notification_groups.Notification`."""
 
     record: ClassVar[type] = groups.Notification
 
@@ -48,7 +48,7 @@ class Notification(Node):
 
 @strawberry.type(description="A notification in the feed.")
 class NotificationEdge:
-    """Values are `graph.notifications.groups.Notification`: a notification is the record of its own edge."""
+    """Values are `graph.log.notification_groups.Notification`: a notification is the record of its own edge."""
 
     record: ClassVar[type] = groups.Notification
 
@@ -75,7 +75,7 @@ class NotificationConnection:
 
 @strawberry.type(description="The viewer's notifications: the newest 1,000.")
 class NotificationFeed(Node):
-    """Values are `graph.notifications.groups.NotificationFeed`."""
+    """Values are `graph.log.notification_groups.NotificationFeed`."""
 
     record: ClassVar[type] = groups.NotificationFeed
 

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graph import Graph
-from graph.backlog import Backlog
 from graph.binding import REBUILDING
 from graph.capacity import Capacity
 from graph.errors import ArchiveUnavailable, GraphError, StoreNotReady, StoreUnavailable, WrongArchive
+from graph.log.backlog import Backlog
 from graph.log.log import MAX_AHEAD, RESERVE
 
 STORE_SECONDS = 2.0

@@ -22,8 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graph import Graph
-from graph.backlog import Backlog
 from graph.errors import StoreUnavailable
+from graph.log.backlog import Backlog
 from graph.tasks import end
 from server.deliveries import Deliveries
 from server.latency import Latency

@@ -22,8 +22,8 @@ from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRo
 from graph.archive.search_indexes import SearchIndexes
 from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
+from graph.log.notification_groups import Group
 from graph.model import MAX_NUMBER, Post
-from graph.notifications.groups import Group
 from graph.paging import Window
 from graph.post_lists import TIMELINE, PostList
 

@@ -19,8 +19,8 @@ from graph.archive.rows import FOLLOW, LIKE, POST, READ, REPOST, EventRow
 from graph.archive.tables import NOTIFICATIONS
 from graph.log.encoding import decode
 from graph.log.events import NotificationsRead
-from graph.notifications.groups import Group, NotificationKind, group_of
-from graph.notifications.recipients import recipients
+from graph.log.notification_groups import Group, NotificationKind, group_of
+from graph.log.recipients import recipients
 
 READ_MARK = 0
 """The kind and the subject of the row with the number up to which a user has read the notifications."""

@@ -14,7 +14,7 @@ from graph.archive.usage import Usage, used_by
 from graph.feed.updates import Notice, NotificationAdded, NotificationChange, NotificationsChanged
 from graph.log.events import Event
 from graph.log.log import Log
-from graph.notifications.groups import Group, Notification
+from graph.log.notification_groups import Group, Notification
 from graph.notifications.notifications import Notifications
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections

@@ -7,7 +7,7 @@ from graph.feed.source import Source
 from graph.feed.updates import Notice
 from graph.log.events import Blocked, Event, NotificationsRead, PostDeleted, Unblocked, Unfollowed, Unliked, Unreposted
 from graph.log.pair_events import Muted, Unmuted
-from graph.notifications.recipients import concerned, is_renewed, recipients
+from graph.log.recipients import concerned, is_renewed, recipients
 
 
 def notices(event: Event) -> Iterator[tuple[int, Notice]]:

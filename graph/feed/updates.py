@@ -9,8 +9,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from graph.log.events import Event, EventBody, Reposted
+from graph.log.notification_groups import Group, Notification
 from graph.model import Post, time_of
-from graph.notifications.groups import Group, Notification
 
 
 class GapReason(Enum):

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Generic, TypeVar
 
 from graph.log.events import PostPublished
-from graph.notifications.groups import Group
+from graph.log.notification_groups import Group
 from graph.post_lists import LISTS_UNDER_POSTS, PostList
 
 Member = TypeVar("Member", bound=int | str)

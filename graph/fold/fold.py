@@ -30,7 +30,7 @@ from graph.log.events import (
     publication_of,
 )
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
-from graph.notifications.recipients import recipients
+from graph.log.recipients import recipients
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 from graph.relations.register import RELATIONS
 

@@ -25,7 +25,7 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
-from graph.notifications.groups import Group
+from graph.log.notification_groups import Group
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.relations.register import RELATIONS

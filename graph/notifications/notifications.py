@@ -14,9 +14,9 @@ from graph import keys
 from graph.archive.usage import count_items
 from graph.commit import Commit
 from graph.log.events import NotificationsRead
+from graph.log.notification_groups import MAX_ACTORS, Group, Notification, NotificationKind, parse_member
 from graph.model import MAX_NUMBER, Page, Post
 from graph.notifications.actors import CROWDS, NOBODY, Actors
-from graph.notifications.groups import MAX_ACTORS, Group, Notification, NotificationKind, parse_member
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store.commands import Command, script

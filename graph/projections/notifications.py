@@ -11,7 +11,7 @@ import orjson
 
 from graph import keys
 from graph.log.events import Event, NotificationsRead
-from graph.notifications.recipients import recipients
+from graph.log.recipients import recipients
 from graph.relations.versioned_sets import by_owner
 from graph.store.batches import send_in_batches
 from graph.store.commands import Command, script

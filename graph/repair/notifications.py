@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from graph import keys
 from graph.archive.rows import POST, USER_ERASURE
 from graph.fold.reading import ROWS, chunks
-from graph.notifications.groups import Group, NotificationKind
+from graph.log.notification_groups import Group, NotificationKind
 from graph.notifications.notifications import groups_of
 from graph.repair import defects
 from graph.repair.report import Difference

@@ -4,7 +4,7 @@ from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
 from graph.bookmarks import MAX_BOOKMARKS
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
 from graph.lists import MAX_LISTS, MAX_MEMBERS
-from graph.notifications.groups import MAX_ACTORS
+from graph.log.notification_groups import MAX_ACTORS
 from graph.notifications.notifications import MAX_UNREAD
 from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD

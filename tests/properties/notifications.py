@@ -8,8 +8,8 @@ import redis
 from hypothesis.stateful import precondition, rule
 
 from graph import Graph, keys
+from graph.log.notification_groups import Notification
 from graph.model import MAX_NUMBER
-from graph.notifications.groups import Notification
 from graph.paging import Window
 from tests.properties.blocks import BlockRules
 from tests.properties.disasters import Disaster

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
+from graph.log.notification_groups import Group, NotificationKind
 from graph.model import MAX_NUMBER, FollowOutcome
-from graph.notifications.groups import Group, NotificationKind
 from graph.projections.mode import Mode
 from tests.conftest import CHEAP
 from tests.properties.notifications import check_notifications, has_floor

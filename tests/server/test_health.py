@@ -54,7 +54,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
             def now(cls, tz: tzinfo | None = None) -> Self:
                 return cls.fromtimestamp(moment.timestamp(), tz)
 
-        monkeypatch.setattr("graph.backlog.datetime", Stopped)
+        monkeypatch.setattr("graph.log.backlog.datetime", Stopped)
 
     return stop
 

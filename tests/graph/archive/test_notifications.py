@@ -5,7 +5,7 @@ from sqlalchemy import insert
 from graph.archive.archive import Archive
 from graph.archive.rows import READ, EventRow
 from graph.archive.tables import NOTIFICATIONS
-from graph.notifications.groups import Group, NotificationKind
+from graph.log.notification_groups import Group, NotificationKind
 from tests.graph.archive.events import append, deletion, followed, post, statements_of, unfollowed
 
 FOLLOW, MENTION, REPLY = NotificationKind.FOLLOW, NotificationKind.MENTION, NotificationKind.REPLY

@@ -17,8 +17,8 @@ from graph.feed.notification_source import NotificationIndex, notices
 from graph.feed.notification_stream import NotificationStream
 from graph.feed.updates import Checkpoint, Gap, GapReason, Notice, NotificationAdded, NotificationsChanged
 from graph.log.events import Event, Followed, Liked, NotificationsRead, PostPublished, Unfollowed
+from graph.log.notification_groups import Group, NotificationKind
 from graph.log.pair_events import Muted
-from graph.notifications.groups import Group, NotificationKind
 from tests.graph.feed.watching import Watcher
 from tests.graph.notifications.acting import act, take_back
 from tests.graph.notifications.reading import newest

@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import Event, EventBody, PostPublished
-from graph.notifications.groups import Notification
+from graph.log.notification_groups import Notification
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
 from graph.visibility import View

@@ -5,7 +5,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import Liked, PostDeleted, Reposted
-from graph.notifications.groups import Group, NotificationKind
+from graph.log.notification_groups import Group, NotificationKind
 from graph.projections.mode import Mode
 from tests.graph.notifications.reading import all_of, mention, newest, summary, view
 from tests.support.graph_worlds import Open, append_events, archive_log, befriend, counted, crowd, people, posts

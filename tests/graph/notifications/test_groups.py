@@ -16,9 +16,9 @@ from graph.log.events import (
     Unliked,
     Unreposted,
 )
+from graph.log.notification_groups import Group, NotificationKind, day_of, group_of, numbers_of_day, parse_member
+from graph.log.recipients import concerned, recipients
 from graph.model import MAX_NUMBER, number_at
-from graph.notifications.groups import Group, NotificationKind, day_of, group_of, numbers_of_day, parse_member
-from graph.notifications.recipients import concerned, recipients
 
 ALICE, BOB, CAROL = 1, 2, 3
 

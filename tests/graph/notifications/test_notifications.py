@@ -5,8 +5,8 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import Event, Followed, NotificationsRead, PostPublished
+from graph.log.notification_groups import Group, NotificationKind, day_of
 from graph.model import MAX_NUMBER
-from graph.notifications.groups import Group, NotificationKind, day_of
 from graph.notifications.notifications import MAX_UNREAD, MIN_WINDOW
 from graph.projections.mode import Mode
 from tests.graph.notifications.reading import all_of, listed, mention, newest, oldest, project, summary, view

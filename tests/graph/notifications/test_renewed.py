@@ -20,8 +20,8 @@ from graph.log.events import (
     publication_of,
     publisher_of,
 )
+from graph.log.notification_groups import Group, NotificationKind, day_of
 from graph.model import MAX_NUMBER
-from graph.notifications.groups import Group, NotificationKind, day_of
 from graph.projections.mode import Mode
 from tests.graph.notifications.acting import act, take_back
 from tests.graph.notifications.reading import all_of, listed, project, summary, view

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from graph.log.events import Event, Followed, Liked, PostPublished, Reposted
-from graph.notifications.groups import Group, NotificationKind, day_of
+from graph.log.notification_groups import Group, NotificationKind, day_of
 
 MAX_MENTIONS = 20
 """The number of mentions of a post that notify."""
