@@ -21,7 +21,6 @@ from graph.archiver.scan import Scan
 from graph.binding import Binding
 from graph.blocks import Blocks
 from graph.bookmarks import Bookmarks
-from graph.capacity import Capacity
 from graph.commit import Commit
 from graph.erasure.eraser import Eraser
 from graph.feed.feed import Feed
@@ -48,6 +47,7 @@ from graph.relationships import Relationships
 from graph.reposts import Reposts
 from graph.search import Searches
 from graph.sessions import Sessions
+from graph.store.capacity import Capacity
 from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
 from graph.tuning import Tuning

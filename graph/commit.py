@@ -8,7 +8,6 @@ from functools import partial
 
 from graph.archive.usage import used_by
 from graph.binding import Binding
-from graph.capacity import Capacity
 from graph.errors import StoreReplaced, StoreUnavailable
 from graph.log.account_events import UserDeleted
 from graph.log.events import Event, EventBody, PasswordChanged, PermissionGranted, PermissionRevoked, SessionsEnded
@@ -16,6 +15,7 @@ from graph.log.log import IdempotencyKey, Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
+from graph.store.capacity import Capacity
 
 PROJECTION_SECONDS = 1.0
 """The time limit of the projection of up to 100 events, the most that a mutation appends."""

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from graph import Graph
 from graph.binding import REBUILDING
-from graph.capacity import Capacity
 from graph.errors import ArchiveUnavailable, GraphError, StoreNotReady, StoreUnavailable, WrongArchive
 from graph.log.backlog import Backlog
 from graph.log.log import MAX_AHEAD, RESERVE
+from graph.store.capacity import Capacity
 
 STORE_SECONDS = 2.0
 ARCHIVE_SECONDS = 1.0

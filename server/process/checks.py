@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from graph.capacity import Memory
+from graph.store.capacity import Memory
 from server.settings import Settings
 
 OPEN_FILES = 4096  # below this, a busy server runs out of descriptors

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from graph import Graph, capacity, keys
+from graph import Graph, keys
 from graph.errors import Overloaded
+from graph.store import capacity
 from tests.faults.test_full_store import TUNING
 from tests.support.cluster import Cluster, cluster_in, hanging
 from tests.support.graph_worlds import PATIENCE, befriend, home, own, people, posts

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from graph import Graph, Tuning, capacity, keys
+from graph import Graph, Tuning, keys
 from graph.errors import Overloaded, StoreFull, StoreUnavailable
 from graph.log.events import Followed, PostPublished, Unfollowed
 from graph.log.log import IdempotencyKey
 from graph.model import FollowOutcome
+from graph.store import capacity
 from graph.store.commands import all_scripts
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore

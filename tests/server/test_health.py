@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import pytest
 
-from graph import Graph, Tuning, capacity, keys
+from graph import Graph, Tuning, keys
 from graph.log.events import PostPublished
 from graph.model import number_at, time_of
+from graph.store import capacity
 from server import health
 from server.health import warnings_about
 from server.settings import Settings

@@ -13,8 +13,9 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from graph import Graph, capacity
+from graph import Graph
 from graph.errors import Overloaded, StoreFull, StoreUnavailable
+from graph.store import capacity
 from graph.store.commands import SlotError, check_slot, keys_of, script
 from graph.store.store import Store
 from graph.store.urls import check_url

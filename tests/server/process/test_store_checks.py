@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 
-from graph.capacity import Memory, sections
+from graph.store.capacity import Memory, sections
 from server.embedded import Durability, EmbeddedStore
 from server.process.checks import check_store
 from tests.server.cli.test_commands import PRODUCTION, fanline, free_port

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from graph import capacity
-from graph.capacity import Capacity, Memory
+from graph.store import capacity
+from graph.store.capacity import Capacity, Memory
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
 from tests.support.raw import open_blocking
