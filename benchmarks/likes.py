@@ -19,7 +19,7 @@ from benchmarks.report import Cell, Table
 from benchmarks.stores import Meter, open_graph, private_store, raw
 from benchmarks.workers import workers
 from graph import Graph, keys
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 
 COLUMNS = ("step", "at once", "users", "per second", "p50 ms", "p99 ms", "max ms", "store CPU ms", "likes counted")
 NOTE = (

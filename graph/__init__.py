@@ -53,7 +53,7 @@ from graph.timelines import Timelines
 from graph.tuning import Tuning
 from graph.user_search import UserSearches
 from graph.users import Users
-from graph.visibility import Visibility
+from graph.visibility.views import Visibility
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping
 from graph.worker.worker import LEASE, Worker

@@ -11,9 +11,9 @@ from graph.pair_changes import PairChanges
 from graph.relations.mutes import MUTES
 from graph.relations.pair_sets import PairSet
 from graph.store.store import Store
-from graph.suspensions import existence, exists
 from graph.user_pages import user_pages
-from graph.visibility import Visibility
+from graph.visibility.suspensions import existence, exists
+from graph.visibility.views import Visibility
 
 BLOCKS = PairSet("block", Blocked, Unblocked, keys.blocking)
 """The blocker's side, which decides about requests (`graph.relations.follows_and_blocks` has both sides)."""

@@ -18,7 +18,7 @@ from graph.posts import Posts
 from graph.relations.bookmarks import BOOKMARKS
 from graph.store.store import Store
 from graph.user_pages import read_members
-from graph.visibility import SYSTEM, View, no_post
+from graph.visibility.views import SYSTEM, View, no_post
 
 MAX_BOOKMARKS = 10_000
 REMOVED_AT_ONCE = 100

@@ -21,9 +21,9 @@ from graph.paging import Window
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.suspensions import existence, exists
 from graph.user_pages import user_pages
-from graph.visibility import View
+from graph.visibility.suspensions import existence, exists
+from graph.visibility.views import View
 
 
 @dataclass(frozen=True, slots=True)

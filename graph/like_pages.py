@@ -20,7 +20,7 @@ from graph.posts import Posts
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.user_pages import range_of
-from graph.visibility import View
+from graph.visibility.views import View
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive

@@ -24,7 +24,7 @@ from graph.posts import Posts
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import SYSTEM, View, Visibility, no_post, refuse_blocked
+from graph.visibility.views import SYSTEM, View, Visibility, no_post, refuse_blocked
 
 
 @dataclass(frozen=True, slots=True)

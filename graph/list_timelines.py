@@ -17,7 +17,7 @@ from graph.posts import Posts
 from graph.recording import RECORDING
 from graph.store.store import Store
 from graph.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived
-from graph.visibility import View
+from graph.visibility.views import View
 
 STEPS_PER_MEMBER = 3
 """What merging the timeline of a member costs, in the small steps of `graph.archive.usage`."""

@@ -18,9 +18,9 @@ from graph.paging import Window
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.suspensions import existence, exists
 from graph.text.validation import Check
-from graph.visibility import View
+from graph.visibility.suspensions import existence, exists
+from graph.visibility.views import View
 
 MAX_LISTS = 50
 MAX_MEMBERS = 500

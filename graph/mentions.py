@@ -7,7 +7,7 @@ is a login across a block.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from graph.text.entities import Mention, entities_of
-from graph.visibility import View
+from graph.visibility.views import View
 
 
 class Mentions:

@@ -23,7 +23,7 @@ from graph.posts import Posts
 from graph.store.store import Store
 from graph.text.validation import Check
 from graph.users import Users, no_account
-from graph.visibility import View
+from graph.visibility.views import View
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive

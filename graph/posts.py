@@ -37,7 +37,7 @@ from graph.records import (
 from graph.store.recall import recall
 from graph.store.store import Store
 from graph.text.terms import digest_of
-from graph.visibility import SYSTEM, View, Visibility, blocked, no_post
+from graph.visibility.views import SYSTEM, View, Visibility, blocked, no_post
 
 
 class Posts:

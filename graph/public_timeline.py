@@ -14,7 +14,7 @@ from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import Window
 from graph.posts import Posts
 from graph.scanning import MOST_SCANNED, scanned_page
-from graph.visibility import FEW, NONE, View
+from graph.visibility.views import FEW, NONE, View
 
 if TYPE_CHECKING:
     from graph.archive.public_posts import PublicPage

@@ -8,7 +8,7 @@ from graph import keys
 from graph.model import Relationship, new_relationship
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import Marks, View, Visibility
+from graph.visibility.views import Marks, View, Visibility
 
 
 class Relationships:

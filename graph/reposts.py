@@ -27,7 +27,7 @@ from graph.records import published_post
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import SYSTEM, View, no_post, refuse_blocked
+from graph.visibility.views import SYSTEM, View, no_post, refuse_blocked
 
 MAX_REPOSTS = 100_000
 """How many plain reposts of a user stand at most. The register takes 76 bytes for each, for as long as it stands."""

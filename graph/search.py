@@ -19,7 +19,7 @@ from graph.model import Page, Post
 from graph.paging import Window
 from graph.posts import Posts
 from graph.scanning import MOST_SCANNED, scanned_page
-from graph.visibility import View
+from graph.visibility.views import View
 
 MAX_USERS = 100
 MAX_KEYWORDS = 20

@@ -31,7 +31,7 @@ from graph.posts import Posts
 from graph.recording import RECORDING, TimelinePage
 from graph.store.store import Store
 from graph.tasks import end
-from graph.visibility import View, Visibility
+from graph.visibility.views import View, Visibility
 
 MAX_WINDOW = 500
 MOST_SCANNED = 2000

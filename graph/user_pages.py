@@ -11,7 +11,7 @@ from graph.model import Follow, Page, new_follow
 from graph.paging import Window
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import View
+from graph.visibility.views import View
 
 
 async def user_pages(

@@ -14,7 +14,7 @@ from graph.paging import Window
 from graph.scanning import MOST_SCANNED, scanned_page
 from graph.text.validation import MAX_NAME
 from graph.users import Users
-from graph.visibility import View
+from graph.visibility.views import View
 
 
 def checked_query(text: str) -> NameQuery:

@@ -30,7 +30,7 @@ from graph.store.recall import LookUp, both_near, recall
 from graph.store.store import Store
 from graph.text.media_hosts import media_url
 from graph.text.validation import Check, encodable, folded_login
-from graph.visibility import View
+from graph.visibility.views import View
 
 CLAIM_SECONDS = 15 * 60
 CLAIMS_PER_SCRIPT = 1000

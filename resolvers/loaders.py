@@ -17,7 +17,7 @@ from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Rel
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search import Search
-from graph.visibility import View
+from graph.visibility.views import View
 from resolvers.page_loading import (
     IsolatedFailures,
     PageKey,

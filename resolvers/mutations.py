@@ -8,7 +8,7 @@ import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Follow, FollowOutcome, Location, Post, User
-from graph.visibility import no_post
+from graph.visibility.views import no_post
 from resolvers import attachments, ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput

@@ -13,7 +13,7 @@ from graph.log.notification_groups import Notification
 from graph.model import BookmarkedPost, LikedPost, Page, Post
 from graph.paging import Window
 from graph.post_lists import PostList
-from graph.visibility import View
+from graph.visibility.views import View
 
 K = TypeVar("K")
 M = TypeVar("M", LikedPost, BookmarkedPost)

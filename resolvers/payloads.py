@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from graph.errors import Problem, Rejected
 from graph.model import Post, User
-from graph.visibility import no_post
+from graph.visibility.views import no_post
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput, RedactedError, code_of

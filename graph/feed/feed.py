@@ -39,7 +39,7 @@ from graph.projections.projections import Projections
 from graph.sessions import Sessions
 from graph.store.store import Store
 from graph.users import Users
-from graph.visibility import Visibility
+from graph.visibility.views import Visibility
 
 CHECKPOINT_SECONDS = 15.0
 THROTTLE_SECONDS = 1.0  # the reader waits at most so long for subscriptions, for each batch of events

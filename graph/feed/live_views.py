@@ -18,7 +18,7 @@ from graph.feed.updates import (
 )
 from graph.log.events import Blocked, Event, Unblocked
 from graph.log.pair_events import Muted, Unmuted
-from graph.visibility import Marks, Visibility
+from graph.visibility.views import Marks, Visibility
 
 C = TypeVar("C")
 

@@ -18,7 +18,7 @@ from graph.log.notification_groups import Group, Notification
 from graph.notifications.notifications import Notifications
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
-from graph.visibility import Visibility
+from graph.visibility.views import Visibility
 
 EARLY_SECONDS = 0.01
 LATE_SECONDS = 0.05

@@ -18,7 +18,7 @@ from graph.model import Post
 from graph.posts import Posts
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility import View
+from graph.visibility.views import View
 
 FEW_ACTORS = 3
 """The newest entries of a set that are read to find one visible user."""

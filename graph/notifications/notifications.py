@@ -21,7 +21,7 @@ from graph.paging import Window
 from graph.posts import Posts
 from graph.store.commands import Command, script
 from graph.store.store import Store
-from graph.visibility import View
+from graph.visibility.views import View
 
 MAX_UNREAD = 100
 """Unread notifications are counted up to this number."""

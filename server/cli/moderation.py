@@ -12,7 +12,7 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.model import time_of
 from graph.moderation import Report
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from resolvers import ids
 from resolvers.errors import BadInput
 from server.cli.messages import say

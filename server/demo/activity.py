@@ -19,7 +19,7 @@ from graph.errors import GraphError, Rejected
 from graph.model import FollowOutcome, Location
 from graph.paging import Window
 from graph.tasks import end
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.demo.characters import Character
 from server.demo.people import PEOPLE, SEED, profiles
 from server.demo.phrases import fill

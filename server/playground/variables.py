@@ -6,7 +6,7 @@ from typing import Any
 from graph import Graph
 from graph.model import RelationshipState
 from graph.paging import CursorKind, Window, encode_cursor
-from graph.visibility import View
+from graph.visibility.views import View
 from resolvers import ids
 from server.demo.people import PASSWORD
 

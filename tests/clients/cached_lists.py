@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from graph import Graph
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.auth import Tokens
 from server.settings import Settings
 from tests.clients.outages import Proxy, proxied

@@ -15,7 +15,7 @@ from graph.archiver.batch import row_of
 from graph.errors import StoreUnavailable
 from graph.model import MAX_NUMBER
 from graph.store.store import Store
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE, befriend, counts_of, home, own, people, posts
 

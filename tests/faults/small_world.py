@@ -7,7 +7,7 @@ from typing import Any
 from graph import Graph, Tuning
 from graph.errors import Rejected
 from graph.paging import Window
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema

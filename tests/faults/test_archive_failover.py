@@ -12,7 +12,7 @@ from graph import Graph, keys
 from graph.errors import StoreUnavailable
 from graph.feed.updates import Gap
 from graph.model import MAX_NUMBER
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.faults.archive_world import agree, archive_all, caught_up, marks, opened, rows_of, settle, working
 from tests.graph.feed.watching import feed_of, watching
 from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until

@@ -12,7 +12,7 @@ from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable
 from graph.store.store import Store
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.conftest import CHEAP
 from tests.faults.archive_load import Load
 from tests.faults.archive_world import HOT, SLACK, agree, caught_up, rows_of, settle, working

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Followed
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import PASSWORD, PATIENCE, Open, befriend, cached, codes, home, own, people
 from tests.support.stores import Fault, LostShard, of_users, runs
 

@@ -11,7 +11,7 @@ from redis.crc import key_slot
 from graph import Graph, keys
 from graph.home.merge import Merged, Which, merge_hot
 from graph.log.events import Followed
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.faults.archive_world import opened
 from tests.support.cluster import Cluster, Node, cluster_in
 from tests.support.graph_worlds import counted, crowd, home, ids, many_posts, newest, oldest

@@ -11,7 +11,7 @@ import pytest
 from graph import Graph
 from graph.log.events import EventBody, Followed, Unfollowed
 from graph.model import MAX_NUMBER
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.faults.small_world import EVERYTHING, PASSWORD
 from tests.support.graph_worlds import PATIENCE
 

@@ -21,7 +21,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostPublished
 from graph.text.validation import Check
 from graph.text.web_urls import MAX_URL, authority_of, normal_authority, normal_url
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, archive_log, people
 
 HOSTS = frozenset({"media.example.org", "cdn.example.org:8443"})

@@ -11,7 +11,7 @@ from graph.log.events import Blocked, Event, EventBody, Followed, Unblocked, Unf
 from graph.log.pair_events import Muted
 from graph.model import FollowOutcome as Outcome
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, befriend, cached, counted, home, newest, people, posts
 
 CHANGES = ("mute", "unmute", "block", "unblock")

@@ -13,7 +13,7 @@ from graph.model import MAX_NUMBER
 from graph.model import FollowOutcome as Outcome
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, befriend, counted, crowd, home, people, posts
 from tests.support.stores import Stop, sends
 

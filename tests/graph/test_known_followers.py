@@ -11,7 +11,7 @@ from graph.known_followers import KnownFollowers, known_followers
 from graph.log.events import EventBody, Followed, Unfollowed
 from graph.model import Follow
 from graph.paging import CursorKind, Window, encode_cursor
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import befriend, counted, crowd, people
 
 

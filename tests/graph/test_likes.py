@@ -9,7 +9,7 @@ from graph.log.events import Event, Liked, ProfileChanged, Unliked
 from graph.model import MAX_NUMBER, Like
 from graph.paging import Window
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, codes, counted, outcomes_of, people, posts
 
 ALL = Window(100, forward=True)

@@ -12,7 +12,7 @@ from graph.model import Follow, Page, UserList
 from graph.paging import Window
 from graph.projections.mode import Mode
 from graph.relations.list_changes import change_lists
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, counted, crowd, newest, oldest, people
 
 NOT_FOUND, TOO_MANY, INVALID = ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY, ProblemCode.INVALID

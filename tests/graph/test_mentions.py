@@ -9,7 +9,7 @@ from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostPublished
 from graph.mentions import users_of_logins
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, archive_log, counted, people
 
 

@@ -17,7 +17,7 @@ from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS
 from graph.projections.mode import Mode
 from graph.search import post_filter
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (
     PASSWORD,
     Open,

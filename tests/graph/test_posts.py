@@ -12,7 +12,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted
 from graph.model import Location
 from graph.text.terms import digest_of
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import (
     Counts,

@@ -22,7 +22,7 @@ from graph.recording import RECORDING, Recording
 from graph.scanning import MOST_READS
 from graph.search import post_filter
 from graph.store.store import Store
-from graph.visibility import SYSTEM, View
+from graph.visibility.views import SYSTEM, View
 from tests.graph.rebuild.stores import empty_store
 from tests.support.databases import PATIENCE
 from tests.support.graph_worlds import archive_log, counted, ids, many_posts, newest, people, posts

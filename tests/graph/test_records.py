@@ -10,7 +10,7 @@ from graph.model import MAX_NUMBER, Counts, Post
 from graph.projections.mode import Mode
 from graph.records import as_post, as_published, published_post, split_posts
 from graph.store.commands import script
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import append_events
 
 

@@ -12,7 +12,7 @@ from graph.model import Post
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, PostList
 from graph.posts import deletion_of
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (
     Open,
     archive_log,

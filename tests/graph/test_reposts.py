@@ -8,7 +8,7 @@ from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, PostDeleted, Reposted, Unreposted
 from graph.model import MAX_NUMBER, Post
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (
     Open,
     append_events,

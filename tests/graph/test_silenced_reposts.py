@@ -9,7 +9,7 @@ from graph.feed.filters import EventFilter
 from graph.feed.updates import AuthorAdded, AuthorHidden
 from graph.log.events import Blocked, EventBody, Unblocked
 from graph.log.pair_events import Muted
-from graph.visibility import FEW
+from graph.visibility.views import FEW
 from tests.graph.feed.watching import feed_of, following, numbers, watching
 from tests.support.graph_worlds import (
     Open,

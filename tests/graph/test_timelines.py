@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.errors import BadPaging
 from graph.paging import CursorKind, Window, encode_cursor
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (
     Open,
     befriend,

@@ -12,7 +12,7 @@ from graph.errors import ArchiveUnavailable, BadFilter
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.user_search import UserSearches
-from graph.visibility import SYSTEM, View
+from graph.visibility.views import SYSTEM, View
 from tests.support.graph_worlds import PASSWORD, archive_log, counted, newest, people
 
 WORDS = ["Ann", "ANNA", "annabel", "Ben", "bea", "Müller", "x_1"]

@@ -8,7 +8,7 @@ from hypothesis.stateful import precondition, rule
 
 from graph import Graph, keys
 from graph.paging import Window
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.properties.disasters import Disaster
 from tests.properties.model import World
 from tests.properties.requests import Requests, apis, users

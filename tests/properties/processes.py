@@ -14,7 +14,7 @@ from graph.model import Post
 from graph.projections.likes import LikesUnknown
 from graph.projections.mode import Mode
 from graph.tasks import end
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.properties.archives import Database, DirectArchive, GatedArchive
 from tests.properties.exchange import Exchange
 from tests.properties.gate import Gate

@@ -22,7 +22,7 @@ from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.post_lists import POST_LISTS, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.properties.archives import Database
 from tests.properties.deletions import check_nothing_left
 from tests.properties.journal import Journal, Row

@@ -10,7 +10,7 @@ from graph import Graph
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search import post_filter
-from graph.visibility import View
+from graph.visibility.views import View
 from tests.properties.disasters import Disaster
 from tests.properties.lists import ListRules
 from tests.properties.model import Operation, World

@@ -31,7 +31,7 @@ from graph.log.events import PostPublished, ProfileChanged, Reposted, Unreposted
 from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.store.commands import Command
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.embedded import Durability, EmbeddedStore
 from tests.properties.archives import Database
 from tests.properties.deletions import DeletionRules, erase_all
@@ -336,7 +336,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", 3600)
     monkeypatch.setattr("graph.lists.MAX_LISTS", MOST_LISTS)
     monkeypatch.setattr("graph.lists.MAX_MEMBERS", MOST_MEMBERS)
-    monkeypatch.setattr("graph.suspensions.ANSWER_SECONDS", 3600)
+    monkeypatch.setattr("graph.visibility.suspensions.ANSWER_SECONDS", 3600)
     monkeypatch.setattr("graph.worker.consumer.RELEASE_SECONDS", 0)  # killed processes release nothing
     monkeypatch.setattr("graph.home.pacing.Pacer.wait", Pace.before)  # the pace depends on the time
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graph.model import Post, User
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.resolvers.conftest import World, post_id, user_id
 from tests.support.graphs import CHEAP, open_graph
 

@@ -10,7 +10,7 @@ from executor import Executor, Operation
 from graph import keys
 from graph.feed.updates import PostAdded
 from graph.log.events import Blocked
-from graph.visibility import FEW
+from graph.visibility.views import FEW
 from resolvers.context import Context
 from schema import schema
 from server.operations.live_events import LiveEvents

@@ -17,7 +17,7 @@ from graph.log.log import IdempotencyKey
 from graph.model import Post
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.store.store import Store
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 
 PASSWORD = "correct horse"
 PATIENCE = 50.0  # seconds that a test waits for what must happen; less than the minute for which tests let others hang

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from graph import Graph
 from graph.model import Relationship, User
 from graph.paging import CursorKind, Window, encode_cursor
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.demo.people import demo_world
 from server.demo.world import World
 from server.seeding.load import demo_source, load

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graph import Graph
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.app import create_app
 from server.auth import Tokens
 from server.setting_values import Env

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import PATIENCE, befriend, home, people
 from tests.web.stage import Stage
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from resolvers import ids
 from tests.support.graph_worlds import PATIENCE, befriend, people
 from tests.web.stage import Stage

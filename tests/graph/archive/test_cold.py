@@ -13,7 +13,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.log.events import Followed, PostDeleted, PostPublished
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import counted, counts_of, crowd, home, many_posts, newest, own

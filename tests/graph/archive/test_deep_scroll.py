@@ -12,7 +12,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable
 from graph.log.events import Followed, PostDeleted, PostPublished
 from graph.paging import Window
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import append_events, counts_of, crowd
 from tests.support.graphs import open_graph

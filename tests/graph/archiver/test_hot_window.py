@@ -10,7 +10,7 @@ from graph import Graph, keys
 from graph.log.events import PostDeleted, PostPublished
 from graph.log.numbers import entry_id
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.graph.archiver.world import FULL, HOT, ArchiveWorld, Meanwhile, queries_of
 from tests.support.graph_worlds import (
     append_events,

@@ -18,7 +18,7 @@ from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.projections.mode import Mode
 from graph.store.commands import script
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, archive_log, crowd, outcomes_of, posts
 
 HOT, SLACK = 3, 2

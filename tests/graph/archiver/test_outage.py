@@ -7,7 +7,7 @@ import pytest
 
 from graph import Graph, keys
 from graph.errors import ArchiveUnavailable, Overloaded
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.graph.archiver.world import FULL, ArchiveWorld
 from tests.support.graph_worlds import PATIENCE, background, ids, newest, oldest, posts
 from tests.support.stores import Fault, sends

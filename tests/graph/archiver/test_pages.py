@@ -6,7 +6,7 @@ import pytest
 
 from graph import keys
 from graph.errors import ArchiveUnavailable
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.graph.archiver.world import FULL, HOT, ArchiveWorld, Meanwhile, queries_of
 from tests.support.graph_worlds import (
     counts_of,

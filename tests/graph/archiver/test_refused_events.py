@@ -12,7 +12,7 @@ from graph.archive.rows import REDACTED, Credential, EventRow
 from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import crowd, dead_letters, many_posts, newest
 from tests.support.graphs import open_graph

@@ -21,7 +21,7 @@ from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.projections.mode import Mode
 from graph.store.store import Store
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import befriend, cached, counts_of, home, home_upwards, own, people, posts
 from tests.support.graphs import bound_archive, execute_at_once

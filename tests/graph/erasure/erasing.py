@@ -12,7 +12,7 @@ from graph.log.account_events import UserDeleted, login_hash
 from graph.model import ReportReason
 from graph.relations.pair_sets import PairSet, stored_member
 from graph.relations.register import PAIRS
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import archive_log, befriend, cached, people, posts
 
 SECRET = "xyzzy"

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.events import Event, EventBody, Followed, Liked, PostPublished, UserCreated
 from graph.model import number_at
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.seeding.load import Source, load
 from tests.graph.erasure.erasing import LOGIN, SECRET, delete, left, of_user
 from tests.server.cli.test_commands import CLEAN, FANLINE

@@ -9,7 +9,7 @@ from graph.log.events import Event, EventBody, PostPublished
 from graph.log.notification_groups import Notification
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
-from graph.visibility import View
+from graph.visibility.views import View
 
 
 def view(graph: Graph, user: int) -> View:

@@ -7,7 +7,7 @@ from graph.log.events import Event, PostDeleted, Reposted, Unreposted
 from graph.projections.mode import Mode
 from graph.projections.reposts import register_keys
 from graph.store.commands import script
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, counts_of, own, people, posts
 
 

@@ -11,7 +11,7 @@ from graph import Graph, keys
 from graph.log.events import Event, Followed, Unfollowed
 from graph.log.pair_events import Muted, Unmuted
 from graph.projections.mode import Mode
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, people, posts
 
 

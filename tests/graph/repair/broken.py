@@ -20,7 +20,7 @@ from graph.repair.defects import Defect
 from graph.repair.repair import Repair, Report
 from graph.repair.report import Difference
 from graph.repair.scope import Scope
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (
     befriend,
     cached,

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.events import Followed, PostPublished
 from graph.log.numbers import entry_id
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from graph.worker.consumer import GROUP, MAX_DELIVERIES
 from tests.graph.worker.unprojected import SOON, append, pending, read_and_die
 from tests.support.graph_worlds import (

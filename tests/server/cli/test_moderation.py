@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from graph.model import ReportReason
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from resolvers import ids
 from tests.server.cli.test_commands import fanline
 from tests.support.graph_worlds import people, posts

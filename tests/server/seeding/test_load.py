@@ -16,7 +16,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, GraphError, Rejected, StoreUnavailable
 from graph.log.events import PostDeleted
 from graph.store.commands import Command
-from graph.visibility import SYSTEM
+from graph.visibility.views import SYSTEM
 from server.demo.people import PASSWORD, SEVEN, demo_world
 from server.seeding.load import FILLING, WRITING, SeedRefused, check_complete, demo_source, holds_demo, load
 from tests.support.exploring import also_at_length

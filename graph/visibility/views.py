@@ -34,7 +34,7 @@ from graph.store.commands import script
 from graph.store.near_cache import MISSING, Moment
 from graph.store.recall import LookUp, recall
 from graph.store.store import Store
-from graph.suspensions import Suspensions
+from graph.visibility.suspensions import Suspensions
 
 FEW = 250
 """The most users in each set of a viewer that are read at once. In larger sets, the users of a page are looked up."""

@@ -10,7 +10,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.full_pages import MOST_SCANNED
 from graph.model import Relationship
 from graph.paging import Window
-from graph.visibility import FEW, SYSTEM, View, refuse_blocked
+from graph.visibility.views import FEW, SYSTEM, View, refuse_blocked
 from tests.support.graph_worlds import counted, crowd, newest, people, posts
 
 Mark = Callable[[str, int, int], Awaitable[None]]

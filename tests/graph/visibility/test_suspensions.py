@@ -8,7 +8,7 @@ from graph import Graph, keys
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
 from graph.projections.mode import Mode
-from graph.suspensions import FEW
+from graph.visibility.suspensions import FEW
 from tests.support.graph_worlds import append_events, counted, people, posts
 
 

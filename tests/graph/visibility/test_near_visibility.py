@@ -10,8 +10,8 @@ from graph import Graph, keys
 from graph.log.moderation_events import UserSuspended
 from graph.log.numbers import entry_id
 from graph.store.store import Store
-from graph.suspensions import FEW as MANY
-from graph.visibility import FEW, FEW_NEAR, View
+from graph.visibility.suspensions import FEW as MANY
+from graph.visibility.views import FEW, FEW_NEAR, View
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import append_events, counted, people, posts
 from tests.support.graphs import open_graph
