@@ -20,8 +20,8 @@ from graph.archive.archive import Archive
 from graph.archive.index import SEGMENT_POSTS
 from graph.archive.rows import POST, EventRow
 from graph.feed.filters import EventFilter
+from graph.pages.scanning import scanned_page
 from graph.paging import Window
-from graph.scanning import scanned_page
 from graph.search import SEGMENTS, clauses_of, matches, post_filter
 
 STORE = "benchmark"

@@ -17,7 +17,7 @@ from graph import keys
 from graph.archive.rows import ArchiveState, Found
 from graph.errors import ArchiveUnavailable, StoreNotReady, StoreTooNew, WrongArchive
 from graph.model import EPOCH_MS
-from graph.shared_reads import SharedReads
+from graph.pages.shared_reads import SharedReads
 from graph.store.commands import script
 from graph.store.store import Store
 

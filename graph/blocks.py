@@ -6,12 +6,12 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import Blocked, Unblocked
 from graph.log.log import Log
 from graph.model import Follow, Page
+from graph.pages.user_pages import user_pages
 from graph.paging import Window
 from graph.pair_changes import PairChanges
 from graph.relations.mutes import MUTES
 from graph.relations.pair_sets import PairSet
 from graph.store.store import Store
-from graph.user_pages import user_pages
 from graph.visibility.suspensions import existence, exists
 from graph.visibility.views import Visibility
 

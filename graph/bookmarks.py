@@ -8,16 +8,16 @@ from graph.archive.rows import REDACTED
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
-from graph.full_pages import full_pages
 from graph.log.log import Log
 from graph.log.pair_events import BookmarkRemoved
 from graph.model import BookmarkedPost, Follow, Page, Post
+from graph.pages.full_pages import full_pages
+from graph.pages.user_pages import read_members
 from graph.paging import Window
 from graph.pair_changes import PairChanges
 from graph.posts import Posts
 from graph.relations.bookmarks import BOOKMARKS
 from graph.store.store import Store
-from graph.user_pages import read_members
 from graph.visibility.views import SYSTEM, View, no_post
 
 MAX_BOOKMARKS = 10_000

@@ -17,11 +17,11 @@ from graph.errors import FolloweesDeleted
 from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
 from graph.log.log import Log
 from graph.model import Follow, FollowOutcome, Page
+from graph.pages.user_pages import user_pages
 from graph.paging import Window
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.user_pages import user_pages
 from graph.visibility.suspensions import existence, exists
 from graph.visibility.views import View
 

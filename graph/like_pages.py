@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from graph import keys
 from graph.archive.rows import LikeRow
 from graph.binding import Binding
-from graph.full_pages import beyond, full_pages
 from graph.model import Like, LikedPost, Page
+from graph.pages.full_pages import beyond, full_pages
+from graph.pages.user_pages import range_of
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.user_pages import range_of
 from graph.visibility.views import View
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class LikePages:
         return page
 
     async def _pages(self, kind: LikeList, owners: Sequence[int], window: Window, visible: Visible[L]) -> list[Page[L]]:
-        """Return a page of each list, with what `visible` leaves of the likes (`graph.full_pages`)."""
+        """Return a page of each list, with what `visible` leaves of the likes (`graph.pages.full_pages`)."""
 
         async def show(_owners: Sequence[int], lists: Sequence[Sequence[Like]]) -> Sequence[Sequence[L]]:
             return await visible(lists)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from graph.archive.rows import EventRow, post_of
 from graph.binding import Binding
 from graph.model import Page, Post, Timeline, TimelineKind
+from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
 from graph.posts import Posts
-from graph.scanning import MOST_SCANNED, scanned_page
 from graph.visibility.views import FEW, NONE, View
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, check_length
 from graph.log.encoding import decode
 from graph.model import Page, Post
+from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
 from graph.posts import Posts
-from graph.scanning import MOST_SCANNED, scanned_page
 from graph.visibility.views import View
 
 MAX_USERS = 100

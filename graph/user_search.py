@@ -10,8 +10,8 @@ from graph.archive.name_codes import NameQuery, name_query
 from graph.binding import Binding
 from graph.errors import BadFilter
 from graph.model import MAX_NUMBER, Follow, Page, User
+from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
-from graph.scanning import MOST_SCANNED, scanned_page
 from graph.text.validation import MAX_NAME
 from graph.users import Users
 from graph.visibility.views import View

@@ -16,10 +16,10 @@ from graph.archive.usage import USAGE, Usage, used_by
 from graph.errors import ArchiveUnavailable
 from graph.log.events import PostPublished
 from graph.model import MAX_NUMBER, Post, Timeline, TimelineKind
+from graph.pages.scanning import MOST_READS
 from graph.paging import Window
 from graph.public_timeline import PublicTimeline
 from graph.recording import RECORDING, Recording
-from graph.scanning import MOST_READS
 from graph.search import post_filter
 from graph.store.store import Store
 from graph.visibility.views import SYSTEM, View

@@ -20,8 +20,8 @@ from graph.archive.usage import (
     count_rows,
     used_by,
 )
+from graph.pages.scanning import scanned_page
 from graph.paging import Window
-from graph.scanning import scanned_page
 
 STATE = TRANSACTION_POINTS + STATEMENT_POINTS
 

@@ -7,8 +7,8 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
-from graph.full_pages import MOST_SCANNED
 from graph.model import Relationship
+from graph.pages.full_pages import MOST_SCANNED
 from graph.paging import Window
 from graph.visibility.views import FEW, SYSTEM, View, refuse_blocked
 from tests.support.graph_worlds import counted, crowd, newest, people, posts

@@ -6,8 +6,8 @@ Users hidden from the viewer are left out.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from graph.full_pages import full_pages
 from graph.model import Follow, Page, new_follow
+from graph.pages.full_pages import full_pages
 from graph.paging import Window
 from graph.store.commands import Command
 from graph.store.store import Store
@@ -20,7 +20,7 @@ async def user_pages(
     """Return a page of the sorted set `key(owner)` of each owner, without the users hidden from the view.
 
     The list of an owner who is hidden is empty. One round trip if nothing is hidden, shared with the first reads of the
-    view; up to four for each page that lacks entries (`graph.full_pages`).
+    view; up to four for each page that lacks entries (`graph.pages.full_pages`).
     """
 
     async def show(owners: Sequence[int], lists: Sequence[Sequence[Follow]]) -> list[Sequence[Follow] | None]:
