@@ -1,6 +1,7 @@
 """The content of the store that events determine, by the user who owns it.
 
-Content is built by `graph.fold.fold`, one event at a time and in any order, and `graph.fold.stored` returns it as keys.
+Content is built by `graph.expected.fold`, one event at a time and in any order, and `graph.expected.stored` returns it
+as keys.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -18,8 +18,8 @@ import orjson
 
 from graph import keys
 from graph.errors import RebuildRefused
+from graph.expected.loading import Loading
 from graph.fold.hot_window import HotLimits
-from graph.fold.loading import Loading
 from graph.fold.reading import ROWS, Batch, chunks
 from graph.model import number_at
 from graph.post_lists import LISTS_UNDER_POSTS, TIMELINE

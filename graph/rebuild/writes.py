@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from graph import keys
+from graph.expected.stored import stored
 from graph.fold.reading import Batch, chunks
-from graph.fold.stored import stored
 from graph.fold.values import Hash, SortedSet, Value
 from graph.home.delivery import PULL
 from graph.relations.register import RELATIONS

@@ -4,11 +4,11 @@ import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from graph import keys
+from graph.expected.fold import fold_event
+from graph.expected.loading import ACCOUNT_KINDS
+from graph.expected.stored import account_keys, login_fields
 from graph.fold import content
 from graph.fold.content import Account, Content
-from graph.fold.fold import fold_event
-from graph.fold.loading import ACCOUNT_KINDS
-from graph.fold.stored import account_keys, login_fields
 from graph.fold.values import Hash
 from graph.log.account_events import UserDeleted
 from graph.log.events import PROFILE_FIELDS, SessionsEnded

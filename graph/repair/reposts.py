@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from graph import keys
 from graph.archive.rows import REDACTED
+from graph.expected.fold import fold_event
+from graph.expected.loading import REPOST_KINDS
 from graph.fold import content
-from graph.fold.fold import fold_event
-from graph.fold.loading import REPOST_KINDS
 from graph.log.events import Unreposted
 from graph.projections.reposts import ending_key
 from graph.repair import defects

@@ -10,10 +10,10 @@ import redis
 from graph import Graph, keys
 from graph.archive.rows import POSTS, EventRow
 from graph.archive.tables import CREDENTIALS, EVENTS
+from graph.expected.fold import fold
+from graph.expected.stored import stored
 from graph.fold.content import Content
-from graph.fold.fold import fold
 from graph.fold.hot_window import Cut
-from graph.fold.stored import stored
 from graph.log.account_events import UserDeleted
 from graph.log.encoding import decode
 from graph.log.events import PostPublished, publication_of

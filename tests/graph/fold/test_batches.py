@@ -1,8 +1,8 @@
 """Batches of rows that are folded."""
 
 from graph.archive.rows import EventRow
+from graph.expected.fold import fold_event
 from graph.fold.content import Content
-from graph.fold.fold import fold_event
 from graph.fold.reading import Batch
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from graph.expected.fold import FOLDS, fold
+from graph.expected.stored import stored
 from graph.fold.content import Content, Part
-from graph.fold.fold import FOLDS, fold
 from graph.fold.hot_window import Cut
-from graph.fold.stored import stored
 from graph.log.encoding import KINDS
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed, UserCreated
 from graph.post_lists import TIMELINE

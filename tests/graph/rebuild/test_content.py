@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from graph import keys
 from graph.archive.archive import Archive
 from graph.archive.rows import EventRow
+from graph.expected.fold import fold
+from graph.expected.stored import stored
 from graph.fold.content import Content
-from graph.fold.fold import fold
 from graph.fold.hot_window import Cut, HotLimits, cold, floor
-from graph.fold.stored import stored
 from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.rebuild.rebuild import Rebuild

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from graph.archive.rows import REDACTED, EventRow
+from graph.expected.fold import PARTS, fold_event
 from graph.fold.content import Content, Notifications, Part
-from graph.fold.fold import PARTS, fold_event
 from graph.fold.hot_window import Cut, HotLimits, floor
 from graph.fold.reading import ROWS, Batch, Reading, chunks, names_of
 from graph.log.account_events import UserDeleted, UserErased
