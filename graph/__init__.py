@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from argon2 import PasswordHasher
 
 from graph import keys
-from graph.account_deletion import AccountDeletion
+from graph.accounts.account_deletion import AccountDeletion
+from graph.accounts.password_changes import PasswordChanges
+from graph.accounts.sessions import Sessions
+from graph.accounts.users import Users
 from graph.archiver.archiver import Archiver
 from graph.archiver.hot_window import HotWindow
 from graph.archiver.indexing import Indexing
@@ -38,7 +41,6 @@ from graph.log.losses import Losses
 from graph.mentions import Mentions
 from graph.moderation import Moderation
 from graph.notifications.notifications import Notifications
-from graph.password_changes import PasswordChanges
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.public_timeline import PublicTimeline
@@ -46,13 +48,11 @@ from graph.rates import Rates
 from graph.relationships import Relationships
 from graph.reposts import Reposts
 from graph.search import Searches
-from graph.sessions import Sessions
 from graph.store.capacity import Capacity
 from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
 from graph.tuning import Tuning
 from graph.user_search import UserSearches
-from graph.users import Users
 from graph.visibility.views import Visibility
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping

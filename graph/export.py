@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
+from graph.accounts.sessions import Sessions
+from graph.accounts.users import Users
 from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, LIKE, REPORT, EventRow
 from graph.binding import Binding
 from graph.log.encoding import KINDS, encode
 from graph.log.events import Event, Followed, Unfollowed
 from graph.log.log import Log
 from graph.model import SessionInfo, User, time_of
-from graph.sessions import Sessions
-from graph.users import Users
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive

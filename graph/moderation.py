@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from graph import keys
+from graph.accounts.users import Users, no_account
 from graph.archive.rows import CLOSED_REPORT, REPORT, EventRow
 from graph.binding import Binding
 from graph.commit import Commit
@@ -22,7 +23,6 @@ from graph.model import Post, ReportReason
 from graph.posts import Posts
 from graph.store.store import Store
 from graph.text.validation import Check
-from graph.users import Users, no_account
 from graph.visibility.views import View
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ spaces, the name must contain the text. The user with exactly this login comes f
 
 from collections.abc import Sequence
 
+from graph.accounts.users import Users
 from graph.archive.name_codes import NameQuery, name_query
 from graph.binding import Binding
 from graph.errors import BadFilter
@@ -13,7 +14,6 @@ from graph.model import MAX_NUMBER, Follow, Page, User
 from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
 from graph.text.validation import MAX_NAME
-from graph.users import Users
 from graph.visibility.views import View
 
 

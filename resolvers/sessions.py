@@ -6,8 +6,8 @@ from typing import Annotated
 
 import strawberry
 
+from graph.accounts.sessions import no_session
 from graph.model import SessionInfo
-from graph.sessions import no_session
 from resolvers import ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput

@@ -10,6 +10,8 @@ import math
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from graph.accounts.sessions import Sessions
+from graph.accounts.users import Users
 from graph.errors import NotPermitted, StoreUnavailable
 from graph.feed.buffer import Buffer, C, size_of
 from graph.feed.deletions import deleted_posts
@@ -36,9 +38,7 @@ from graph.model import Permission
 from graph.notifications.notifications import Notifications
 from graph.posts import Posts
 from graph.projections.projections import Projections
-from graph.sessions import Sessions
 from graph.store.store import Store
-from graph.users import Users
 from graph.visibility.views import Visibility
 
 CHECKPOINT_SECONDS = 15.0

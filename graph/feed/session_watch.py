@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import TypeAlias
 
+from graph.accounts.sessions import Sessions
+from graph.accounts.users import Users
 from graph.errors import StoreUnavailable
 from graph.log.account_events import UserDeleted
 from graph.log.events import Event, PermissionRevoked, SessionsEnded
 from graph.log.moderation_events import UserSuspended
 from graph.model import Permission
-from graph.sessions import Sessions
 from graph.tasks import end
-from graph.users import Users
 
 CHECK_BATCH = 200
 PAUSE_SECONDS = 0.01  # between two batches of a sweep, to let other tasks run

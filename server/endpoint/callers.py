@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from starlette.types import Scope
 
+from graph.accounts.sessions import MAX_USER_AGENT
 from graph.errors import StoreUnavailable
 from graph.model import Session
-from graph.sessions import MAX_USER_AGENT
 from server.auth import BadToken, Tokens
 from server.endpoint.origins import Origins
 from server.endpoint.responses import CHALLENGE

@@ -6,10 +6,10 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.accounts.sessions import MAX_SESSIONS
 from graph.passwords import attempts
 from graph.passwords.attempts import REMEMBERED_FAILURES, REMEMBERED_NETWORKS
 from graph.rates import Rate
-from graph.sessions import MAX_SESSIONS
 from tests.support.graph_worlds import PASSWORD, befriend, cached, outcomes_of, people, posts
 
 

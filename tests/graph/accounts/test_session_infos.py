@@ -8,10 +8,10 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.accounts.sessions import MAX_SESSIONS, MAX_USER_AGENT, USE_SECONDS, clean_user_agent
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import SessionsEnded
 from graph.model import SessionInfo
-from graph.sessions import MAX_SESSIONS, MAX_USER_AGENT, USE_SECONDS, clean_user_agent
 from tests.support.graph_worlds import Open, codes, counted, people, reached
 
 

@@ -288,7 +288,7 @@ async def test_a_look_up_that_evicts_a_login_does_not_hide_it_from_another(
 ) -> None:
     """The ids that are remembered when a look-up begins are part of its result."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
-    monkeypatch.setattr("graph.users.MAX_REMEMBERED_LOGINS", 1)
+    monkeypatch.setattr("graph.accounts.users.MAX_REMEMBERED_LOGINS", 1)
     other = await another()
     await other.users.ids_of_logins(["alice"])
 

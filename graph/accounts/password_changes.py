@@ -10,13 +10,13 @@ before a worker could project it keeps the old password, and ends the sessions n
 import secrets
 
 from graph import keys
+from graph.accounts.sessions import Sessions
+from graph.accounts.users import Users, no_account
 from graph.commit import Commit
 from graph.log.events import EventBody, PasswordChanged, SessionsEnded
 from graph.model import Session
-from graph.sessions import Sessions
 from graph.store.store import Store
 from graph.text.validation import Check
-from graph.users import Users, no_account
 
 NEXT_SECRET_SECONDS = 24 * 3600
 """How long a new hash waits for the projection of its event: longer than an outage of one shard."""

@@ -6,11 +6,11 @@ everybody (`graph.projections.deletions`). What is hidden is erased afterwards.
 """
 
 from graph import keys
+from graph.accounts.users import Users, no_account
 from graph.commit import Commit
 from graph.errors import AccountDeleted
 from graph.log.account_events import UserDeleted, login_hash
 from graph.store.store import Store
-from graph.users import Users, no_account
 
 
 class AccountDeletion:

@@ -8,11 +8,11 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.accounts.users import Users
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import Event, EventBody, PermissionGranted, PermissionRevoked
 from graph.model import Permission
 from graph.projections.mode import Mode
-from graph.users import Users
 from tests.support.graph_worlds import Open, codes, counted, people
 from tests.support.stores import Stop, runs
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.accounts.sessions import MAX_SESSIONS
 from graph.log.events import SessionsEnded
-from graph.sessions import MAX_SESSIONS
 from tests.support.graph_worlds import Open, counted, people
 
 
