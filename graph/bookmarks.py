@@ -14,7 +14,7 @@ from graph.model import BookmarkedPost, Follow, Page, Post
 from graph.pages.full_pages import full_pages
 from graph.pages.user_pages import read_members
 from graph.paging import Window
-from graph.pair_changes import PairChanges
+from graph.people.pair_changes import PairChanges
 from graph.posts import Posts
 from graph.relations.bookmarks import BOOKMARKS
 from graph.store.store import Store

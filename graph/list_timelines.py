@@ -10,9 +10,9 @@ from dataclasses import replace
 from graph.archive.usage import check_budget, count_items
 from graph.binding import Binding
 from graph.home.merge import Which, merge_hot
-from graph.lists import Lists
 from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
+from graph.people.lists import Lists
 from graph.posts import Posts
 from graph.recording import RECORDING
 from graph.store.store import Store

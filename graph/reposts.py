@@ -1,9 +1,9 @@
 """Plain reposts: repost, take back, and whether a viewer has reposted posts.
 
-A user has one plain repost of a post at most. As with follows (`graph.follows`), whether a request changes something
-depends on the last event, not on what the store holds. Two requests that find the same version append one event: the
-version is part of the idempotency key. A key that was used before proves nothing: the repost may have been taken back
-since. So the request looks for the last event, and appends under the next key if that one ends the repost.
+A user has one plain repost of a post at most. As with follows (`graph.people.follows`), whether a request changes
+something depends on the last event, not on what the store holds. Two requests that find the same version append one
+event: the version is part of the idempotency key. A key that was used before proves nothing: the repost may have been
+taken back since. So the request looks for the last event, and appends under the next key if that one ends the repost.
 
 A repost is renewed if the register has a version: it stood before. This follows from the version alone, so that two
 requests with one key append the same event.

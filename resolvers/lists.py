@@ -7,9 +7,9 @@ from typing import Annotated
 import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
-from graph.lists import not_found
 from graph.model import Timeline, TimelineKind, UserList
 from graph.paging import CursorKind, Window
+from graph.people.lists import not_found
 from resolvers import ids, inputs
 from resolvers.blocks import UserPage
 from resolvers.connections import After, Before, First, Last

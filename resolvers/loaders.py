@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from executor.loader import DataLoader
 from graph import Graph
-from graph.known_followers import KnownFollowers, known_followers
 from graph.log.notification_groups import Group, Notification
 from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Relationship, SessionInfo, User, UserList
 from graph.paging import Window
+from graph.people.known_followers import KnownFollowers, known_followers
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search import Search
 from graph.visibility.views import View

@@ -7,9 +7,9 @@ from typing import Annotated
 import strawberry
 
 from executor.loader import DataLoader
-from graph.known_followers import KnownFollowers
 from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window
+from graph.people.known_followers import KnownFollowers
 from graph.text.media_hosts import may_show
 from resolvers import ids
 from resolvers.connections import After, Before, First, FollowPage, Last

@@ -29,13 +29,13 @@ from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.subscription import Shared, Subscription
 from graph.feed.turns import Turn, Turns
 from graph.feed.updates import GapReason, HomeUpdate, NotificationUpdate, StreamChange, StreamUpdate
-from graph.follows import Follows
 from graph.log.account_events import UserDeleted
 from graph.log.events import Event, Publication
 from graph.log.log import Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import Permission
 from graph.notifications.notifications import Notifications
+from graph.people.follows import Follows
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.store.store import Store

@@ -20,7 +20,6 @@ from graph.feed.updates import (
     PostRemoved,
     original_author_of,
 )
-from graph.follows import Follows
 from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
@@ -38,6 +37,7 @@ from graph.log.events import (
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted, Unmuted
+from graph.people.follows import Follows
 from graph.projections.projections import Projections
 from graph.records import published_post
 

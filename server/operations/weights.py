@@ -22,8 +22,8 @@ from graphql.type import introspection_types
 
 from graph.accounts.sessions import MAX_SESSIONS
 from graph.attachments import MAX_ATTACHMENTS
-from graph.lists import MAX_LISTS
 from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS
+from graph.people.lists import MAX_LISTS
 from graph.text.entities import MAX_ENTITIES, USUAL_ENTITIES
 from graph.text.web_urls import MAX_URL
 

@@ -7,13 +7,13 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
-from graph.known_followers import KnownFollowers, known_followers
 from graph.log.events import Event, EventBody, PostDeleted, Unreposted
 from graph.log.moderation_events import Reported, UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted
 from graph.model import FollowOutcome, ReportReason
 from graph.moderation import Report
 from graph.paging import Window
+from graph.people.known_followers import KnownFollowers, known_followers
 from graph.post_lists import REPLIED, REPLIES, REPOSTS
 from graph.projections.mode import Mode
 from graph.search import post_filter

@@ -9,9 +9,9 @@ from hypothesis.stateful import precondition, rule
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.lists import Lists
 from graph.model import UserList
 from graph.paging import Window
+from graph.people.lists import Lists
 from tests.properties.disasters import Disaster
 from tests.properties.model import History, Operation, World, decided
 from tests.properties.notifications import NotificationRules

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from graph.lists import MAX_LISTS
+from graph.people.lists import MAX_LISTS
 from tests.support.graph_worlds import people, posts
 from tests.web.stage import Stage
 from tests.web.tour import DESKTOP, PHONE, Tour

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from graph import Graph
-from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.log.events import ListCreated
 from graph.model import MAX_NUMBER
+from graph.people.lists import MAX_LISTS, MAX_MEMBERS
 from resolvers import ids
 from resolvers.ids import Kind
 from server.auth import Tokens

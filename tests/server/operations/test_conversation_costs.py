@@ -6,7 +6,7 @@ import orjson
 import pytest
 from graphql import parse
 
-from graph.lists import MAX_LISTS
+from graph.people.lists import MAX_LISTS
 from resolvers import ids
 from schema import schema
 from server.operations.cost import MAX_WRITES, CostAnalysis, OperationCost

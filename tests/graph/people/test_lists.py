@@ -6,10 +6,10 @@ import pytest
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.log.events import Event, EventBody, ListChanged, ListCreated, ListDeleted
 from graph.model import Follow, Page, UserList
 from graph.paging import Window
+from graph.people.lists import MAX_LISTS, MAX_MEMBERS
 from graph.projections.mode import Mode
 from graph.relations.list_changes import change_lists
 from graph.visibility.views import SYSTEM

@@ -7,10 +7,10 @@ import pytest
 
 from graph import Graph
 from graph.archive.usage import BUDGET, ScanLimit, Usage, used_by
-from graph.known_followers import KnownFollowers, known_followers
 from graph.log.events import EventBody, Followed, Unfollowed
 from graph.model import Follow
 from graph.paging import CursorKind, Window, encode_cursor
+from graph.people.known_followers import KnownFollowers, known_followers
 from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import befriend, counted, crowd, people
 

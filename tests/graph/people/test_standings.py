@@ -2,8 +2,8 @@
 
 import pytest
 
-from graph.follows import Standing, after
 from graph.log.events import Blocked, Event, EventBody, Followed, Unblocked, Unfollowed
+from graph.people.follows import Standing, after
 
 ALICE, BOB, CAROL = 1, 2, 3
 STRANGER = Standing(follows=False, blocked=False, known=False)

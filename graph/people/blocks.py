@@ -8,7 +8,7 @@ from graph.log.log import Log
 from graph.model import Follow, Page
 from graph.pages.user_pages import user_pages
 from graph.paging import Window
-from graph.pair_changes import PairChanges
+from graph.people.pair_changes import PairChanges
 from graph.relations.mutes import MUTES
 from graph.relations.pair_sets import PairSet
 from graph.store.store import Store

@@ -1,0 +1,1 @@
+"""Tests of what users do about other users."""
