@@ -22,31 +22,31 @@ from graph.archiver.lease import Lease
 from graph.archiver.moves import Moves
 from graph.archiver.scan import Scan
 from graph.binding import Binding
-from graph.bookmarks import Bookmarks
 from graph.commit import Commit
 from graph.erasure.eraser import Eraser
 from graph.feed.feed import Feed
 from graph.home.cache import HomeCache
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
-from graph.likes import Likes
 from graph.list_timelines import ListTimelines
 from graph.log.backlog import Backlog, read_backlog
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
-from graph.mentions import Mentions
 from graph.moderation import Moderation
 from graph.notifications.notifications import Notifications
 from graph.people.blocks import Blocks
 from graph.people.follows import Follows
 from graph.people.lists import Lists
 from graph.people.relationships import Relationships
-from graph.posts import Posts
+from graph.posts.bookmarks import Bookmarks
+from graph.posts.likes import Likes
+from graph.posts.mentions import Mentions
+from graph.posts.posts import Posts
+from graph.posts.reposts import Reposts
 from graph.projections.projections import Projections
 from graph.public_timeline import PublicTimeline
 from graph.rates import Rates
-from graph.reposts import Reposts
 from graph.search import Searches
 from graph.store.capacity import Capacity
 from graph.store.store import Store, unchanged

@@ -13,7 +13,7 @@ from graph.home.merge import Which, merge_hot
 from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
 from graph.people.lists import Lists
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.recording import RECORDING
 from graph.store.store import Store
 from graph.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived

@@ -20,7 +20,7 @@ from graph.log.events import Event
 from graph.log.log import IdempotencyKey, Log
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.model import Post, ReportReason
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.store.store import Store
 from graph.text.validation import Check
 from graph.visibility.views import View

@@ -13,7 +13,7 @@ from graph.binding import Binding
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.visibility.views import FEW, NONE, View
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from graph.log.encoding import decode
 from graph.model import Page, Post
 from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.visibility.views import View
 
 MAX_USERS = 100

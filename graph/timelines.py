@@ -27,7 +27,7 @@ from graph.home.merge import Which, first_of, merge_hot, newest_of_each
 from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.recording import RECORDING, TimelinePage
 from graph.store.store import Store
 from graph.tasks import end

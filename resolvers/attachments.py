@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from graph.attachments import Attachment, decoded, shown
 from graph.model import Post
+from graph.posts.attachments import Attachment, decoded, shown
 from resolvers.context import Context
 from resolvers.inputs import AttachmentInput
 

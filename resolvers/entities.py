@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from graph.archive.usage import count_items
-from graph.mentions import users_of_logins
 from graph.model import Post, User
+from graph.posts.mentions import users_of_logins
 from graph.text.entities import MAX_ENTITIES, SIGN, USUAL_ENTITIES, Hashtag, Link, Mention, entities_of
 from resolvers.context import Context
 

@@ -8,12 +8,12 @@ from enum import Enum
 
 import strawberry
 
-from graph.attachments import AttachmentKind
 from graph.errors import ProblemCode
 from graph.feed.filters import EventKind
 from graph.feed.updates import GapReason
 from graph.log.notification_groups import NotificationKind
 from graph.model import FollowOutcome, RelationshipState, ReportReason, TimelineKind
+from graph.posts.attachments import AttachmentKind
 
 __all__ = [
     "AttachmentKind",

@@ -4,13 +4,13 @@ from typing import ClassVar
 
 import strawberry
 
-from graph import attachments
+from graph.posts import attachments
 from resolvers.enums import AttachmentKind
 
 
 @strawberry.type(description="A picture or video that a post shows. The file is on another server.")
 class Attachment:
-    """Values are `graph.attachments.Attachment`."""
+    """Values are `graph.posts.attachments.Attachment`."""
 
     record: ClassVar[type] = attachments.Attachment
 

@@ -34,9 +34,9 @@ from graph.errors import (
     StoreUnavailable,
     WrongArchive,
 )
-from graph.like_pages import LIKED, LIKERS
 from graph.log.dead_letters import DeadLetters
 from graph.log.numbers import entry_id
+from graph.posts.like_pages import LIKED, LIKERS
 from graph.projections.projections import Projections
 from graph.store.commands import script
 from graph.store.store import Store

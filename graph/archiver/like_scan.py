@@ -7,7 +7,7 @@ from graph.archive.rows import REDACTED
 from graph.archiver.like_counts import LikeCount, LikeCounts, set_count
 from graph.archiver.like_windows import LikeWindows
 from graph.binding import Binding
-from graph.like_pages import LIKED, LIKERS
+from graph.posts.like_pages import LIKED, LIKERS
 from graph.projections.likes import like_keys
 from graph.store.store import Store
 

@@ -18,8 +18,8 @@ import orjson
 from graph import keys
 from graph.archive.rows import LIKE, EventRow
 from graph.binding import Binding
-from graph.like_pages import LIKERS, LikeList
 from graph.log.numbers import before
+from graph.posts.like_pages import LIKERS, LikeList
 from graph.store.commands import Command, script
 from graph.store.store import Store
 from graph.tuning import Tuning

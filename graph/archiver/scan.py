@@ -23,7 +23,7 @@ from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.log.numbers import before
 from graph.model import EPOCH_MS
 from graph.post_lists import POST_LISTS, PostList
-from graph.posts import deletion_of
+from graph.posts.posts import deletion_of
 from graph.projections.posts import free_posts, set_cold
 from graph.records import parse_details
 from graph.store.commands import Command, script

@@ -14,7 +14,7 @@ from graph.log.encoding import decode
 from graph.log.events import EventBody, Liked, PostDeleted, Unliked, Unreposted
 from graph.model import Post
 from graph.post_lists import REPLIED, TIMELINE, PostList
-from graph.posts import deletion_of
+from graph.posts.posts import deletion_of
 from graph.records import read_post, split_posts
 from graph.relations.register import RELATIONS
 from graph.store.commands import Command

@@ -10,7 +10,7 @@ from graph.feed.buffer import C
 from graph.feed.updates import PostAdded, PostPublished
 from graph.log.events import Event, publication_of
 from graph.model import Counts, Post
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.records import published_post, with_counts
 
 RECHECK_SECONDS = 1.0

@@ -36,7 +36,7 @@ from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import Permission
 from graph.notifications.notifications import Notifications
 from graph.people.follows import Follows
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.projections.projections import Projections
 from graph.store.store import Store
 from graph.visibility.views import Visibility

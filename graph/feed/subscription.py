@@ -31,7 +31,7 @@ from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostRemo
 from graph.log.events import Event, SessionsEnded
 from graph.log.log import Log
 from graph.model import Counts, Permission
-from graph.posts import Posts
+from graph.posts.posts import Posts
 
 REMEMBERED_DELETIONS = 50  # of each subscription
 REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from graph import keys
 from graph.log.notification_groups import MAX_ACTORS, Group, NotificationKind, numbers_of_day
 from graph.model import Post
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility.views import View

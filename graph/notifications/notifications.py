@@ -18,7 +18,7 @@ from graph.log.notification_groups import MAX_ACTORS, Group, Notification, Notif
 from graph.model import MAX_NUMBER, Page, Post
 from graph.notifications.actors import CROWDS, NOBODY, Actors
 from graph.paging import Window
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.store.commands import Command, script
 from graph.store.store import Store
 from graph.visibility.views import View

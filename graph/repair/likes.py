@@ -11,9 +11,9 @@ from typing import ClassVar
 from graph import keys
 from graph.archive.rows import POST, REDACTED, LikeRow
 from graph.archiver.like_counts import LikeCount, LikeCounts, set_count
-from graph.like_pages import LIKED, LIKERS, LikeList
 from graph.model import MAX_NUMBER
 from graph.paging import Window
+from graph.posts.like_pages import LIKED, LIKERS, LikeList
 from graph.projections.likes import like_keys
 from graph.repair import defects
 from graph.repair.report import Difference

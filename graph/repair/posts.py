@@ -14,7 +14,7 @@ from graph.fold.reading import ROWS, chunks
 from graph.log.events import Event, PostDeleted, PostPublished, publisher_of
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.post_lists import TIMELINE, PostList
-from graph.posts import deletion_of
+from graph.posts.posts import deletion_of
 from graph.records import as_published
 from graph.repair import defects
 from graph.repair.report import Difference

@@ -1,15 +1,15 @@
 """The table of fixed limits of the API, from the constants that enforce them."""
 
 from graph.accounts.sessions import MAX_SESSIONS
-from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
-from graph.bookmarks import MAX_BOOKMARKS
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
 from graph.log.notification_groups import MAX_ACTORS
 from graph.notifications.notifications import MAX_UNREAD
 from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
 from graph.people.lists import MAX_LISTS, MAX_MEMBERS
-from graph.reposts import MAX_REPOSTS
+from graph.posts.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
+from graph.posts.bookmarks import MAX_BOOKMARKS
+from graph.posts.reposts import MAX_REPOSTS
 from graph.text.entities import MAX_ENTITIES, MAX_TAG
 from graph.text.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
 from graph.text.web_urls import MAX_URL

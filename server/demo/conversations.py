@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from graph.log.events import Event, EventBody, Followed, Liked, PostPublished, Reposted
-from graph.publication import as_reply
+from graph.posts.publication import as_reply
 from graph.records import published_post
 from server.demo.characters import Character
 from server.demo.phrases import fill

@@ -21,9 +21,9 @@ from graphql import (
 from graphql.type import introspection_types
 
 from graph.accounts.sessions import MAX_SESSIONS
-from graph.attachments import MAX_ATTACHMENTS
 from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS
 from graph.people.lists import MAX_LISTS
+from graph.posts.attachments import MAX_ATTACHMENTS
 from graph.text.entities import MAX_ENTITIES, USUAL_ENTITIES
 from graph.text.web_urls import MAX_URL
 

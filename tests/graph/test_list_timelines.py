@@ -9,7 +9,7 @@ from graph.list_timelines import MOST_SCANNED
 from graph.log.events import PostPublished, Reposted
 from graph.model import Page, Post
 from graph.paging import Window
-from graph.publication import as_reply
+from graph.posts.publication import as_reply
 from graph.records import published_post
 from tests.support.graph_worlds import Open, archive_log, counted, home, ids, many_posts, newest, oldest, people, posts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graph import Graph
-from graph.attachments import Attachment, AttachmentKind
+from graph.posts.attachments import Attachment, AttachmentKind
 from server.settings import Settings
 from tests.support.graph_worlds import befriend, people, posts
 from tests.support.graphs import CHEAP, open_graph

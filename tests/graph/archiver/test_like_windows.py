@@ -11,11 +11,11 @@ from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.archiver.like_counts import LikeCount, set_count
 from graph.errors import ArchiveUnavailable
-from graph.like_pages import LIKERS
 from graph.log.events import Event, Liked
 from graph.log.log import Log
 from graph.model import MAX_NUMBER
 from graph.paging import Window
+from graph.posts.like_pages import LIKERS
 from graph.projections.mode import Mode
 from graph.store.commands import script
 from graph.visibility.views import SYSTEM

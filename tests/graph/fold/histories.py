@@ -31,8 +31,8 @@ from graph.log.events import (
 )
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import Permission, Post
-from graph.posts import deletion_of
-from graph.publication import as_reply
+from graph.posts.posts import deletion_of
+from graph.posts.publication import as_reply
 from graph.records import published_post
 from graph.relations.pair_sets import PairSet, stored_member
 from graph.relations.register import PAIRS

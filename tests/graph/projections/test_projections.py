@@ -34,9 +34,9 @@ from graph.log.events import (
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted, Unmuted
 from graph.model import Post, User
-from graph.posts import deletion_of
+from graph.posts.posts import deletion_of
+from graph.posts.publication import as_reply
 from graph.projections.mode import Mode
-from graph.publication import as_reply
 from graph.records import published_post
 from graph.relations.pair_sets import stored_member
 from graph.relations.register import PAIRS

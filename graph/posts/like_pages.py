@@ -17,7 +17,7 @@ from graph.model import Like, LikedPost, Page
 from graph.pages.full_pages import beyond, full_pages
 from graph.pages.user_pages import range_of
 from graph.paging import Window
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility.views import View

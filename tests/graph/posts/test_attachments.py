@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph import Graph
-from graph.attachments import (
+from graph.errors import ProblemCode, Rejected
+from graph.log.events import PostPublished
+from graph.posts.attachments import (
     MAX_ALT,
     MAX_ATTACHMENTS,
     MAX_SIDE,
@@ -17,8 +19,6 @@ from graph.attachments import (
     decoded,
     encoded,
 )
-from graph.errors import ProblemCode, Rejected
-from graph.log.events import PostPublished
 from graph.text.validation import Check
 from graph.text.web_urls import MAX_URL, authority_of, normal_authority, normal_url
 from graph.visibility.views import SYSTEM

@@ -9,18 +9,18 @@ from typing import cast
 
 from graph import keys
 from graph.archive.rows import POSTS, REDACTED, Found
-from graph.attachments import Attachment
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, EventBody, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
 from graph.log.recipients import recipients_of_post
-from graph.mentions import Mentions
 from graph.model import Counts, Location, Post
 from graph.paging import Window
+from graph.posts.attachments import Attachment
+from graph.posts.mentions import Mentions
+from graph.posts.publication import Draft, publication
 from graph.projections.reposts import ending_key
-from graph.publication import Draft, publication
 from graph.records import (
     AUTHOR_COLUMNS,
     POST_COLUMNS,

@@ -15,7 +15,7 @@ from graph.pages.full_pages import full_pages
 from graph.pages.user_pages import read_members
 from graph.paging import Window
 from graph.people.pair_changes import PairChanges
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.relations.bookmarks import BOOKMARKS
 from graph.store.store import Store
 from graph.visibility.views import SYSTEM, View, no_post

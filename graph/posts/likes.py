@@ -16,11 +16,11 @@ from graph import keys
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable
-from graph.like_pages import LikePages
 from graph.log.events import Event, Liked, Unliked
 from graph.log.log import Log
 from graph.model import Post
-from graph.posts import Posts
+from graph.posts.like_pages import LikePages
+from graph.posts.posts import Posts
 from graph.relations.latest import read_latest
 from graph.store.commands import Command
 from graph.store.store import Store

@@ -343,7 +343,7 @@ async def test_a_repost_that_another_request_has_committed_and_nobody_projected_
 
 async def test_over_the_limit_of_reposts_nothing_is_written(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A repetition is accepted, and taking a repost back makes room. Plain reposts count as their original."""
-    monkeypatch.setattr("graph.reposts.MAX_REPOSTS", 1)
+    monkeypatch.setattr("graph.posts.reposts.MAX_REPOSTS", 1)
     alice, bob = await people(graph, "alice", "bob")
     first, second = await posts(graph, bob, "1", "2")
     plain = await repost(graph, bob, second)

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostPublished
-from graph.mentions import users_of_logins
+from graph.posts.mentions import users_of_logins
 from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, archive_log, counted, people
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from graph import Graph
-from graph.bookmarks import REMOVED_AT_ONCE
 from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
 from graph.log.pair_events import Bookmarked, BookmarkRemoved
 from graph.model import MAX_NUMBER
+from graph.posts.bookmarks import REMOVED_AT_ONCE
 from tests.support.graph_worlds import append_events, befriend, counted, newest, people, posts
 
 

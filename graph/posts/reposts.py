@@ -21,7 +21,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import Event, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
 from graph.model import Post
-from graph.posts import Posts
+from graph.posts.posts import Posts
 from graph.projections.reposts import ending_key
 from graph.records import published_post
 from graph.relations.latest import read_latest

@@ -10,7 +10,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostPublished
 from graph.model import Post
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, PostList
-from graph.posts import deletion_of
+from graph.posts.posts import deletion_of
 from graph.projections.mode import Mode
 from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from graph.attachments import Attachment, checked, encoded
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
 from graph.model import Location, Post
+from graph.posts.attachments import Attachment, checked, encoded
 from graph.text.entities import entities_of
 from graph.text.validation import Check
 

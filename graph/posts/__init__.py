@@ -1,0 +1,1 @@
+"""Posts and what users do about them: publish, reply, delete, like, repost and bookmark."""

@@ -1,0 +1,1 @@
+"""Tests of posts and what users do about them."""
