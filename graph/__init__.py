@@ -28,7 +28,6 @@ from graph.feed.feed import Feed
 from graph.home.cache import HomeCache
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
-from graph.list_timelines import ListTimelines
 from graph.log.backlog import Backlog, read_backlog
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
@@ -45,12 +44,13 @@ from graph.posts.mentions import Mentions
 from graph.posts.posts import Posts
 from graph.posts.reposts import Reposts
 from graph.projections.projections import Projections
-from graph.public_timeline import PublicTimeline
 from graph.rates import Rates
 from graph.search import Searches
 from graph.store.capacity import Capacity
 from graph.store.store import Store, unchanged
-from graph.timelines import Timelines
+from graph.timelines.list_timelines import ListTimelines
+from graph.timelines.public_timeline import PublicTimeline
+from graph.timelines.timelines import Timelines
 from graph.tuning import Tuning
 from graph.user_search import UserSearches
 from graph.visibility.views import Visibility

@@ -284,8 +284,8 @@ class TimelineKind(Enum):
 class Timeline(NamedTuple):
     """A timeline: its kind, and the id of its owner, a user or a list.
 
-    `graph.timelines`, `graph.list_timelines` and `graph.public_timeline` read its pages. The public timeline has the
-    owner 0, and the archive watermark from before its pages are read.
+    `graph.timelines.timelines`, `graph.timelines.list_timelines` and `graph.timelines.public_timeline` read its pages.
+    The public timeline has the owner 0, and the archive watermark from before its pages are read.
     """
 
     owner: int

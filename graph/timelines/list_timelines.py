@@ -1,7 +1,8 @@
 """Timelines of lists: the posts and plain reposts of the members of a list, merged when they are read.
 
 There is no cache: a list has few members, and only its owner reads it. The members are read with the viewer's blocks
-and mutes, and the timelines of those who are left are merged like those of followed users (`graph.timelines`).
+and mutes, and the timelines of those who are left are merged like those of followed users
+(`graph.timelines.timelines`).
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from graph.people.lists import Lists
 from graph.posts.posts import Posts
 from graph.recording import RECORDING
 from graph.store.store import Store
-from graph.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived
+from graph.timelines.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived
 from graph.visibility.views import View
 
 STEPS_PER_MEMBER = 3

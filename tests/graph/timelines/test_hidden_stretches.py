@@ -17,7 +17,7 @@ Read = Callable[[Window], Awaitable[Page[Post]]]
 @pytest.fixture(autouse=True)
 def few_are_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a page look at few posts."""
-    monkeypatch.setattr("graph.timelines.MOST_SCANNED", 10)
+    monkeypatch.setattr("graph.timelines.timelines.MOST_SCANNED", 10)
 
 
 async def check_pages(read: Read, expected: list[int]) -> None:

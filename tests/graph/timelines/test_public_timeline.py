@@ -18,10 +18,10 @@ from graph.log.events import PostPublished
 from graph.model import MAX_NUMBER, Post, Timeline, TimelineKind
 from graph.pages.scanning import MOST_READS
 from graph.paging import Window
-from graph.public_timeline import PublicTimeline
 from graph.recording import RECORDING, Recording
 from graph.search import post_filter
 from graph.store.store import Store
+from graph.timelines.public_timeline import PublicTimeline
 from graph.visibility.views import SYSTEM, View
 from tests.graph.rebuild.stores import empty_store
 from tests.support.databases import PATIENCE

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from graph import Graph
-from graph.list_timelines import MOST_SCANNED
 from graph.log.events import PostPublished, Reposted
 from graph.model import Page, Post
 from graph.paging import Window
 from graph.posts.publication import as_reply
 from graph.records import published_post
+from graph.timelines.list_timelines import MOST_SCANNED
 from tests.support.graph_worlds import Open, archive_log, counted, home, ids, many_posts, newest, oldest, people, posts
 
 

@@ -1,0 +1,1 @@
+"""Pages of timelines: home, of lists, and public."""
