@@ -22,7 +22,7 @@ from graph.archive.rows import POST, EventRow
 from graph.feed.filters import EventFilter
 from graph.pages.scanning import scanned_page
 from graph.paging import Window
-from graph.search import SEGMENTS, clauses_of, matches, post_filter
+from graph.search.post_search import SEGMENTS, clauses_of, matches, post_filter
 
 STORE = "benchmark"
 PAGE = 30

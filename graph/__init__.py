@@ -45,14 +45,14 @@ from graph.posts.posts import Posts
 from graph.posts.reposts import Reposts
 from graph.projections.projections import Projections
 from graph.rates import Rates
-from graph.search import Searches
+from graph.search.post_search import Searches
+from graph.search.user_search import UserSearches
 from graph.store.capacity import Capacity
 from graph.store.store import Store, unchanged
 from graph.timelines.list_timelines import ListTimelines
 from graph.timelines.public_timeline import PublicTimeline
 from graph.timelines.timelines import Timelines
 from graph.tuning import Tuning
-from graph.user_search import UserSearches
 from graph.visibility.views import Visibility
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping

@@ -16,7 +16,7 @@ from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Rel
 from graph.paging import Window
 from graph.people.known_followers import KnownFollowers, known_followers
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
-from graph.search import Search
+from graph.search.post_search import Search
 from graph.visibility.views import View
 from resolvers.page_loading import (
     IsolatedFailures,

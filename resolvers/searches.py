@@ -7,7 +7,7 @@ import strawberry
 
 from graph.feed.filters import Box
 from graph.paging import CursorKind, Window, encode_cursor
-from graph.search import Search, post_filter
+from graph.search.post_search import Search, post_filter
 from resolvers.blocks import UserPage
 from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
 from resolvers.context import Context

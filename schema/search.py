@@ -5,14 +5,14 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched
-from graph import search
+from graph.search import post_search as search
 from resolvers import searches
 from schema.connections import PostConnection
 
 
 @strawberry.type(description="The posts that match a filter.")
 class PostSearch:
-    """Values are `graph.search.Search`."""
+    """Values are `graph.search.post_search.Search`."""
 
     record: ClassVar[type] = search.Search
 

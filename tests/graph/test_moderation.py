@@ -16,7 +16,7 @@ from graph.paging import Window
 from graph.people.known_followers import KnownFollowers, known_followers
 from graph.post_lists import REPLIED, REPLIES, REPOSTS
 from graph.projections.mode import Mode
-from graph.search import post_filter
+from graph.search.post_search import post_filter
 from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import (
     PASSWORD,

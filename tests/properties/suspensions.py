@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 from graph import Graph
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
-from graph.search import post_filter
+from graph.search.post_search import post_filter
 from graph.visibility.views import View
 from tests.properties.disasters import Disaster
 from tests.properties.lists import ListRules

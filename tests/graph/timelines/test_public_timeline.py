@@ -19,7 +19,7 @@ from graph.model import MAX_NUMBER, Post, Timeline, TimelineKind
 from graph.pages.scanning import MOST_READS
 from graph.paging import Window
 from graph.recording import RECORDING, Recording
-from graph.search import post_filter
+from graph.search.post_search import post_filter
 from graph.store.store import Store
 from graph.timelines.public_timeline import PublicTimeline
 from graph.visibility.views import SYSTEM, View

@@ -14,7 +14,7 @@ from graph.log.events import Event, EventBody, Followed, PostPublished, UserCrea
 from graph.model import number_at
 from graph.paging import Window
 from graph.post_lists import REPLIES
-from graph.search import post_filter
+from graph.search.post_search import post_filter
 from server.seeding.load import Source, load
 from tests.graph.feed.watching import Watcher, feed_of, watching
 from tests.server.cli.test_commands import fanline

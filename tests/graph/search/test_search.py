@@ -18,7 +18,7 @@ from graph.log.events import Event
 from graph.log.events import PostPublished as PostPublishedEvent
 from graph.model import MAX_NUMBER, Location, Post
 from graph.paging import Window
-from graph.search import Search, Searches, post_filter
+from graph.search.post_search import Search, Searches, post_filter
 from graph.visibility.views import SYSTEM
 from tests.graph.feed.filtering import WORDS
 from tests.support.graph_worlds import archive_log, counted, newest, people, posts

@@ -11,7 +11,7 @@ from graph import Graph, keys
 from graph.errors import ArchiveUnavailable, BadFilter
 from graph.model import MAX_NUMBER
 from graph.paging import Window
-from graph.user_search import UserSearches
+from graph.search.user_search import UserSearches
 from graph.visibility.views import SYSTEM, View
 from tests.support.graph_worlds import PASSWORD, archive_log, counted, newest, people
 

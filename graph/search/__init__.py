@@ -1,0 +1,1 @@
+"""Searches for posts and for users."""
