@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 RETRY_SECONDS = 0.1
 
@@ -20,10 +22,10 @@ async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
         _, pending = await asyncio.wait(pending, timeout=RETRY_SECONDS)
 
 
-async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, although the caller may be cancelled meanwhile. The cancellation follows afterwards.
 
-    Raises the error of the coroutine, unless the caller was cancelled.
+    Return its result. Raises the error of the coroutine, unless the caller was cancelled.
     """
     task = asyncio.get_running_loop().create_task(work)
     cancelled: asyncio.CancelledError | None = None

@@ -8,7 +8,8 @@ A cut removes the oldest posts from a list, such as a timeline:
 3. In one script, remove the posts from the list, raise its floor and count them as archived.
 4. Free the records again, because a repeated projection may have written one in the meantime.
 
-A cut can stop after any step; the next one begins anew.
+A cut can stop after any step; the next one begins anew. If its process stops in order, it ends the last three steps:
+until another cut, readers would have to ask the archive for each post in the list without a record.
 """
 
 import logging
@@ -30,6 +31,7 @@ from graph.projections.projections import Projections
 from graph.records import as_published
 from graph.store.commands import Command, script
 from graph.store.store import Store
+from graph.tasks import to_the_end
 from graph.tuning import Tuning
 
 if TYPE_CHECKING:
@@ -125,6 +127,10 @@ class HotWindow:
             logger.warning("The archive lacked %d posts of list %d; inserting %d", len(missing), owner, len(rows))
             await self._projections.project([decode(*row) for row in rows], Mode.WORKER)
             await self._insert(archive, rows)
+        return await to_the_end(self._remove(of, owner, floor, posts))
+
+    async def _remove(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
+        """Remove archived posts and free their records. Return False if the list has changed. Three round trips."""
         await free_posts(self._store, posts, of)
         cut = script("cut_posts").call([of.key(owner), of.cold(owner)], floor, posts[-1], *posts)
         outcome = await self._store.run(*cut)

@@ -178,6 +178,23 @@ async def test_a_record_written_again_during_the_cut_is_removed(world: ArchiveWo
     await world.check()
 
 
+async def test_a_process_that_stops_during_a_cut_ends_it(world: ArchiveWorld) -> None:
+    """Otherwise posts would stay in the list without records until another cut."""
+    process = world.process()
+    stop = Stop(process.store, runs("free_post"))
+    cutting = asyncio.create_task(process.archiver.work())
+    await stop.reached.wait()
+
+    cutting.cancel()
+    await asyncio.sleep(0)
+    stop.resume()
+    with pytest.raises(asyncio.CancelledError):
+        await cutting
+
+    assert await world.hot_of(world.bob) == world.posts[world.bob][-HOT:]
+    await world.check()
+
+
 async def test_a_post_listed_during_the_cut_stops_it(world: ArchiveWorld) -> None:
     """The cut removes exactly the posts that it has found in the archive."""
     process = world.process()
