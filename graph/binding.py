@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.rows import ArchiveState, Found
+from graph.archive.rows import ArchiveState, FoundPosts
 from graph.errors import ArchiveUnavailable, StoreNotReady, StoreTooNew, WrongArchive
 from graph.model import EPOCH_MS
 from graph.pages.shared_reads import SharedReads
@@ -156,7 +156,7 @@ class Binding:
         archive = await self.archive()
         return (await self.shared_reads.read(archive, archive.state)).watermark
 
-    async def look_up(self, ids: Sequence[int]) -> Found:
+    async def look_up(self, ids: Sequence[int]) -> FoundPosts:
         """Return posts of the archive by id, and the archive watermark. One query. Raises ArchiveUnavailable."""
         return await (await self.archive()).look_up(ids)
 

@@ -17,8 +17,8 @@ from graph.feed.updates import (
     NotificationsChanged,
     NotificationUpdate,
     PostAdded,
-    PostDeleted,
-    PostPublished,
+    PostDeletedChange,
+    PostPublishedChange,
     PostRemoved,
     StreamUpdate,
     UserFollowed,
@@ -142,17 +142,17 @@ def cursors(updates: Sequence[HomeUpdate | StreamUpdate | NotificationUpdate], c
     return [encode_cursor(CursorKind.LOG, update.number) for update in updates]
 
 
-def posts(updates: Sequence[PostAdded | PostPublished], context: Context) -> list[Post]:
+def posts(updates: Sequence[PostAdded | PostPublishedChange], context: Context) -> list[Post]:
     """Return the posts of updates. A post also serves as the value of its edge."""
     return [update.post for update in updates]
 
 
-def post_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
+def post_ids(updates: Sequence[PostRemoved | PostDeletedChange], context: Context) -> list[str]:
     """Return the global ids of deleted posts."""
     return [ids.encode(ids.Kind.POST, update.post) for update in updates]
 
 
-def author_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
+def author_ids(updates: Sequence[PostRemoved | PostDeletedChange], context: Context) -> list[str]:
     """Return the global ids of the authors of deleted posts."""
     return [ids.encode(ids.Kind.USER, update.author) for update in updates]
 

@@ -118,9 +118,9 @@ class AuthorHidden(TimelineEvent):
 
 @strawberry.type(description="A post that matches the filter was published.")
 class PostPublished(StreamEvent):
-    """The values are `graph.feed.updates.PostPublished`."""
+    """The values are `graph.feed.updates.PostPublishedChange`."""
 
-    record: ClassVar[type] = updates.PostPublished
+    record: ClassVar[type] = updates.PostPublishedChange
 
     post: Post = batched(subscriptions.posts, independent=True, description="The post.")
 
@@ -130,9 +130,9 @@ class PostPublished(StreamEvent):
     "the post, and sometimes to others."
 )
 class PostDeleted(StreamEvent):
-    """The values are `graph.feed.updates.PostDeleted`."""
+    """The values are `graph.feed.updates.PostDeletedChange`."""
 
-    record: ClassVar[type] = updates.PostDeleted
+    record: ClassVar[type] = updates.PostDeletedChange
 
     post_id: strawberry.ID = batched(
         subscriptions.post_ids, independent=True, description="The deleted post's global id."

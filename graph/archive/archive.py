@@ -18,7 +18,7 @@ from graph.archive.erasures import Erasures
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.public_reads import PublicReads
-from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
+from graph.archive.rows import ArchiveState, Credential, EventRow, FoundPosts, LikeRow, post_of
 from graph.archive.search_indexes import SearchIndexes
 from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
@@ -147,13 +147,13 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         found = {row.number: post_of(row) for row in rows}
         return [found.get(id_) for id_ in ids]
 
-    async def look_up(self, ids: Sequence[int]) -> Found:
+    async def look_up(self, ids: Sequence[int]) -> FoundPosts:
         """Return the live posts among these ids, and the archive watermark that was read before them."""
 
-        async def work(connection: AsyncConnection) -> Found:
+        async def work(connection: AsyncConnection) -> FoundPosts:
             watermark = int((await connection.execute(statements.watermark())).scalar_one())
             rows = await pages.posts_by_id(connection, ids)
-            return Found({row.number: post_of(row) for row in rows}, watermark)
+            return FoundPosts({row.number: post_of(row) for row in rows}, watermark)
 
         return await self._transaction(work)
 

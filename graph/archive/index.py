@@ -55,7 +55,7 @@ class Segment(NamedTuple):
         return self.last < self.first
 
 
-class Gap(NamedTuple):
+class IndexGap(NamedTuple):
     """A range, both ends included, whose posts are not indexed."""
 
     first: int
@@ -156,7 +156,7 @@ async def _by_segment(
     return [each for each in found if each[1]]
 
 
-async def next_gap(connection: AsyncConnection) -> Gap | None:
+async def next_gap(connection: AsyncConnection) -> IndexGap | None:
     """Return the newest gap that can be closed, None if there is none. Gaps within a segment stay."""
     high = MAX_NUMBER + 1
     while True:
@@ -166,11 +166,11 @@ async def next_gap(connection: AsyncConnection) -> Gap | None:
             return None
         segment = await _segment(connection, from_segment(row.first))
         if segment is None or segment.last < row.first:
-            return Gap(row.first, row.last)
+            return IndexGap(row.first, row.last)
         high = segment.first
 
 
-async def close_gap(connection: AsyncConnection, gap: Gap, first: int, posts: Mapping[int, IndexedPost]) -> bool:
+async def close_gap(connection: AsyncConnection, gap: IndexGap, first: int, posts: Mapping[int, IndexedPost]) -> bool:
     """Replace the end of a gap, from the number `first` on, by a segment of the posts that are still there.
 
     Return False, and change nothing, if the gap is not the same any more or holds another post.

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
 from graph.archive.rows import LIKE, POSTS, REPOST, EventRow, LikeRow
-from graph.archive.statements import Scan
+from graph.archive.statements import ListScan
 from graph.archive.tables import EVENTS
 from graph.archive.usage import count_rows
 from graph.paging import Window
@@ -143,7 +143,7 @@ async def _counts(
     union: Callable[[int], Select[Any]],
     array: TextClause,
 ) -> list[int]:
-    scans = [Scan(id_, 0, upto + 1, 0) for id_, upto in reads]
+    scans = [ListScan(id_, 0, upto + 1, 0) for id_, upto in reads]
     rows = await _scanned(connection, union, array, scans)
     counts = {position: int(count) for position, count in rows}
     return [counts[position] for position in range(len(reads))]
@@ -176,7 +176,7 @@ async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> li
 
 
 async def _scanned(
-    connection: AsyncConnection, union: Callable[[int], Select[Any]], array: TextClause, scans: Sequence[Scan]
+    connection: AsyncConnection, union: Callable[[int], Select[Any]], array: TextClause, scans: Sequence[ListScan]
 ) -> list[Sequence[Any]]:
     """Return the rows of statements for up to 256 scans each. The first column is the position of the row's scan."""
     found: list[Sequence[Any]] = []
@@ -231,8 +231,8 @@ async def plain_reposts(connection: AsyncConnection, post: int, window: Window) 
     return [row.number for row in await _first_events(connection, "subject", [post], [REPOST], window)]
 
 
-def _scan(owner: int, window: Window) -> Scan:
-    return Scan(owner, window.low, window.high, window.count)
+def _scan(owner: int, window: Window) -> ListScan:
+    return ListScan(owner, window.low, window.high, window.count)
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

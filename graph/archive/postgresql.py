@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import TypeEngine
 
 from graph.archive.rows import POST
-from graph.archive.statements import Scan
+from graph.archive.statements import ListScan
 from graph.post_lists import TIMELINE
 
 POST_KIND = f"'{POST}'"
@@ -164,10 +164,10 @@ def post_ids(of: str) -> TextClause:
     return text(_list_scan(of, ":owner", ":low", ":high"))
 
 
-def scan_parameters(scans: Sequence[Scan]) -> dict[str, list[int]]:
+def scan_parameters(scans: Sequence[ListScan]) -> dict[str, list[int]]:
     """Return the parameters of index scans."""
     columns = zip(*scans, strict=True)
-    return {f"{name}s": list(values) for name, values in zip(Scan._fields, columns, strict=True)}
+    return {f"{name}s": list(values) for name, values in zip(ListScan._fields, columns, strict=True)}
 
 
 def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None = None) -> str:
@@ -185,4 +185,4 @@ def _list_scan(column: str, of: str, low: str, high: str, order: str | None = No
 
 
 def _per_owner(statement: str) -> TextClause:
-    return text(statement).bindparams(*(bindparam(f"{name}s", type_=NUMBERS) for name in Scan._fields))
+    return text(statement).bindparams(*(bindparam(f"{name}s", type_=NUMBERS) for name in ListScan._fields))

@@ -104,7 +104,7 @@ class ArchiveState(NamedTuple):
     note: str | None
 
 
-class Found(NamedTuple):
+class FoundPosts(NamedTuple):
     """Live posts by id, and the archive watermark that was read before them.
 
     A missing post whose id is not above the watermark was deleted, or never existed.

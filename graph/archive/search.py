@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
 from graph.archive.codes import Clause
-from graph.archive.index import Gap, numbers_in, places_in
+from graph.archive.index import IndexGap, numbers_in, places_in
 from graph.archive.pages import actors_of, chunks, post_numbers, posts_by_id
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
@@ -118,7 +118,7 @@ async def _zone(connection: AsyncConnection, window: Window) -> Zone:
     end, gap = 0, None
     for is_next, first, last in await connection.execute(_landmarks(window.forward), bound):
         if is_next:
-            gap = Gap(first, last)
+            gap = IndexGap(first, last)
         else:
             end = max(end, last)
     if window.forward:

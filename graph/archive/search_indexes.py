@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import index, names, pages
 from graph.archive.append import codes_of, lock
 from graph.archive.codes import Clause
-from graph.archive.index import Gap
+from graph.archive.index import IndexGap
 from graph.archive.rows import EventRow
 from graph.archive.search import Candidates, candidates
 from graph.paging import Window
@@ -34,10 +34,10 @@ class SearchIndexes(ABC):
         """
         return await self._transaction(lambda connection: candidates(connection, clauses, window, segments, hidden))
 
-    async def unindexed(self, limit: int) -> tuple[Gap, list[EventRow]] | None:
+    async def unindexed(self, limit: int) -> tuple[IndexGap, list[EventRow]] | None:
         """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""
 
-        async def work(connection: AsyncConnection) -> tuple[Gap, list[EventRow]] | None:
+        async def work(connection: AsyncConnection) -> tuple[IndexGap, list[EventRow]] | None:
             gap = await index.next_gap(connection)
             if gap is None:
                 return None
@@ -55,7 +55,7 @@ class SearchIndexes(ABC):
 
         await self._transaction(work)
 
-    async def close_gap(self, gap: Gap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
+    async def close_gap(self, gap: IndexGap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
         """Index the newest posts of a gap, as `unindexed` with this limit has returned them, and shorten the gap.
 
         Return False if posts were added there meanwhile. One transaction. Raises Overtaken.

@@ -42,7 +42,7 @@ SQLITE_BY_KIND = "INDEXED BY events_by_kind"
 FORCED_INDEX = {"sqlite": "INDEXED BY {}", "mysql": "FORCE INDEX ({})"}
 
 
-class Scan(NamedTuple):
+class ListScan(NamedTuple):
     """A read of the posts of an owner's list with numbers between `low` and `high`, both exclusive."""
 
     owner: int
@@ -239,9 +239,9 @@ def terms_for(reads: int) -> int:
     return min(MAX_UNION_TERMS, 1 << (reads - 1).bit_length())
 
 
-def scan_parameters(reads: Sequence[Scan], terms: int) -> dict[str, int]:
+def scan_parameters(reads: Sequence[ListScan], terms: int) -> dict[str, int]:
     """Return the parameters of index scans. Surplus scans find nothing."""
-    padded = [*reads, *[Scan(NO_OWNER, 0, 0, 0)] * (terms - len(reads))]
+    padded = [*reads, *[ListScan(NO_OWNER, 0, 0, 0)] * (terms - len(reads))]
     return {f"{name}{at}": value for at, read in enumerate(padded) for name, value in read._asdict().items()}
 
 

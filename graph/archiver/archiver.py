@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from graph import keys
 from graph.archive.rows import ConflictingEvent, EventsRefused, Overtaken
-from graph.archiver.batch import Batch, read_batch
+from graph.archiver.batch import LogBatch, read_batch
 from graph.archiver.hot_window import HotWindow
 from graph.archiver.lease import Lease
 from graph.archiver.lost_events import LostEvents
@@ -218,7 +218,7 @@ class Archiver:
             )
         return min(archived, known), watermark, trimmed
 
-    async def _commit(self, batch: Batch, store_id: str, known: int) -> bool:
+    async def _commit(self, batch: LogBatch, store_id: str, known: int) -> bool:
         """Insert a batch; return False if the next attempt must begin anew.
 
         If the database refuses a batch, the next attempts are half as large. Of a single refused event the body is
@@ -234,7 +234,7 @@ class Archiver:
         self._size = min(self._batch, 2 * self._size)
         return True
 
-    async def _insert_or_shrink(self, batch: Batch, store_id: str, known: int) -> bool:
+    async def _insert_or_shrink(self, batch: LogBatch, store_id: str, known: int) -> bool:
         try:
             await self._insert(batch, store_id, known)
         except EventsRefused as refusal:
@@ -245,7 +245,7 @@ class Archiver:
             await self._insert_refused(batch, store_id, known, refusal)
         return True
 
-    async def _insert_refused(self, batch: Batch, store_id: str, known: int, refusal: EventsRefused) -> None:
+    async def _insert_refused(self, batch: LogBatch, store_id: str, known: int, refusal: EventsRefused) -> None:
         """Insert a refused event without its body, and without credentials if the archive refuses those too.
 
         Raises ArchiverStopped if the archive refuses even that.
@@ -265,7 +265,7 @@ class Archiver:
             "accepts the event."
         )
 
-    async def _insert(self, batch: Batch, store_id: str, known: int) -> None:
+    async def _insert(self, batch: LogBatch, store_id: str, known: int) -> None:
         loop = asyncio.get_running_loop()
         started = loop.time()
         await self._archive.append(
@@ -280,7 +280,7 @@ class Archiver:
         self.archived += len(batch.rows)
         self.batch_seconds = loop.time() - started
 
-    async def _advance(self, archived: int, trimmed: int, batch: Batch) -> bool:
+    async def _advance(self, archived: int, trimmed: int, batch: LogBatch) -> bool:
         """Advance M to the end of a batch, and count its work. Return False if a failover has changed the log."""
         cut, milliseconds = self._hot_window.trimmed, int(1000 * self.batch_seconds)
         work = (len(batch.rows), milliseconds, cut - self._reported_trimmed)

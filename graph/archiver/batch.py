@@ -23,7 +23,7 @@ CREDENTIAL_KINDS = (UserCreated.__name__, PasswordChanged.__name__)
 
 
 @dataclass(slots=True)
-class Batch:
+class LogBatch:
     """Consecutive events of the log as rows of the archive.
 
     `last` is the number of the last entry, 0 if there is none, and `words` are its fields and values. Damaged entries
@@ -59,12 +59,12 @@ class Batch:
         return list({row.actor: None for row in self.rows if row.kind == LIKE})
 
 
-async def read_batch(store: Store, projections: Projections, low: int, upto: int, count: int) -> Batch:
+async def read_batch(store: Store, projections: Projections, low: int, upto: int, count: int) -> LogBatch:
     """Return the first `count` events in (low, upto]. All of them must be projected. One or two round trips.
 
     The batch ends before an event of a kind that this version does not know.
     """
-    batch = Batch()
+    batch = LogBatch()
     if upto <= low:
         return batch
     [entries] = await store.read([("XRANGE", keys.LOG, f"({entry_id(low)}", entry_id(upto), "COUNT", count)])

@@ -7,7 +7,7 @@ and equals what the projection scripts (`graph/scripts`) leave in the store befo
 from collections.abc import Iterable
 from typing import Any
 
-from graph.fold.content import Account, Content, Notifications, Part, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, ListedPosts, NotificationGroups, Part, Under, VersionedSet
 from graph.fold.reading import Fold
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
@@ -134,19 +134,19 @@ def post_published(content: Content, number: int, body: PostPublished) -> None:
             if content.owns(Part.UNDER, owner):
                 content.under[post_list].setdefault(owner, Under()).publish(number)
         elif content.owns(PARTS[post_list], owner):
-            posts_of(content, post_list).setdefault(owner, Posts()).publish(number, body)
+            posts_of(content, post_list).setdefault(owner, ListedPosts()).publish(number, body)
 
 
 def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
     """Replace the post by a tombstone in its lists, and forget its likes."""
     if content.owns(Part.POSTS, body.author):
-        content.posts.setdefault(body.author, Posts()).bury(body.post)
+        content.posts.setdefault(body.author, ListedPosts()).bury(body.post)
     for post_list, owner in lists_of(body):
         if not post_list.is_of_users:
             if content.owns(Part.UNDER, owner):
                 content.under[post_list].setdefault(owner, Under()).delete(body.post, number)
         elif content.owns(PARTS[post_list], owner):
-            posts_of(content, post_list).setdefault(owner, Posts()).delete(body.post, number)
+            posts_of(content, post_list).setdefault(owner, ListedPosts()).delete(body.post, number)
 
 
 def reposted(content: Content, number: int, body: Reposted) -> None:
@@ -168,7 +168,7 @@ def unreposted(content: Content, number: int, body: Unreposted) -> None:
         content.reposted.setdefault(body.user, VersionedSet()).remove(body.post, number)
 
 
-def posts_of(content: Content, post_list: PostList) -> dict[int, Posts]:
+def posts_of(content: Content, post_list: PostList) -> dict[int, ListedPosts]:
     """Return the lists of one kind by user."""
     return content.posts if post_list is TIMELINE else content.replied
 
@@ -176,7 +176,7 @@ def posts_of(content: Content, post_list: PostList) -> dict[int, Posts]:
 def liked(content: Content, number: int, body: Liked) -> None:
     """Add the like to the sets of the post and of the user."""
     if content.owns(Part.POSTS, body.author):
-        content.posts.setdefault(body.author, Posts()).likes_of(body.post).add(body.user, number)
+        content.posts.setdefault(body.author, ListedPosts()).likes_of(body.post).add(body.user, number)
     if content.owns(Part.LIKED, body.user):
         content.liked.setdefault(body.user, VersionedSet()).add(body.post, number)
 
@@ -184,7 +184,7 @@ def liked(content: Content, number: int, body: Liked) -> None:
 def unliked(content: Content, number: int, body: Unliked) -> None:
     """Replace the like by a tombstone in both sets."""
     if content.owns(Part.POSTS, body.author):
-        content.posts.setdefault(body.author, Posts()).likes_of(body.post).remove(body.user, number)
+        content.posts.setdefault(body.author, ListedPosts()).likes_of(body.post).remove(body.user, number)
     if content.owns(Part.LIKED, body.user):
         content.liked.setdefault(body.user, VersionedSet()).remove(body.post, number)
 
@@ -192,7 +192,7 @@ def unliked(content: Content, number: int, body: Unliked) -> None:
 def notifications_read(content: Content, number: int, body: NotificationsRead) -> None:
     """Raise the number up to which the user's notifications are read."""
     if content.owns(Part.NOTIFICATIONS, body.user):
-        held = content.notifications.setdefault(body.user, Notifications())
+        held = content.notifications.setdefault(body.user, NotificationGroups())
         held.read_up_to = max(held.read_up_to, min(number, body.upto))
 
 
@@ -200,7 +200,7 @@ def notify(content: Content, event: Event) -> None:
     """Add the event to the notifications of its recipients."""
     for user, group in recipients(event):
         if content.owns(Part.NOTIFICATIONS, user):
-            content.notifications.setdefault(user, Notifications()).add(group, event.number)
+            content.notifications.setdefault(user, NotificationGroups()).add(group, event.number)
 
 
 FOLDS: dict[type[Any], Fold] = {

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from graph.archive.rows import REDACTED, EventRow
 from graph.expected.fold import PARTS, fold_event
-from graph.fold.content import Content, Notifications, Part
+from graph.fold.content import Content, NotificationGroups, Part
 from graph.fold.hot_window import Cut, HotLimits, floor
-from graph.fold.reading import ROWS, Batch, Reading, chunks, names_of
+from graph.fold.reading import ROWS, FoldedBatch, Reading, chunks, names_of
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
     PasswordChanged,
@@ -79,29 +79,29 @@ class Loading:
         self._notifications_kept = notifications_kept
         self._authors = authors
 
-    async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def batches(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the content of users in batches, which together hold every key of theirs. Erased users have floors."""
         erased: dict[int, int] = {}
         async for batch in self.accounts(users):
             erased |= batch.content.erased
             yield batch
-        reads: list[Callable[[Sequence[int]], AsyncIterator[Batch]]]
+        reads: list[Callable[[Sequence[int]], AsyncIterator[FoldedBatch]]]
         reads = [partial(relation.batches, self._reading) for relation in RELATIONS]
         for read in (*reads, self.reposted, self.posts, self.notifications):
             async for batch in read(users):
                 batch.content.erased = erased
                 yield batch
 
-    async def accounts(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def accounts(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the profiles and logins of users. Users without credentials have none."""
         credentials = await self._archive.credentials(users)
         secrets = {user: credential.hash for user, credential in credentials.items()}
-        batch = Batch(Content(users, secrets=secrets, parts=[Part.ACCOUNT]), fold_event)
+        batch = FoldedBatch(Content(users, secrets=secrets, parts=[Part.ACCOUNT]), fold_event)
         async for _, rows, _ in self._reading.pages(self._archive.by_actor, users, ACCOUNT_KINDS):
             batch.add(rows)
         yield batch
 
-    async def deleted_users(self) -> AsyncIterator[Batch]:
+    async def deleted_users(self) -> AsyncIterator[FoldedBatch]:
         """Yield what is kept of deleted users, who may have no credentials. Those who have some are yielded again.
 
         The events are not counted. Two queries for every 500 users.
@@ -115,14 +115,14 @@ class Loading:
             yield batch
             after = rows[-1].number
 
-    async def reposted(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def reposted(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the posts that users have reposted without a text. The reposts are counted with the timelines."""
         async for owners, rows, is_page in self._reading.pages(self._archive.by_actor, users, REPOST_KINDS):
             batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
             batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
 
-    async def posts(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
+    async def posts(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the timelines and replies of authors with the records of the hot posts, and the deletions."""
         for some in chunks(authors, self._authors):
             for post_list in (TIMELINE, REPLIED):
@@ -131,7 +131,7 @@ class Loading:
             async for batch in self._deletions(some):
                 yield batch
 
-    async def under(self, post_list: PostList, posts: Sequence[int]) -> AsyncIterator[Batch]:
+    async def under(self, post_list: PostList, posts: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the lists of one kind under posts. Tombstones are left out: those of the listed posts are enough.
 
         The events are not counted: those of the lists of users are the same.
@@ -143,7 +143,7 @@ class Loading:
                 batch.events = 0
                 yield batch
 
-    async def lists(self, post_list: PostList, owners: Sequence[int]) -> AsyncIterator[Batch]:
+    async def lists(self, post_list: PostList, owners: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield lists of one kind with their hot posts and cuts."""
         newest = await self._newest(post_list, owners, self._limits.newest + 1)
         active = [owner for owner, rows in newest.items() if self._is_cut_short(rows)]
@@ -156,7 +156,7 @@ class Loading:
         reads = [(owner, Window(most, forward=True)) for owner in owners]
         return dict(zip(owners, await self._archive.post_rows(reads, post_list), strict=True))
 
-    async def notifications(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def notifications(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the groups of notifications of users, and how far the users have read them. Their events are not read.
 
         Users with many groups are read a few at a time.
@@ -168,30 +168,30 @@ class Loading:
         for some in chunks(many, max(1, self._rows // most)):
             yield await self._notified(some, await self._archive.notifications(some, most))
 
-    async def _notified(self, users: Sequence[int], groups: Mapping[int, Mapping[Group, int]]) -> Batch:
+    async def _notified(self, users: Sequence[int], groups: Mapping[int, Mapping[Group, int]]) -> FoldedBatch:
         """Return the notifications of users, with these groups."""
         marks = await self._archive.read_marks(users)
         content = Content(users, parts=[Part.NOTIFICATIONS])
         content.notifications = {
-            user: Notifications(dict(groups.get(user, {})), marks.get(user, 0))
+            user: NotificationGroups(dict(groups.get(user, {})), marks.get(user, 0))
             for user in users
             if user in groups or user in marks
         }
-        return Batch(content, fold_event)
+        return FoldedBatch(content, fold_event)
 
     def _is_cut_short(self, newest: Sequence[EventRow]) -> bool:
         """Return True if the hot window may hold more posts than the first read returned."""
         is_full = len(newest) > self._limits.newest
         return is_full and self._limits.posts > self._limits.newest and newest[-1].number >= self._limits.oldest
 
-    async def _hot(self, post_list: PostList, posts: Mapping[int, Sequence[EventRow]]) -> Batch:
+    async def _hot(self, post_list: PostList, posts: Mapping[int, Sequence[EventRow]]) -> FoldedBatch:
         """Return the hot posts among the newest posts of lists, and count the others."""
         floors = {owner: floor([row.number for row in rows], self._limits) for owner, rows in posts.items()}
         cut = [(owner, bottom) for owner, bottom in floors.items() if bottom]
         counts, _ = await self._archive.post_counts(cut, post_list) if cut else ([], 0)
         cold = {owner: count for (owner, _), count in zip(cut, counts, strict=True)}
         content = Content(posts, parts=[PARTS[post_list]])
-        batch = Batch(
+        batch = FoldedBatch(
             content, fold_event, {post_list: Cut(floors, cold)}, events=sum(counts) if post_list is TIMELINE else 0
         )
         for owner, rows in posts.items():
@@ -200,12 +200,12 @@ class Loading:
             content.under = {kind: held if kind is post_list else {} for kind, held in content.under.items()}
         return batch
 
-    async def _deletions(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
+    async def _deletions(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the deletions whose tombstones are still kept. The lowest deletion of a post decides."""
         pages = self._reading.pages(self._archive.by_actor, authors, DELETION_KINDS, self._tombstones_after)
         async for owners, rows, _ in pages:
             deleted = sorted({row.subject for row in rows if row.subject is not None})
-            batch = Batch(Content(owners, parts=[Part.POSTS, Part.REPLIED]), fold_event)
+            batch = FoldedBatch(Content(owners, parts=[Part.POSTS, Part.REPLIED]), fold_event)
             for posts in chunks(deleted, self._authors):
                 async for _, all_deletions, _ in self._reading.pages(self._archive.by_subject, posts, DELETION_KINDS):
                     batch.add(all_deletions)
@@ -218,8 +218,8 @@ class Loading:
             yield batch
 
 
-def folded(owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> Batch:
+def folded(owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> FoldedBatch:
     """Return a batch with one part of the content of owners."""
-    batch = Batch(Content(owners, parts=[part]), fold_event, is_page=is_page)
+    batch = FoldedBatch(Content(owners, parts=[part]), fold_event, is_page=is_page)
     batch.add(rows)
     return batch

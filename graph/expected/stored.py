@@ -7,7 +7,7 @@ values: it protects against late events only. The floors of erased users are: al
 from collections.abc import Collection, Iterable, Mapping
 
 from graph import keys
-from graph.fold.content import Account, Content, Notifications, Part, Posts, Under
+from graph.fold.content import Account, Content, ListedPosts, NotificationGroups, Part, Under
 from graph.fold.hot_window import UNCUT, Cut, Cuts
 from graph.fold.values import Hash, SortedSet, Stored, tombstone_keys, versioned_set_keys
 from graph.log.events import PostPublished
@@ -155,7 +155,7 @@ def list_keys(
         yield post_list.cold(owner), str(cold)
 
 
-def records_of(post_list: PostList, posts: Posts, floor: int) -> dict[int, Hash]:
+def records_of(post_list: PostList, posts: ListedPosts, floor: int) -> dict[int, Hash]:
     """Return the records of the hot posts whose first list this is."""
     hot = {post: body for post, body in posts.live.items() if post > floor}
     return {post: record(post, body) for post, body in hot.items() if body.listed is (post_list is TIMELINE)}
@@ -167,7 +167,7 @@ def record(post: int, body: PostPublished) -> Hash:
     return Hash(zip(words[::2], words[1::2], strict=True))
 
 
-def notification_keys(user: int, held: Notifications, kept: int) -> Stored:
+def notification_keys(user: int, held: NotificationGroups, kept: int) -> Stored:
     """Yield the keys of a user's newest notifications and of the number up to which they are read."""
     groups, floor = held.newest(kept)
     members = SortedSet({group.member: number for group, number in groups.items()} | ({"f": floor} if floor else {}))

@@ -8,15 +8,14 @@ from graph.feed.live_views import LiveView, LiveViews, nothing
 from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
 from graph.feed.updates import (
-    PostDeleted,
-    PostPublished,
+    PostDeletedChange,
+    PostPublishedChange,
     StreamChange,
     UserFollowed,
     UserUnfollowed,
     original_author_of,
 )
-from graph.log.events import Event, Followed, Unfollowed, Unreposted, publication_of
-from graph.log.events import PostDeleted as PostDeletedEvent
+from graph.log.events import Event, Followed, PostDeleted, Unfollowed, Unreposted, publication_of
 from graph.records import published_post
 
 
@@ -24,12 +23,14 @@ def stream_update(event: Event) -> StreamChange | None:
     """Return the update that an event causes in event streams, or None if it causes none."""
     published = publication_of(event.body)
     if published is not None:
-        return PostPublished(event.number, published_post(event.number, published), original_author_of(event.body))
+        return PostPublishedChange(
+            event.number, published_post(event.number, published), original_author_of(event.body)
+        )
     match event.body:
-        case PostDeletedEvent(author, post):
-            return PostDeleted(event.number, post, author)
+        case PostDeleted(author, post):
+            return PostDeletedChange(event.number, post, author)
         case Unreposted(user, _, repost):
-            return PostDeleted(event.number, repost, user)
+            return PostDeletedChange(event.number, repost, user)
         case Followed(follower, followee):
             return UserFollowed(event.number, follower, followee)
         case Unfollowed(follower, followee):
@@ -97,7 +98,7 @@ class FilterSource(Source[StreamChange]):
         matching = [
             event
             for event in events
-            if not self.reads_posts or isinstance(event.body, PostDeletedEvent) or self._filter.matches(event)
+            if not self.reads_posts or isinstance(event.body, PostDeleted) or self._filter.matches(event)
         ]
         return [update for event in matching if (update := stream_update(event)) is not None]
 

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from graph.feed.updates import Change, PostAdded, PostPublished, UserFollowed, UserUnfollowed
+from graph.feed.updates import Change, PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed
 
-HANDED_OVER = (PostAdded, PostPublished, UserFollowed, UserUnfollowed)
+HANDED_OVER = (PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed)
 """The types of updates that couriers take. The task of a subscription prepares others, or remembers them."""
 
 

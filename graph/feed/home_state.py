@@ -12,7 +12,7 @@ Changes = tuple[list[int], list[int]]
 """The authors who are shown from now on, and those who are shown no longer."""
 
 
-class Users(Protocol):
+class UserIds(Protocol):
     """A collection of user ids without repetition."""
 
     def add(self, user: int, /) -> None:
@@ -59,7 +59,7 @@ class HomeState:
     users if they are very many: the updates of a stream are then checked in the store.
     """
 
-    authors: Users
+    authors: UserIds
     silenced: set[int] = field(default_factory=set)
     muted: set[int] = field(default_factory=set)
     blocking: set[int] = field(default_factory=set)

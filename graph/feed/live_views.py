@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from graph.feed.updates import (
     PostAdded,
-    PostDeleted,
-    PostPublished,
+    PostDeletedChange,
+    PostPublishedChange,
     PostRemoved,
     UserFollowed,
     UserUnfollowed,
@@ -85,7 +85,7 @@ class LiveView:
         hidden = blocked | self._visibility.suspended_now(users)
 
         def is_visible(update: C) -> bool:
-            return (blocked if isinstance(update, PostDeleted) else hidden).isdisjoint(users_of(update))
+            return (blocked if isinstance(update, PostDeletedChange) else hidden).isdisjoint(users_of(update))
 
         return list(filter(is_visible, updates))
 
@@ -154,9 +154,9 @@ def users_of(update: object) -> tuple[int, ...]:
     The updates that tell clients about the viewer's own relationships show nobody.
     """
     match update:
-        case PostAdded(_, post, original_author) | PostPublished(_, post, original_author):
+        case PostAdded(_, post, original_author) | PostPublishedChange(_, post, original_author):
             return (post.author,) if original_author is None else (post.author, original_author)
-        case PostRemoved() | PostDeleted():
+        case PostRemoved() | PostDeletedChange():
             return (update.author,)
         case UserFollowed() | UserUnfollowed():
             return update.follower, update.followee

@@ -55,7 +55,7 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReplayPart:
     """A part of a replay: the events up to the number `upto`. If `lost`, the log no longer holds all of them."""
 
     events: Sequence[Event]
@@ -133,7 +133,7 @@ class LogReader:
                 await progress.wait()
         return progress.is_set()
 
-    async def replay(self, after: int, limit: int) -> AsyncGenerator[Part]:
+    async def replay(self, after: int, limit: int) -> AsyncGenerator[ReplayPart]:
         """Yield the events after a number in parts of `limit`, until the head is reached.
 
         When the generator ends, the caller has seen every event up to the head at that time. A part costs one round
@@ -157,13 +157,13 @@ class LogReader:
             yield [*recent, *(await self._log.get_many([*older]) if older else ())]
             await asyncio.sleep(0)
 
-    async def _part(self, after: int, limit: int) -> Part:
+    async def _part(self, after: int, limit: int) -> ReplayPart:
         recent = self._recent
         if recent is not None and recent.since <= after:
             events = recent.after(after, limit)
-            return Part(events, events[-1].number if len(events) == limit else self.head)
+            return ReplayPart(events, events[-1].number if len(events) == limit else self.head)
         events, upto, trimmed = await self._log.after(after, self.head, limit)
-        return Part([], trimmed, lost=True) if trimmed > after else Part(events, upto)
+        return ReplayPart([], trimmed, lost=True) if trimmed > after else ReplayPart(events, upto)
 
     async def close(self) -> None:
         """Stop reading."""

@@ -73,7 +73,7 @@ class AuthorHidden(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class PostPublished(Change):
+class PostPublishedChange(Change):
     """A post that matches the filter was published. `original_author` is an id, of a plain repost only."""
 
     post: Post
@@ -81,7 +81,7 @@ class PostPublished(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class PostDeleted(Change):
+class PostDeletedChange(Change):
     """A post that matched the filter, or may have matched it, was deleted. `post` and `author` are ids."""
 
     post: int
@@ -149,7 +149,7 @@ class Gap:
 
 
 HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
-StreamChange: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
+StreamChange: TypeAlias = PostPublishedChange | PostDeletedChange | UserFollowed | UserUnfollowed
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap
 NotificationChange: TypeAlias = NotificationAdded | NotificationsChanged

@@ -124,7 +124,7 @@ class VersionedSet(Generic[Member]):
 
 
 @dataclass(slots=True)
-class Posts:
+class ListedPosts:
     """The live posts in a list of an author by id, the lowest number of a deletion of each deleted post, and likes.
 
     `likes` are those of all posts of the author, except of the posts in `buried`, which are deleted.
@@ -174,7 +174,7 @@ class Under:
 
 
 @dataclass(slots=True)
-class Lists:
+class UserLists:
     """A user's lists of users: which exist, the name of each with the number of the event that set it, and the members.
 
     A deleted list is a tombstone and has neither name nor members.
@@ -218,7 +218,7 @@ NO_BLOCKS = VersionedSet[int]()
 
 
 @dataclass(slots=True)
-class Notifications:
+class NotificationGroups:
     """The groups of a user's notifications, each with the number of its newest event.
 
     `read_up_to` is the number up to which they are read.
@@ -260,13 +260,13 @@ class Content:
         self.blocking: dict[int, VersionedSet[int]] = {}
         self.blockers: dict[int, VersionedSet[int]] = {}
         self.pairs: dict[str, dict[int, VersionedSet[str]]] = {}
-        self.posts: dict[int, Posts] = {}
+        self.posts: dict[int, ListedPosts] = {}
         self.liked: dict[int, VersionedSet[int]] = {}
-        self.replied: dict[int, Posts] = {}
+        self.replied: dict[int, ListedPosts] = {}
         self.reposted: dict[int, VersionedSet[int]] = {}
         self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
-        self.notifications: dict[int, Notifications] = {}
-        self.lists: dict[int, Lists] = {}
+        self.notifications: dict[int, NotificationGroups] = {}
+        self.lists: dict[int, UserLists] = {}
         self.ended: dict[int, set[str]] = {}
         self.erased: dict[int, int] = {}
         self._owners = None if owners is None else frozenset(owners)

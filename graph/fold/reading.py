@@ -26,7 +26,7 @@ ROWS = 10_000
 
 
 @dataclass(slots=True)
-class Batch:
+class FoldedBatch:
     """Folded content of some owners, and what is needed to store it. `cuts` are those of the lists in the content.
 
     If the batch is one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages

@@ -27,7 +27,7 @@ MAX_MEMBERS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class KnownList:
     """What is known of a list: whether it was deleted, its name (None if it does not exist), and its members.
 
     `members` are at least those among the users who were looked up, and `count` is the number of members in the store.
@@ -123,7 +123,7 @@ class Lists:
             raise not_found()
         await self._commit([ListDeleted(viewer, list_id)], IdempotencyKey("-", f"list-deletion:{list_id}"))
 
-    async def _confirmed(self, viewer: int, list_id: int, users: Sequence[int], watermark: int) -> Held | None:
+    async def _confirmed(self, viewer: int, list_id: int, users: Sequence[int], watermark: int) -> KnownList | None:
         """Return a list after the last event (`graph.relations.latest`), or None if that is uncertain."""
         latest = await read_latest(self._store, self._log, read_held(viewer, list_id, users), watermark)
         if latest.events is None:
@@ -188,14 +188,14 @@ def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
     ]
 
 
-def held_in(users: Sequence[int], rows: Sequence[Any]) -> Held:
+def held_in(users: Sequence[int], rows: Sequence[Any]) -> KnownList:
     """Return what the replies to `read_held` say."""
     live, deleted, name, count, (_, *scores) = rows
     members = frozenset(user for user, score in zip(users, scores, strict=True) if score is not None)
-    return Held(deleted is not None, None if live is None else name, members, count)
+    return KnownList(deleted is not None, None if live is None else name, members, count)
 
 
-def after(owner: int, list_id: int, held: Held, event: Event) -> Held:
+def after(owner: int, list_id: int, held: KnownList, event: Event) -> KnownList:
     """Return what is known of a list after a later event, which may be about something else."""
     match event.body:
         case ListCreated(creator, name, members) if (creator, event.number) == (owner, list_id) and held.name is None:
@@ -203,12 +203,12 @@ def after(owner: int, list_id: int, held: Held, event: Event) -> Held:
         case ListChanged(changer, changed, name) as body if (changer, changed) == (owner, list_id) and held.name:
             return replace(held, name=name or held.name, members=(held.members | {*body.added}) - {*body.removed})
         case ListDeleted(deleter, deleted) if (deleter, deleted) == (owner, list_id):
-            return Held(is_deleted=True)
+            return KnownList(is_deleted=True)
         case _:
             return held
 
 
-def effective(body: ListChanged, held: Held) -> ListChanged:
+def effective(body: ListChanged, held: KnownList) -> ListChanged:
     """Return a change without what is the case already."""
     return replace(
         body,
@@ -225,7 +225,7 @@ def require_users(check: Check, field: str, users: Sequence[int], known: Collect
             check.fail(ProblemCode.NOT_FOUND, "This user does not exist.", field, str(index))
 
 
-def refuse_too_many(held: Held, body: ListChanged) -> None:
+def refuse_too_many(held: KnownList, body: ListChanged) -> None:
     """Raise Rejected (TOO_MANY) if a list would have too many members after a change that adds some."""
     after = held.count + len(body.added) - len(body.removed)
     if body.added and after > MAX_MEMBERS:

@@ -28,7 +28,7 @@ from graph.visibility.views import SYSTEM, View, Visibility, no_post, refuse_blo
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class KnownLikes:
     """What the store holds of a user's likes of some posts.
 
     `likes` has the posts that the user likes, with the numbers of the likes, and `unlikes` those with a tombstone.
@@ -98,7 +98,7 @@ class Likes:
         await self._commit([Liked(*pair, renewed=renewed) if like else Unliked(*pair)])
         return found.id
 
-    async def _is_liked(self, viewer: int, post: Post, held: Held) -> bool | None:
+    async def _is_liked(self, viewer: int, post: Post, held: KnownLikes) -> bool | None:
         """Return whether the store and the archive say that the viewer likes a post, None if the archive is down."""
         if not held.may_be_archived(post.id):
             return post.id in held.likes
@@ -144,12 +144,12 @@ def read_held(viewer: int, posts: Sequence[int]) -> list[Command]:
     return [("ZMSCORE", name, "f", *posts), ("ZMSCORE", keys.gone(name), "f", *posts)]
 
 
-def held_in(posts: Sequence[int], rows: Sequence[Any]) -> Held:
+def held_in(posts: Sequence[int], rows: Sequence[Any]) -> KnownLikes:
     """Return what the replies to `read_held` say."""
     if not rows:
-        return Held({}, {}, 0)
+        return KnownLikes({}, {}, 0)
     (floor, *likes), (_, *unlikes) = rows
-    return Held(
+    return KnownLikes(
         {post: int(score) for post, score in zip(posts, likes, strict=True) if score is not None},
         {post: int(score) for post, score in zip(posts, unlikes, strict=True) if score is not None},
         int(floor or 0),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from graph import keys
-from graph.archive.rows import POSTS, REDACTED, Found
+from graph.archive.rows import POSTS, REDACTED, FoundPosts
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
@@ -90,7 +90,7 @@ class Posts:
         if absent:
             posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
             missing = [id_ for id_ in absent if id_ not in archived]
-            found, watermark = await self._binding.look_up(missing) if missing else Found({}, 0)
+            found, watermark = await self._binding.look_up(missing) if missing else FoundPosts({}, 0)
             posts.update(found)
             posts.update((id_, with_counts(posts[id_], held)) for id_, held in counts.items() if id_ in posts)
             deleted += [id_ for id_ in missing if id_ <= watermark and id_ not in found]

@@ -33,7 +33,7 @@ MAX_REPOSTS = 100_000
 """How many plain reposts of a user stand at most. The register takes 76 bytes for each, for as long as it stands."""
 
 
-class Held(NamedTuple):
+class RepostRegister(NamedTuple):
     """A user's register of one post: the plain repost, 0 if there is none, and the number of the last event."""
 
     repost: int
@@ -72,7 +72,7 @@ class Reposts:
             [event], is_new = await self._commit.once([body], self.key_of(viewer, original.id, held.version))
             if is_new:
                 return plain_repost(event.number, body)
-            held = await self._confirmed(viewer, original.id, Held(0, event.number), watermark)
+            held = await self._confirmed(viewer, original.id, RepostRegister(0, event.number), watermark)
         [found] = await self._posts.get_many(SYSTEM, [held.repost])
         return found or plain_repost(held.repost, body)
 
@@ -107,7 +107,7 @@ class Reposts:
         event = await self._log.get(held.version) if held.version else None
         return number, event.body.repost if event and isinstance(event.body, Unreposted) else None
 
-    async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, Held, int, int]:
+    async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, RepostRegister, int, int]:
         """Return a post, or the original of a plain repost, with the viewer's register of it.
 
         Also return the watermark, and the number of the viewer's plain reposts. One round trip, or two for a plain
@@ -123,7 +123,7 @@ class Reposts:
             )
         return found, held_in(row), int(watermark or 0), count
 
-    async def _confirmed(self, viewer: int, original: int, held: Held, watermark: int) -> Held:
+    async def _confirmed(self, viewer: int, original: int, held: RepostRegister, watermark: int) -> RepostRegister:
         """Return the register after the last event (`graph.relations.latest`). `held` is what is known already.
 
         If there are too many events to search, the store counts.
@@ -145,22 +145,22 @@ def read_held(viewer: int, post: int) -> list[Command]:
     return [("ZSCORE", name, post), ("ZSCORE", keys.gone(name), post)]
 
 
-def held_in(row: Sequence[float | None]) -> Held:
+def held_in(row: Sequence[float | None]) -> RepostRegister:
     """Return what the replies to `read_held` say."""
     repost, gone = (int(score or 0) for score in row)
-    return Held(repost, repost or gone)
+    return RepostRegister(repost, repost or gone)
 
 
-def newer(one: Held, other: Held) -> Held:
+def newer(one: RepostRegister, other: RepostRegister) -> RepostRegister:
     """Return the register that a later event has written, the first one if both come from the same event."""
     return max(one, other, key=lambda each: each.version)
 
 
-def after(viewer: int, original: int, held: Held, event: Event) -> Held:
+def after(viewer: int, original: int, held: RepostRegister, event: Event) -> RepostRegister:
     """Return a register after an event, which may be about something else."""
     match event.body:
         case Reposted(user, post) | Unreposted(user, post) if (user, post) == (viewer, original):
-            return newer(Held(event.number if isinstance(event.body, Reposted) else 0, event.number), held)
+            return newer(RepostRegister(event.number if isinstance(event.body, Reposted) else 0, event.number), held)
         case _:
             return held
 

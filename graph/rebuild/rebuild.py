@@ -20,7 +20,7 @@ from graph import keys
 from graph.errors import RebuildRefused
 from graph.expected.loading import Loading
 from graph.fold.hot_window import HotLimits
-from graph.fold.reading import ROWS, Batch, chunks
+from graph.fold.reading import ROWS, FoldedBatch, chunks
 from graph.model import number_at
 from graph.post_lists import LISTS_UNDER_POSTS, TIMELINE
 from graph.rebuild.likes import LikeLoading
@@ -174,7 +174,7 @@ def fill(commands: Sequence[KeyCommand]) -> Command:
     return script("fill").call([key for _, key, *_ in commands], orjson.dumps(words))
 
 
-def count(batch: Batch, report: RebuildReport) -> None:
+def count(batch: FoldedBatch, report: RebuildReport) -> None:
     """Add what a batch holds to the report."""
     report.events += batch.events
     report.damaged += len(batch.damaged)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from graph import keys
 from graph.expected.stored import stored
-from graph.fold.reading import Batch, chunks
+from graph.fold.reading import FoldedBatch, chunks
 from graph.fold.values import Hash, SortedSet, Value
 from graph.home.delivery import PULL
 from graph.relations.register import RELATIONS
@@ -14,7 +14,7 @@ from graph.relations.versioned_sets import replacements
 PAIRS_PER_COMMAND = 1000
 
 
-def writes(batch: Batch, tombstones_after: int, notifications_kept: int) -> Iterator[KeyCommand]:
+def writes(batch: FoldedBatch, tombstones_after: int, notifications_kept: int) -> Iterator[KeyCommand]:
     """Yield the commands that write a batch, with tombstones whose numbers are higher than `tombstones_after`.
 
     Lists of notifications hold the newest `notifications_kept` groups.

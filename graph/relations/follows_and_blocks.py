@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from graph import keys
 from graph.archive.rows import EventRow
 from graph.fold.content import Content, Part, PlacedFollows, VersionedSet
-from graph.fold.reading import Batch, Reading, names_of
+from graph.fold.reading import FoldedBatch, Reading, names_of
 from graph.fold.values import SortedSet, Stored, tombstone_keys, versioned_set_keys
 from graph.log.events import Blocked, EventBody, Followed, Unblocked, Unfollowed
 from graph.model import MAX_NUMBER
@@ -49,9 +49,9 @@ class FollowsAndBlocks(Relation):
                 if content.owns(Part.BLOCKS, user):
                     yield from versioned_set_keys(key, user, held, tombstones_after)
 
-    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the blocks of users, whom they follow, and their followers. Each event is counted once."""
-        blocks = Batch(Content(users, parts=[Part.BLOCKS]), self.fold)
+        blocks = FoldedBatch(Content(users, parts=[Part.BLOCKS]), self.fold)
         await self.add_blocks(reading, blocks, users)
         yield blocks
         archive = reading.archive
@@ -64,15 +64,17 @@ class FollowsAndBlocks(Relation):
 
     async def _follows(
         self, reading: Reading, owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool
-    ) -> Batch:
+    ) -> FoldedBatch:
         """Return a batch of follows, with the blocks of the owners, which are not counted again."""
-        batch = Batch(Content(owners, parts=[part]), self.fold, is_page=is_page)
+        batch = FoldedBatch(Content(owners, parts=[part]), self.fold, is_page=is_page)
         await self.add_blocks(reading, batch, owners)
         batch.events = 0
         batch.add(rows)
         return batch
 
-    async def add_blocks(self, reading: Reading, batch: Batch, owners: Sequence[int], upto: int = MAX_NUMBER) -> None:
+    async def add_blocks(
+        self, reading: Reading, batch: FoldedBatch, owners: Sequence[int], upto: int = MAX_NUMBER
+    ) -> None:
         """Add the blocks by owners and those of owners to a batch, up to a number. Only the blocks by owners count.
 
         Memory: that of all blocks of the owners. Two queries, and one more per `reading.rows` rows.

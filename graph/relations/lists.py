@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.fold.content import Content, Lists, Part
-from graph.fold.reading import Batch, Reading, last_number, names_of
+from graph.fold.content import Content, Part, UserLists
+from graph.fold.reading import FoldedBatch, Reading, last_number, names_of
 from graph.fold.values import Hash, Stored, versioned_set_keys
 from graph.log.events import EventBody, ListChanged, ListCreated, ListDeleted
 from graph.relations.relation import KeyCommand, Relation
@@ -29,7 +29,7 @@ class ListMemberships(Relation):
         """Create, change or delete a list. A deletion replaces it by a tombstone."""
         if not content.owns(Part.LISTS, body.owner):
             return
-        lists = content.lists.setdefault(body.owner, Lists())
+        lists = content.lists.setdefault(body.owner, UserLists())
         match body:
             case ListCreated(_, name, members):
                 lists.lists.add(number, number)
@@ -48,15 +48,15 @@ class ListMemberships(Relation):
             for list_id, members in lists.members.items():
                 yield from versioned_set_keys(partial(keys.list_members, owner), list_id, members, tombstones_after)
 
-    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the lists of users. The lists of one user are in one batch: only the last event decides on a member."""
-        whole: Batch | None = None
+        whole: FoldedBatch | None = None
         kinds = names_of(self.kinds)
         async for owners, rows, is_page in reading.pages(reading.archive.by_actor, users, kinds):
             if whole is not None and (not is_page or not whole.content.owns(Part.LISTS, owners[0])):
                 yield whole
                 whole = None
-            whole = whole or Batch(Content(owners, parts=[Part.LISTS]), self.fold)
+            whole = whole or FoldedBatch(Content(owners, parts=[Part.LISTS]), self.fold)
             whole.add(rows)
         if whole is not None:
             yield whole
@@ -89,7 +89,7 @@ class ListMemberships(Relation):
         return ends, last_number(rows, limit)
 
 
-def list_names(lists: Lists) -> Hash:
+def list_names(lists: UserLists) -> Hash:
     """Return the names of lists, with the numbers of the events that set them."""
     fields = Hash()
     for list_id, (number, name) in lists.names.items():

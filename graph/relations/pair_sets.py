@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graph.fold.content import Content, Part, VersionedSet
-from graph.fold.reading import Batch, Reading, last_number, names_of
+from graph.fold.reading import FoldedBatch, Reading, last_number, names_of
 from graph.fold.values import Stored, versioned_set_keys
 from graph.log.events import EventBody
 from graph.relations.relation import KeyCommand, Relation
@@ -106,11 +106,11 @@ class PairSets(Relation):
             for owner, held in self.of(content, each).items():
                 yield from versioned_set_keys(each.key, owner, held, tombstones_after)
 
-    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[Batch]:
+    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the sets of users."""
         kinds = names_of(self.kinds)
         async for owners, rows, is_page in reading.pages(reading.archive.by_actor, users, kinds):
-            batch = Batch(Content(owners, parts=[Part.PAIRS]), self.fold, is_page=is_page)
+            batch = FoldedBatch(Content(owners, parts=[Part.PAIRS]), self.fold, is_page=is_page)
             batch.add(rows)
             yield batch
 

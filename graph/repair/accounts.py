@@ -23,7 +23,7 @@ LOGIN = ("secret", "nonce", "user", "secret:at")
 Fields = Mapping[str, str]
 
 
-class Accounts(Comparison):
+class AccountComparison(Comparison):
     """Compares the profile, the login and the sessions of each user.
 
     Two queries and four round trips for 500 users, and four more if some are deleted. The users are split if they have

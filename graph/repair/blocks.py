@@ -15,7 +15,7 @@ from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_e
 NOTHING = VersionedSet[int]()
 
 
-class Blocks(Comparison):
+class BlockComparison(Comparison):
     """Compares whom each user blocks, and the user in the lists of those who are blocked.
 
     One query and two round trips for 500 users; one more for differences.
@@ -37,8 +37,8 @@ class Blocks(Comparison):
         return found
 
 
-class Blockers(Comparison):
-    """Finds blockers without any event. `Blocks` compares the others."""
+class BlockerComparison(Comparison):
+    """Finds blockers without any event. `BlockComparison` compares the others."""
 
     part = defects.BLOCKS
     key = staticmethod(keys.blockers)

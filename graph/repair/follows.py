@@ -10,7 +10,7 @@ from typing import TypeAlias
 from graph import keys
 from graph.fold import content
 from graph.fold.content import Content, VersionedSet
-from graph.fold.reading import Batch, Reading
+from graph.fold.reading import FoldedBatch, Reading
 from graph.relations.follow_changes import follow_keys
 from graph.relations.follows_and_blocks import FOLLOW_KINDS
 from graph.relations.register import FOLLOWS_AND_BLOCKS
@@ -29,7 +29,7 @@ NOTHING = VersionedSet[int]()
 DESCRIPTIONS = {0: "nothing", MEMBER: "follow", TOMBSTONE: "unfollow", HELD: "follow across a block"}
 
 
-class Following(Comparison):
+class FollowingComparison(Comparison):
     """Compares each user's list of followees, and the user in the lists of followers.
 
     Three queries and two round trips for 500 users and 1,000 followees; one more for differences. Users with more than
@@ -44,7 +44,7 @@ class Following(Comparison):
         found: list[Difference] = []
         fold, reading = FOLLOWS_AND_BLOCKS.fold, Reading(self.scope.archive)
         async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS, fold):
-            await FOLLOWS_AND_BLOCKS.add_blocks(reading, Batch(events, fold), users, upto=self.scope.upto)
+            await FOLLOWS_AND_BLOCKS.add_blocks(reading, FoldedBatch(events, fold), users, upto=self.scope.upto)
             expected = expected_follows(events)
             following = await listed(self.scope, users)
             reverse = {(followee, user): state for (user, followee), state in expected.items()}
@@ -61,8 +61,8 @@ class Following(Comparison):
         return found
 
 
-class Followers(Comparison):
-    """Finds followers without any event. `Following` compares the others.
+class FollowerComparison(Comparison):
+    """Finds followers without any event. `FollowingComparison` compares the others.
 
     Two round trips for 500 users and 10,000 followers, and one for every 1,000 followers. Differences take a query.
     """

@@ -51,7 +51,7 @@ class Cache:
         )
 
 
-class HomeCaches(Comparison):
+class HomeComparison(Comparison):
     """Compares all home caches with the timelines of their authors.
 
     Three round trips per 50 caches, and one query per cache that reaches below an archive floor. Differences take

@@ -56,7 +56,7 @@ class LikeSet:
         return self.expected.get(member) or -max(above, tombstone or 0) or None
 
 
-class LikeSets(Comparison):
+class LikeComparison(Comparison):
     """Compares sets of likes with the archive.
 
     For 500 owners one query each and two round trips, and one more for differences. Sets whose archive floor changes
@@ -133,17 +133,17 @@ class LikeSets(Comparison):
         return []
 
 
-class LikedPosts(LikeSets):
+class LikedPosts(LikeComparison):
     """Compares the posts that each user likes."""
 
     kind = LIKED
     key = staticmethod(keys.liked)
 
 
-class LikesOfPosts(LikeSets):
+class LikesOfPosts(LikeComparison):
     """Compares the likes of each post and their count, and finds likes that deleted posts have left.
 
-    Two queries and two round trips more than `LikeSets` for 500 posts, and for wrong counts two more of each.
+    Two queries and two round trips more than `LikeComparison` for 500 posts, and for wrong counts two more of each.
     """
 
     kind = LIKERS

@@ -13,14 +13,14 @@ from graph.projections.posts import counted_keys
 from graph.repair import defects
 from graph.repair.posts import Record, readable, set_listing
 from graph.repair.report import Difference
-from graph.repair.timelines import Timeline, Timelines
+from graph.repair.timelines import AuthorTimeline, TimelineComparison
 from graph.store.commands import Command, script
 
 
-class Replies(Timelines):
+class ReplyComparison(TimelineComparison):
     """Compares the replies to each post, and their number in the record of the post.
 
-    Costs as much as `Timelines`, and one more round trip.
+    Costs as much as `TimelineComparison`, and one more round trip.
     """
 
     of_users = False
@@ -65,11 +65,13 @@ class Replies(Timelines):
                 found.append(Difference(defects.LENGTH_WRONG, owner, "length", text, [self._recount(owner)]))
         return found
 
-    def _deletions(self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str]) -> Iterator[Difference]:
+    def _deletions(
+        self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str]
+    ) -> Iterator[Difference]:
         return iter(())
 
     def _surplus(
-        self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
+        self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
     ) -> Iterator[Difference]:
         """Yield the posts in a list that are not above the floor in the archive.
 
@@ -87,8 +89,8 @@ class Replies(Timelines):
                 yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 
 
-class Reposts(Replies):
-    """Compares the quotes and reposts of each post, and their number in the record of the post. Like `Replies`."""
+class RepostComparison(ReplyComparison):
+    """Compares the quotes and reposts of each post, and their number in the record of the post."""
 
     key = staticmethod(keys.reposts)
     of = REPOSTS

@@ -22,7 +22,7 @@ USERS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class NotificationLists:
     """A user's newest groups in the archive, one more than a list holds, and the list in the store, with their marks.
 
     `floor` is the floor in the store, None if there is none.
@@ -36,7 +36,7 @@ class Lists:
     mark: str | None
 
 
-class Notifications(Comparison):
+class NotificationComparison(Comparison):
     """Compares each user's list of notifications with the newest groups in the archive.
 
     For 500 users four queries and two round trips, and a query and a round trip for every ten users with many
@@ -68,7 +68,7 @@ class Notifications(Comparison):
 
     async def _read(
         self, users: Sequence[int], archived: Mapping[int, Mapping[Group, int]], marks: Mapping[int, int]
-    ) -> list[Lists]:
+    ) -> list[NotificationLists]:
         """Return the lists of users in the archive and in the store. One round trip."""
         commands: list[Command] = []
         for user in users:
@@ -76,11 +76,11 @@ class Notifications(Comparison):
             commands.append(("GET", keys.read_mark(user)))
         replies = await self.scope.send(commands)
         return [
-            Lists(user, archived.get(user, {}), marks.get(user, 0), groups_of(rows), floor_of(rows), mark)
+            NotificationLists(user, archived.get(user, {}), marks.get(user, 0), groups_of(rows), floor_of(rows), mark)
             for user, rows, mark in zip(users, replies[::2], replies[1::2], strict=True)
         ]
 
-    def _differences(self, of: Lists, live: set[int]) -> Iterator[Difference]:
+    def _differences(self, of: NotificationLists, live: set[int]) -> Iterator[Difference]:
         """Yield the differences of one user. `live` are the posts that are not deleted, of groups without events."""
         kept, upto, floor = self.scope.tuning.notifications_kept, self.scope.upto, of.floor
         newest = list(of.archived.items())
@@ -105,7 +105,7 @@ class Notifications(Comparison):
             yield Difference(defects.READ_MARK_WRONG, of.user, "read", text, [command])
 
 
-def wrong(of: Lists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
+def wrong(of: NotificationLists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
     """Return the difference of a group. It is corrected after the floor."""
     name = keys.notifications(of.user)
     words = ("" if word is None else word for word in (held, expected, floor))

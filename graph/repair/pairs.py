@@ -15,7 +15,7 @@ from graph.repair.versioned_sets import expected_of, still_wrong, wrong_elements
 NOTHING = VersionedSet[str]()
 
 
-class Pairs(Comparison):
+class PairComparison(Comparison):
     """Compares all sets of pairs of each user.
 
     One query and one round trip per set for 500 users; one more for differences. Users with more than 10,000 events are
@@ -60,7 +60,7 @@ class Pairs(Comparison):
 def defect_of(pair_set: PairSet) -> Defect:
     """Return the defect of a wrong pair."""
     correction = "set what the last event says" + (", and delete the home cache" if pair_set.drops_home else "")
-    return Defect(Pairs.part, f"a {pair_set.noun} is missing or wrong", correction)
+    return Defect(PairComparison.part, f"a {pair_set.noun} is missing or wrong", correction)
 
 
 def member_of(text: str) -> str | None:

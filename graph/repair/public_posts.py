@@ -12,7 +12,7 @@ from graph.repair.scope import Comparison
 POSTS_AT_ONCE = 2000
 
 
-class Decisions(Comparison):
+class DecisionComparison(Comparison):
     """Compares what the archive notes about the suspension of each user. One transaction for 500 users."""
 
     part = defects.PUBLIC
@@ -41,7 +41,7 @@ class Decisions(Comparison):
         return True
 
 
-class PublicPosts(Comparison):
+class PublicPostComparison(Comparison):
     """Compares the posts on the public timeline with all posts. Two transactions for 2,000 posts."""
 
     part = defects.PUBLIC

@@ -12,7 +12,7 @@ from graph.repair.scope import Comparison, number, set_fields
 from graph.store.commands import script
 
 
-class Records(Comparison):
+class RecordComparison(Comparison):
     """Finds records of deleted, archived and unknown posts. `Timelines` compares those of hot and of listed posts.
 
     One query and four round trips for 500 records, and two more queries if there are deleted posts with records, or

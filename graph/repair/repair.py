@@ -17,28 +17,28 @@ from graph.binding import Binding
 from graph.commit import Commit
 from graph.fold.reading import chunks
 from graph.log.log import Log
-from graph.repair.accounts import Accounts
-from graph.repair.blocks import Blockers, Blocks
-from graph.repair.follows import Followers, Following
-from graph.repair.homes import HomeCaches
+from graph.repair.accounts import AccountComparison
+from graph.repair.blocks import BlockComparison, BlockerComparison
+from graph.repair.follows import FollowerComparison, FollowingComparison
+from graph.repair.homes import HomeComparison
 from graph.repair.likes import LikedPosts, LikesOfPosts
-from graph.repair.lists import Replies, Reposts
-from graph.repair.notifications import Notifications
-from graph.repair.pairs import Pairs
-from graph.repair.public_posts import Decisions, PublicPosts
-from graph.repair.records import Records
-from graph.repair.report import Difference, Report
-from graph.repair.reposts import Reposted
+from graph.repair.lists import ReplyComparison, RepostComparison
+from graph.repair.notifications import NotificationComparison
+from graph.repair.pairs import PairComparison
+from graph.repair.public_posts import DecisionComparison, PublicPostComparison
+from graph.repair.records import RecordComparison
+from graph.repair.report import Difference, RepairReport
+from graph.repair.reposts import RepostedComparison
 from graph.repair.scope import Comparison, Scope
-from graph.repair.timelines import Replied, Timelines
-from graph.repair.user_lists import UserLists
+from graph.repair.timelines import Replied, TimelineComparison
+from graph.repair.user_lists import ListComparison
 from graph.store.store import Store
 from graph.tuning import Tuning
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
-__all__ = ["OnProgress", "Repair", "Report"]
+__all__ = ["OnProgress", "Repair", "RepairReport"]
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
 """Called with a part, the number of keys compared, and the total number of keys."""
@@ -48,9 +48,25 @@ POLL_SECONDS = 0.02
 PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
-    *(Accounts, Blocks, Blockers, Following, Followers, Pairs, Reposted),
-    *(Timelines, Replied, Records, Replies, Reposts, Decisions, PublicPosts),
-    *(LikesOfPosts, LikedPosts, UserLists, Notifications, HomeCaches),
+    *(
+        AccountComparison,
+        BlockComparison,
+        BlockerComparison,
+        FollowingComparison,
+        FollowerComparison,
+        PairComparison,
+        RepostedComparison,
+    ),
+    *(
+        TimelineComparison,
+        Replied,
+        RecordComparison,
+        ReplyComparison,
+        RepostComparison,
+        DecisionComparison,
+        PublicPostComparison,
+    ),
+    *(LikesOfPosts, LikedPosts, ListComparison, NotificationComparison, HomeComparison),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 
@@ -70,7 +86,7 @@ class Repair:
     tuning: Tuning
     timeout: float = TIMEOUT_SECONDS
 
-    async def run(self, *, correct: bool, on_progress: OnProgress | None = None) -> Report:
+    async def run(self, *, correct: bool, on_progress: OnProgress | None = None) -> RepairReport:
         """Compare everything and return the report. Correct the differences if `correct` is True.
 
         Reads each event in the archive once or twice, and scans the keys of the store a few times, with one round trip
@@ -83,7 +99,7 @@ class Repair:
         if not await self._wait():
             self.timeout = 0.0
         last, watermark, archived = await self.log.last(), await self.log.watermark(), await self.archive.state()
-        report = Report(min(watermark, archived.watermark), last, correct)
+        report = RepairReport(min(watermark, archived.watermark), last, correct)
         totals = await self._totals() if on_progress else Counter[str]()
         scope = Scope(self.store, self.archive, self.binding, self.commit, self.tuning, report.upto)
         comparisons = [compare(scope) for compare in COMPARISONS]

@@ -32,7 +32,7 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Report:
+class RepairReport:
     """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
     `corrects` is False for a check. `compared` has the number of owners by part, in the order of the comparisons, and

@@ -15,7 +15,7 @@ from graph.repair.scope import Comparison, Element, set_element
 from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
 
 
-class Reposted(Comparison):
+class RepostedComparison(Comparison):
     """Compares the posts that each user has reposted, and finds reposts of deleted posts.
 
     Two queries and one round trip for 500 users; one more for differences. Users with more than 10,000 events are

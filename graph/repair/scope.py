@@ -15,7 +15,7 @@ from graph.binding import Binding
 from graph.commit import Commit
 from graph.fold import content
 from graph.fold.content import Member
-from graph.fold.reading import ROWS, Batch, Fold, chunks, pages_of_one
+from graph.fold.reading import ROWS, Fold, FoldedBatch, chunks, pages_of_one
 from graph.model import MAX_NUMBER
 from graph.post_lists import PostList
 from graph.repair.report import Difference
@@ -117,7 +117,7 @@ class Scope:
                 async for some in self.folded(half, part, kinds, fold, secrets):
                     yield some
             return
-        batch = Batch(content.Content(owners, secrets=secrets, parts=[part]), fold)
+        batch = FoldedBatch(content.Content(owners, secrets=secrets, parts=[part]), fold)
         if len(rows) < ROWS:
             batch.add(row for row in rows if row.number <= self.upto)
         else:

@@ -15,7 +15,7 @@ from graph.expected.fold import fold_event
 from graph.fold.content import Content
 from graph.fold.content import Part as FoldedPart
 from graph.fold.hot_window import HotLimits, floor
-from graph.fold.reading import Batch
+from graph.fold.reading import FoldedBatch
 from graph.log.events import PostPublished
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList, lists_of
@@ -30,7 +30,7 @@ POSTS_AT_ONCE = 10_000
 
 
 @dataclass(slots=True, eq=False)
-class Timeline:
+class AuthorTimeline:
     """An author's posts in the archive, up to the number that a repair compares, and in the store.
 
     found: the archive floor in the store, None if there is none.
@@ -70,7 +70,7 @@ class Timeline:
         return None if self.may_lack_floor and not self.floor and self.found is None else self.floor
 
 
-class Timelines(Comparison):
+class TimelineComparison(Comparison):
     """Compares each author's timeline, the records of the posts in it, and the count of archived posts.
 
     For 500 authors two queries and one round trip, then for 10,000 posts one query per 256 authors, two round trips per
@@ -100,7 +100,7 @@ class Timelines(Comparison):
                 found += self._surplus(timeline, records, kinds, deleted)
         return found
 
-    async def _count(self, authors: Sequence[int]) -> list[Timeline]:
+    async def _count(self, authors: Sequence[int]) -> list[AuthorTimeline]:
         """Return the timelines of authors who have posts, or a timeline in the store."""
         commands: list[Command] = []
         for author in authors:
@@ -112,7 +112,7 @@ class Timelines(Comparison):
         counts, archived = await self.scope.archive.post_counts([*parts, *wholes], self.of)
         rows = zip(authors, floors, replies[1::2], counts[: len(authors)], counts[len(authors) :], strict=True)
         return [
-            Timeline(
+            AuthorTimeline(
                 *(author, bottom, size - (bottom is not None), cold, whole - cold, archived),
                 may_lack_floor=not self.of.is_of_users,
             )
@@ -120,7 +120,7 @@ class Timelines(Comparison):
             if size or whole
         ]
 
-    async def _read_archive(self, timelines: Sequence[Timeline]) -> None:
+    async def _read_archive(self, timelines: Sequence[AuthorTimeline]) -> None:
         """Read the posts above the floors. Find a new floor for a timeline that lacks posts."""
         tuning, high = self.scope.tuning, self.scope.upto + 1
         limits, largest = HotLimits.of(tuning, datetime.now(UTC)), tuning.hot_posts + tuning.hot_slack
@@ -131,14 +131,14 @@ class Timelines(Comparison):
         for t, rows in zip(timelines, await self.scope.archive.post_rows(reads, self.of), strict=True):
             lowest = floor([row.number for row in rows], limits) if t.lacks_posts(largest) else 0
             t.floor = max(t.found or 0, lowest)
-            batch = Batch(Content(parts=[FoldedPart.POSTS, FoldedPart.REPLIED]), fold_event)
+            batch = FoldedBatch(Content(parts=[FoldedPart.POSTS, FoldedPart.REPLIED]), fold_event)
             batch.add(row for row in rows if row.number > t.floor)
             folded = (*batch.content.posts.values(), *batch.content.replied.values())
             t.posts = {post: body for posts in folded for post, body in posts.live.items()}
             if t.lacks_posts(largest):
                 t.cold += t.hot - len(t.posts)
 
-    async def _read_store(self, timelines: list[Timeline]) -> dict[int, Record]:
+    async def _read_store(self, timelines: list[AuthorTimeline]) -> dict[int, Record]:
         """Read the timelines and the records of their posts. Leave out timelines whose floor has changed.
 
         Records are read first: a cut frees them before it raises the floor.
@@ -156,7 +156,9 @@ class Timelines(Comparison):
                 timelines.remove(t)
         return records
 
-    def _deletions(self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str]) -> Iterator[Difference]:
+    def _deletions(
+        self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str]
+    ) -> Iterator[Difference]:
         """Yield the tombstones, in the timeline or in the record, of posts that the archive shows."""
         tombstones = {post: number(records[post]["deleted"]) for post in t.posts if "deleted" in records[post]} | t.gone
         for post, deletion in tombstones.items():
@@ -167,7 +169,7 @@ class Timelines(Comparison):
                 yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if listed else [])
 
     def _surplus(
-        self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
+        self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
     ) -> Iterator[Difference]:
         """Yield the listed posts that are not above the floor in the archive.
 
@@ -187,8 +189,11 @@ class Timelines(Comparison):
                 yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 
 
-class Replied(Timelines):
-    """Compares each author's replies, and the records of those that are not listed. Costs as much as `Timelines`."""
+class Replied(TimelineComparison):
+    """Compares each author's replies, and the records of those that are not listed.
+
+    Costs as much as `TimelineComparison`.
+    """
 
     key = staticmethod(keys.replied)
     of = REPLIED
@@ -198,7 +203,7 @@ class Replied(Timelines):
         return self.scope.list_owners(self.of)
 
 
-def floor_and_count(of: PostList, t: Timeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
+def floor_and_count(of: PostList, t: AuthorTimeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
     """Yield a floor and a count of archived posts that are wrong.
 
     The archive also counts posts whose deletions it does not hold: not yet, or because it has lost them.
@@ -216,7 +221,7 @@ def floor_and_count(of: PostList, t: Timeline, kinds: Mapping[int, str]) -> Iter
         yield Difference(defects.COUNT_WRONG, t.author, "count", f"user {t.author}: {t.count}, not {count}", [command])
 
 
-def hot_posts(of: PostList, t: Timeline, records: Mapping[int, Record]) -> Iterator[Difference]:
+def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) -> Iterator[Difference]:
     """Yield the hot posts that are not listed at their position, or whose record is missing or wrong.
 
     The records of listed replies are compared with the timelines.
@@ -231,9 +236,9 @@ def hot_posts(of: PostList, t: Timeline, records: Mapping[int, Record]) -> Itera
             yield record_wrong(t.author, post, body, records[post])
 
 
-def batches(timelines: Iterable[Timeline]) -> Iterator[list[Timeline]]:
+def batches(timelines: Iterable[AuthorTimeline]) -> Iterator[list[AuthorTimeline]]:
     """Yield timelines with about 10,000 posts together."""
-    batch: list[Timeline] = []
+    batch: list[AuthorTimeline] = []
     for timeline in timelines:
         if batch and sum(t.hot for t in batch) + timeline.hot > POSTS_AT_ONCE:
             yield batch

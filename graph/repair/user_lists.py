@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from graph import keys
 from graph.fold import content
-from graph.fold.content import Lists, VersionedSet
+from graph.fold.content import UserLists, VersionedSet
 from graph.fold.reading import names_of
 from graph.relations.lists import list_names
 from graph.relations.register import LISTS
@@ -13,11 +13,11 @@ from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, Key, number, set_element, set_fields
 from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
 
-NOTHING = Lists()
+NOTHING = UserLists()
 EMPTY = VersionedSet[int]()
 
 
-class UserLists(Comparison):
+class ListComparison(Comparison):
     """Compares the lists of each user. One query and three round trips for 500 users; two more for differences.
 
     Users with more than 10,000 events are split.
@@ -37,7 +37,7 @@ class UserLists(Comparison):
             found += await self._members(held)
         return found
 
-    async def _lists(self, held: Mapping[int, Lists]) -> list[Difference]:
+    async def _lists(self, held: Mapping[int, UserLists]) -> list[Difference]:
         """Return the lists that are missing, or that no event created."""
         expected = expected_of((user, lists.lists) for user, lists in held.items())
         wrong = await wrong_elements(self.scope, keys.lists, [*held], expected, id_of)
@@ -46,7 +46,7 @@ class UserLists(Comparison):
             for (user, list_id), state in (await still_wrong(self.scope, keys.lists, wrong)).items()
         ]
 
-    async def _names(self, held: Mapping[int, Lists]) -> list[Difference]:
+    async def _names(self, held: Mapping[int, UserLists]) -> list[Difference]:
         """Return the names that differ."""
         rows = await self.scope.send([("HGETALL", keys.list_names(user)) for user in held])
         wrong = [
@@ -68,7 +68,7 @@ class UserLists(Comparison):
             if (user, list_id) in current
         ]
 
-    async def _members(self, held: Mapping[int, Lists]) -> list[Difference]:
+    async def _members(self, held: Mapping[int, UserLists]) -> list[Difference]:
         """Return the members that differ. A deleted list has none."""
         owners = {
             list_id: user for user, lists in held.items() for list_id in (*lists.members, *lists.lists.tombstones)
@@ -108,7 +108,7 @@ def difference(
     return Difference(defects.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
 
 
-def wrong_names(lists: Lists, fields: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str], dict[str, str]]]:
+def wrong_names(lists: UserLists, fields: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str], dict[str, str]]]:
     """Yield the lists whose names differ, with the fields that the store holds and those that it must hold."""
     expected = list_names(lists)
     for list_id in sorted({*lists.names, *(int(name) for name in fields if name.isdecimal())}):

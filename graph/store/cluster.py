@@ -16,7 +16,7 @@ from graph.errors import StoreUnavailable
 from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import ASKING, Command
 from graph.store.near_cache import NearCache
-from graph.store.node import Node, Terms
+from graph.store.node import Node, NodeSettings
 from graph.store.outages import IMMEDIATE_REDIRECTIONS, OUTAGES, is_asking, is_retryable, unavailable
 from graph.store.read_pipeline import ANSWER_SECONDS
 from graph.store.topology import Topology, address_of
@@ -28,7 +28,7 @@ Target: TypeAlias = tuple[Node | None, bool]
 """The node that gets commands, and whether it is importing their slot and must be asked to execute them."""
 
 
-class Batch:
+class CommandBatch:
     """Commands, and the replies received so far."""
 
     def __init__(self, commands: Sequence[Command], now: float) -> None:
@@ -43,7 +43,7 @@ class Cluster:
 
     def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:
         self._servers = servers
-        self._terms = Terms(SILENT_SECONDS, self.begin_refresh, replicas, near)
+        self._terms = NodeSettings(SILENT_SECONDS, self.begin_refresh, replicas, near)
         self.topology = Topology(servers.names, self._new_node)
         self.reads = ClusterPipeline(self.topology, near)
 
@@ -56,11 +56,11 @@ class Cluster:
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to commands, errors included. One round trip to each node. Raises StoreUnavailable."""
-        batch = Batch(commands, asyncio.get_running_loop().time())
+        batch = CommandBatch(commands, asyncio.get_running_loop().time())
         await self._deliver(batch, range(len(commands)))
         return batch.replies
 
-    async def _deliver(self, batch: Batch, indexes: Sequence[int], tries: int = 0) -> None:
+    async def _deliver(self, batch: CommandBatch, indexes: Sequence[int], tries: int = 0) -> None:
         """Send commands until each has its reply. Commands to several nodes do not wait for each other."""
         while indexes:
             groups = self._by_target(batch, indexes)
@@ -74,10 +74,10 @@ class Cluster:
             indexes = await self._try(batch, target, group, tries)
             tries += 1
 
-    async def _deliver_to(self, batch: Batch, target: Target, indexes: Sequence[int], tries: int) -> None:
+    async def _deliver_to(self, batch: CommandBatch, target: Target, indexes: Sequence[int], tries: int) -> None:
         await self._deliver(batch, await self._try(batch, target, indexes, tries), tries + 1)
 
-    def _by_target(self, batch: Batch, indexes: Sequence[int]) -> dict[Target, list[int]]:
+    def _by_target(self, batch: CommandBatch, indexes: Sequence[int]) -> dict[Target, list[int]]:
         groups: defaultdict[Target, list[int]] = defaultdict(list)
         for index in indexes:
             name = batch.importing.pop(index, None)
@@ -85,7 +85,7 @@ class Cluster:
             groups[node, name is not None].append(index)
         return groups
 
-    async def _try(self, batch: Batch, target: Target, indexes: Sequence[int], tries: int) -> Sequence[int]:
+    async def _try(self, batch: CommandBatch, target: Target, indexes: Sequence[int], tries: int) -> Sequence[int]:
         """Send commands to one node. Return those that must be sent again, once it is time to do so."""
         node, asking = target
         if node is None:
@@ -109,7 +109,7 @@ class Cluster:
             await self._heed(batch, node, again, tries)
         return again
 
-    async def _heed(self, batch: Batch, node: Node, indexes: Sequence[int], tries: int) -> None:
+    async def _heed(self, batch: CommandBatch, node: Node, indexes: Sequence[int], tries: int) -> None:
         """Follow redirections; after the first four, or after other refusals, wait for the map of the slots."""
         refusal: Exception | None = None
         for index in indexes:
@@ -123,10 +123,10 @@ class Cluster:
         if refusal is not None or tries >= IMMEDIATE_REDIRECTIONS:
             await self._wait(batch, refusal or batch.replies[indexes[0]])
 
-    def _is_owner(self, node: Node, batch: Batch, indexes: Sequence[int]) -> bool:
+    def _is_owner(self, node: Node, batch: CommandBatch, indexes: Sequence[int]) -> bool:
         return any(self.topology.owner(batch.commands[index]) is node for index in indexes)
 
-    async def _wait(self, batch: Batch, error: Exception) -> None:
+    async def _wait(self, batch: CommandBatch, error: Exception) -> None:
         """Wait for the map of the slots. Raises StoreUnavailable once the deadline has passed."""
         await self.topology.refresh(batch.deadline)
         if asyncio.get_running_loop().time() >= batch.deadline:

@@ -15,7 +15,7 @@ from redis import exceptions
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import ASKING
-from graph.store.near_cache import LOST, NearCache, Source
+from graph.store.near_cache import LOST, NearCache, TrackingPeriod
 from graph.store.node import Node
 from graph.store.outages import IMMEDIATE_REDIRECTIONS, is_asking, unavailable
 from graph.store.read_pipeline import ANSWER_SECONDS
@@ -36,7 +36,7 @@ class SplitRead:
         self._replies: list[Any] = [None] * read.size
         self._missing = read.size
 
-    def add(self, index: int, reply: Any, node: Node, source: Source | None) -> None:
+    def add(self, index: int, reply: Any, node: Node, source: TrackingPeriod | None) -> None:
         """Add the reply or error of one command; resolve the read with the last one.
 
         `source` is where a value came from, None if the near cache must not keep it.

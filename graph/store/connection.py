@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import hiredis
 from redis import exceptions
 
-from graph.store.near_cache import NearCache, Source
+from graph.store.near_cache import NearCache, TrackingPeriod
 from graph.store.reads import Read
 from graph.store.streams import NO_REPLY, new_parser
 
@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
         owner: ConnectionOwner,
         writer: asyncio.StreamWriter,
         near: NearCache | None = None,
-        source: Source | None = None,
+        source: TrackingPeriod | None = None,
     ) -> None:
         self.reads: deque[Read] = deque()
         self.paused = False

@@ -20,7 +20,7 @@ MISSING = object()
 LOST = -1
 
 
-class Source:
+class TrackingPeriod:
     """A time during which all changes of the keys that one connection has read were told.
 
     It ends when the connection is lost, or when the server told of changes that it did not name. `answered` is the
@@ -52,11 +52,11 @@ class NearCache:
         self.expected: Moment = LOST
         self.sent: Moment = 0
         self.hits = self.misses = self.invalidations = self.added = 0
-        self._sources: set[Source] = set()
+        self._sources: set[TrackingPeriod] = set()
         self._half = max(1, most // 2)
         self._floor: Moment = 0
-        self._young: dict[str, tuple[Source, Any]] = {}
-        self._old: dict[str, tuple[Source, Any]] = {}
+        self._young: dict[str, tuple[TrackingPeriod, Any]] = {}
+        self._old: dict[str, tuple[TrackingPeriod, Any]] = {}
         self._asked: dict[str, object] = {}
 
     def __len__(self) -> int:
@@ -117,7 +117,9 @@ class NearCache:
         """Note that `read` asks for the values of keys, which the server tracks from then on."""
         self._asked.update(dict.fromkeys(keys, read))
 
-    def keep(self, keys: Sequence[str], values: Sequence[Any], sources: Sequence[Source | None], read: object) -> None:
+    def keep(
+        self, keys: Sequence[str], values: Sequence[Any], sources: Sequence[TrackingPeriod | None], read: object
+    ) -> None:
         """Keep the values that `read` has received, except of keys that were invalidated since, or asked for again.
 
         `sources` are those of the connections when the keys were read, None for values that must not be kept.
@@ -137,7 +139,7 @@ class NearCache:
             if self._asked.get(key) is read:
                 del self._asked[key]
 
-    def _keep(self, key: str, entry: tuple[Source, Any]) -> None:
+    def _keep(self, key: str, entry: tuple[TrackingPeriod, Any]) -> None:
         if len(self._young) >= self._half:
             self._young, self._old = {}, self._young
         self._young[key] = entry
@@ -150,14 +152,14 @@ class NearCache:
             self._old.pop(key, None)
             self._asked.pop(key, None)
 
-    def connected(self) -> Source:
+    def connected(self) -> TrackingPeriod:
         """Return the source of a new connection, which tracks keys."""
-        source = Source()
+        source = TrackingPeriod()
         self._sources.add(source)
         self.tracking = True
         return source
 
-    def disconnected(self, source: Source) -> None:
+    def disconnected(self, source: TrackingPeriod) -> None:
         """Drop everything from a source, whose connection may have lost invalidations."""
         source.answered = LOST
         self._sources.discard(source)
@@ -171,7 +173,7 @@ class NearCache:
         for source in list(self._sources):
             self.disconnected(source)
 
-    def renewed(self, source: Source) -> Source:
+    def renewed(self, source: TrackingPeriod) -> TrackingPeriod:
         """Drop everything from a source, and return the next one of its connection: keys changed that were not named.
 
         What it has been asked for, and has not answered yet, is not kept.

@@ -30,7 +30,7 @@ def ignore() -> None:
 
 
 @dataclass(frozen=True)
-class Terms:
+class NodeSettings:
     """How nodes are used.
 
     A server that sends nothing for `patience` seconds while commands wait is silent, and `on_silence` is called. Writes
@@ -47,7 +47,7 @@ class Node:
     """One server, called `name`. Its connections are opened when they are needed, at most 50 for exchanges."""
 
     def __init__(
-        self, name: str, make_connection: Callable[[int], AbstractConnection], connect_retries: int, terms: Terms
+        self, name: str, make_connection: Callable[[int], AbstractConnection], connect_retries: int, terms: NodeSettings
     ) -> None:
         self.name = name
         self.reads = ReadPipeline(

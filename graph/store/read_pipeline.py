@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from graph.errors import StoreUnavailable
 from graph.store.connection import Connection
-from graph.store.near_cache import NearCache, Source
+from graph.store.near_cache import NearCache, TrackingPeriod
 from graph.store.outages import translate_error
 from graph.store.reads import Read
 from graph.store.streams import open_stream
@@ -64,7 +64,7 @@ class ReadPipeline:
         self._timer: asyncio.TimerHandle | None = None
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> TrackingPeriod | None:
         """The source of near values; None while no connection tracks keys."""
         return None if self.connection is None else self.connection.source
 

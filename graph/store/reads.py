@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias, cast
 import hiredis
 
 from graph.store.commands import Command
-from graph.store.near_cache import MISSING, Moment, NearCache, Source
+from graph.store.near_cache import MISSING, Moment, NearCache, TrackingPeriod
 from graph.store.outages import ELSEWHERE, SlotMoving, is_asking, is_retryable, translate_error
 
 Convert: TypeAlias = Callable[[list[Any]], Any]
@@ -59,7 +59,7 @@ class Read:
         self.deadline = math.inf
         self.scripts_loaded = False
         self.number: Moment = 0
-        self.source: Source | None = None
+        self.source: TrackingPeriod | None = None
 
     def must_be_repeated(self, reply: Any) -> bool:
         """Return True if a cluster must be asked again for this reply."""
@@ -146,7 +146,7 @@ class NearRead(Read):
     def _prepare(self, name: str, keys: Sequence[str], words: tuple[str, ...], future: "asyncio.Future[Any]") -> None:
         """Set the commands."""
 
-    def _keep(self, rows: list[Any], sources: Sequence[Source | None]) -> list[Any]:
+    def _keep(self, rows: list[Any], sources: Sequence[TrackingPeriod | None]) -> list[Any]:
         """Return the result, and keep the values of rows that came from these sources."""
         values = self._convert_rows(rows)
         self.near.keep(self._keys, values, sources, self)
@@ -190,7 +190,7 @@ class ScatteredRead(NearRead):
 
     def _prepare(self, name: str, keys: Sequence[str], words: tuple[str, ...], future: "asyncio.Future[Any]") -> None:
         self._set([(name, key, *words) for key in keys], b"", len(keys), self._values, future)
-        self.sources: list[Source | None] = [None] * len(keys)
+        self.sources: list[TrackingPeriod | None] = [None] * len(keys)
 
     def _values(self, rows: list[Any]) -> list[Any]:
         sources = zip(rows, self.sources, strict=True)

@@ -9,7 +9,7 @@ from redis import exceptions
 from graph.errors import StoreUnavailable
 from graph.store.commands import Command
 from graph.store.near_cache import NearCache
-from graph.store.node import Node, Terms
+from graph.store.node import Node, NodeSettings
 from graph.store.outages import OUTAGES
 from graph.store.read_pipeline import ANSWER_SECONDS, RETRIES, ReadPipeline
 from graph.store.urls import BACKOFF, Servers
@@ -23,7 +23,7 @@ class SingleServer:
 
     def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:
         [name] = servers.names
-        terms = Terms(ANSWER_SECONDS, replicas=replicas, near=near)
+        terms = NodeSettings(ANSWER_SECONDS, replicas=replicas, near=near)
         self.node = Node(name, lambda retries: servers.connection(name, retries), RETRIES, terms)
 
     @property

@@ -37,7 +37,7 @@ MOST_RELEASED = 5000
 """The entries among which a consumer that stops looks for those to release: more than a worker holds."""
 
 
-class Lease:
+class EntryLease:
     """A lease on entries, renewed until `seconds` have passed without progress.
 
     `is_counted` tells whether the deliveries of its entries count.
@@ -86,7 +86,7 @@ class Consumer:
         self._batch = batch
         self._lease_ms = lease_ms
         self._open_tasks = open_tasks
-        self._leases: set[Lease] = set()
+        self._leases: set[EntryLease] = set()
         self._given_up: dict[str, float] = {}
 
     async def read(self, store: Store, *, block: bool = False) -> list[StreamEntry]:
@@ -136,12 +136,12 @@ class Consumer:
         return any(unknown_kind(each) is not None for each in found)
 
     @asynccontextmanager
-    async def lease(self, entries: Sequence[str], *, is_counted: bool = True) -> AsyncIterator[Lease]:
+    async def lease(self, entries: Sequence[str], *, is_counted: bool = True) -> AsyncIterator[EntryLease]:
         """Renew the lease on entries during the block, as long as there is progress.
 
         A worker that is cancelled releases the lease, so that another worker can claim the entries immediately.
         """
-        lease = Lease(entries, LEASES_WITHOUT_PROGRESS * self._lease_ms / 1000, is_counted=is_counted)
+        lease = EntryLease(entries, LEASES_WITHOUT_PROGRESS * self._lease_ms / 1000, is_counted=is_counted)
         renewing = [asyncio.create_task(self._renew(lease))] if entries and self._lease_ms else []
         self._leases.add(lease)
         try:
@@ -154,7 +154,7 @@ class Consumer:
             await end(renewing)
             self._leases.discard(lease)
 
-    async def _release_cancelled(self, lease: Lease) -> None:
+    async def _release_cancelled(self, lease: EntryLease) -> None:
         await to_the_end(_briefly(self._change(lease.entries, RELEASED_MS, int(lease.is_counted))))
 
     async def close(self) -> None:
@@ -193,7 +193,7 @@ class Consumer:
         )
         return held.keys()
 
-    async def _renew(self, lease: Lease) -> None:
+    async def _renew(self, lease: EntryLease) -> None:
         while not lease.is_stale:
             await asyncio.sleep(self._lease_ms / 1000 / RENEWALS_PER_LEASE)
             if lease.entries:

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from graph.errors import StoreUnavailable
 from graph.home.pacing import PACED_CHUNK, Pace, Pacer
 from graph.tasks import end
-from graph.worker.consumer import Consumer, Lease
+from graph.worker.consumer import Consumer, EntryLease
 
 V = TypeVar("V")
 Run: TypeAlias = Callable[[Pace], Awaitable[None]]
@@ -57,7 +57,7 @@ class LeasePace(Pace):
 
     chunk = PACED_CHUNK
 
-    def __init__(self, pacer: Pacer, lease: Lease, *, meets_outage: bool = False) -> None:
+    def __init__(self, pacer: Pacer, lease: EntryLease, *, meets_outage: bool = False) -> None:
         self._pacer = pacer
         self._lease = lease
         self.meets_outage = meets_outage
@@ -103,7 +103,7 @@ class RetryGroup:
     """Entries that are retried together. `waiting` are those that the current attempt does not include."""
 
     waiting: list[Work]
-    lease: Lease | None = None
+    lease: EntryLease | None = None
     is_open: bool = True
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from rich.table import Table
 from graph import Graph
 from graph.model import time_of
 from graph.repair.defects import Defect
-from graph.repair.repair import Report
+from graph.repair.repair import RepairReport
 from server.cli.console import console
 from server.cli.progress import progress_bar
 from server.cli.stores import existing_store_of, run
@@ -42,7 +42,7 @@ def repair() -> bool:
     return report.clean
 
 
-async def _run(graph: Graph, *, correct: bool) -> Report:
+async def _run(graph: Graph, *, correct: bool) -> RepairReport:
     with progress_bar("Waiting for the archive") as advance:
         return await graph.repair().run(correct=correct, on_progress=partial(_show_progress, advance))
 
@@ -51,7 +51,7 @@ def _show_progress(advance: Callable[[str, int, int], None], part: str, done: in
     advance(f"Comparing {part}", done, total)
 
 
-def show(report: Report, console: Console) -> None:
+def show(report: RepairReport, console: Console) -> None:
     """Print the numbers of comparisons and differences, examples of each defect, and what to do next."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
@@ -68,7 +68,7 @@ def show(report: Report, console: Console) -> None:
         console.print(sentence)
 
 
-def _show_defect(report: Report, defect: Defect, count: int, console: Console) -> None:
+def _show_defect(report: RepairReport, defect: Defect, count: int, console: Console) -> None:
     left = f" ({count - report.corrected[defect]:,} not corrected)" if report.corrected[defect] < count else ""
     console.print(f"\n[bold]{count:,} × {escape(defect.text)}[/]", soft_wrap=True)
     console.print(f"    Correction: {escape(defect.correction)}{left if report.corrects else ''}", soft_wrap=True)
@@ -78,7 +78,7 @@ def _show_defect(report: Report, defect: Defect, count: int, console: Console) -
         console.print(f"    - and {count - len(report.examples[defect]):,} more")
 
 
-def _conclusion(report: Report) -> Iterator[str]:
+def _conclusion(report: RepairReport) -> Iterator[str]:
     found, left = report.found.total(), report.found.total() - report.corrected.total()
     differences = "1 difference" if found == 1 else f"{found:,} differences"
     if report.upto < report.last:

@@ -18,7 +18,7 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
-from graph.feed.updates import Checkpoint, PostDeleted, PostPublished
+from graph.feed.updates import Checkpoint, PostDeleted, PostPublishedChange
 from graph.log.events import PostDeleted as LoggedDeletion
 from graph.model import MAX_NUMBER, Location
 from graph.store.commands import Command
@@ -131,7 +131,7 @@ class StoreLog:
 
 def seen_of(update: Any) -> tuple[str, int, int]:
     """Return what a client sees of an update, without the time of checkpoints."""
-    number = update.post.id if isinstance(update, PostPublished) else getattr(update, "post", 0)
+    number = update.post.id if isinstance(update, PostPublishedChange) else getattr(update, "post", 0)
     return type(update).__name__, update.number, number
 
 
@@ -199,7 +199,7 @@ async def test_guesses_about_a_deleted_post_are_answered_alike(
         observed = [(guess, await observe(feed, store_log, guess, FORMS[form](secret_post))) for guess in tried]
     assert_alike(observed)
     seen = [(kind, number) for _, observation in observed for kind, _, number in observation.seen]
-    assert ("PostPublished", secret_post.post) not in seen
+    assert ("PostPublishedChange", secret_post.post) not in seen
 
 
 @pytest.mark.parametrize("recent", [5000, 1], ids=["from memory", "from the log"])

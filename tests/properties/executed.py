@@ -19,8 +19,8 @@ from graph.feed.updates import (
     AuthorRemoved,
     Change,
     PostAdded,
-    PostDeleted,
-    PostPublished,
+    PostDeletedChange,
+    PostPublishedChange,
     PostRemoved,
     UserFollowed,
     UserUnfollowed,
@@ -163,9 +163,9 @@ def expected(update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
     match update:
         case PostAdded():
             event["edge"] = {"node": shown(update.post, viewer, own=own)}
-        case PostPublished():
+        case PostPublishedChange():
             event["post"] = shown(update.post, viewer, own=own)
-        case PostRemoved() | PostDeleted():
+        case PostRemoved() | PostDeletedChange():
             event |= {"postId": ids.encode(ids.Kind.POST, update.post), "authorId": user_id(update.author)}
         case AuthorAdded() | AuthorRemoved() | AuthorHidden():
             event["userId"] = user_id(update.user)

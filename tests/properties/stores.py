@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from redis import Redis
 
 from graph.store.commands import Command, in_groups, load_scripts, script
-from graph.store.near_cache import LOST, Source
+from graph.store.near_cache import LOST, TrackingPeriod
 from graph.store.reads import Convert, ScatteredRead, TrackedRead
 from tests.properties.exchange import CACHING, Exchange, tag_of
 from tests.properties.gate import Gate
@@ -164,7 +164,7 @@ class NearStore(GatedStore):
         asked.add_done_callback(fail)
         return future
 
-    def _resolver(self, sources: list[Source], *arguments: Any) -> Callable[[list[Any]], None]:
+    def _resolver(self, sources: list[TrackingPeriod], *arguments: Any) -> Callable[[list[Any]], None]:
         """Return what resolves a near read of these sources."""
         if self.in_order:
             tracked = TrackedRead(self._checked, *arguments)

@@ -106,8 +106,8 @@ def events_of(posts: Sequence[Post], users: Sequence[int]) -> dict[str, list[Any
             *(kind(first.id, user) for kind in (updates.AuthorAdded, updates.AuthorRemoved, updates.AuthorHidden)),
         ],
         "events": [
-            *(updates.PostPublished(post.id, post) for post in posts),
-            updates.PostDeleted(first.id, first.id, first.author),
+            *(updates.PostPublishedChange(post.id, post) for post in posts),
+            updates.PostDeletedChange(first.id, first.id, first.author),
             *(kind(first.id, user, other) for kind in (updates.UserFollowed, updates.UserUnfollowed)),
         ],
         "notifications": [

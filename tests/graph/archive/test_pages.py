@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graph.archive.archive import Archive
-from graph.archive.rows import EventRow, Found
+from graph.archive.rows import EventRow, FoundPosts
 from graph.model import MAX_NUMBER, Location, Post
 from graph.paging import Window
 from tests.graph.archive.conftest import NewArchive
@@ -81,7 +81,7 @@ async def test_only_live_posts_are_posts(archive: Archive) -> None:
     assert await archive.post_rows([(1, every)]) == [[post(6), post(1)]]
     assert await archive.post_ids(1, 0, 6) == {1, 6}
     assert await archive.post_counts([(1, 6), (2, 6)]) == ([2, 0], 6)
-    assert await archive.look_up(ids) == Found({1: live[1], 6: live[0]}, 6)
+    assert await archive.look_up(ids) == FoundPosts({1: live[1], 6: live[0]}, 6)
 
 
 async def test_a_body_may_have_fields_of_another_version(archive: Archive) -> None:
@@ -100,9 +100,9 @@ async def test_a_reply_keeps_what_it_refers_to(archive: Archive) -> None:
 
 
 async def test_a_look_up_returns_the_watermark(archive: Archive) -> None:
-    assert await archive.look_up([]) == Found({}, 0)
+    assert await archive.look_up([]) == FoundPosts({}, 0)
     await append(archive, post(1), upto=9)
-    assert await archive.look_up([1, 2, 10]) == Found({1: Post(1, 1, "text")}, 9)
+    assert await archive.look_up([1, 2, 10]) == FoundPosts({1: Post(1, 1, "text")}, 9)
 
 
 async def test_counts_and_ids_belong_to_one_author(archive: Archive) -> None:

@@ -10,7 +10,15 @@ from graph import Graph, keys
 from graph.errors import NotPermitted, SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostPublished, UserFollowed, UserUnfollowed
+from graph.feed.updates import (
+    Checkpoint,
+    Gap,
+    GapReason,
+    PostDeletedChange,
+    PostPublishedChange,
+    UserFollowed,
+    UserUnfollowed,
+)
 from graph.log.events import PermissionRevoked
 from graph.log.numbers import entry_id
 from graph.model import Permission
@@ -37,11 +45,11 @@ async def test_a_filter_by_user_matches_all_kinds_of_events(graph: Graph, feed: 
         assert await watcher.silent()
     at = numbers(updates)
     assert updates == [
-        PostPublished(post.id, post),
+        PostPublishedChange(post.id, post),
         UserFollowed(at[1], alice, bob),
         UserFollowed(at[2], bob, carol),
         UserUnfollowed(at[3], alice, bob),
-        PostDeleted(at[4], post.id, bob),
+        PostDeletedChange(at[4], post.id, bob),
     ]
     assert at == sorted(at)
 
@@ -59,7 +67,7 @@ async def test_a_live_deletion_reaches_the_filters_that_matched_the_post(graph: 
         for post in (sun, rain):
             await graph.posts.delete(alice, post)
         [update] = await words.take(1)
-        assert isinstance(update, PostDeleted)
+        assert isinstance(update, PostDeletedChange)
         assert (update.post, update.author) == (rain, alice)
         assert await words.silent()
         assert [update.post for update in await box.take(2)] == [sun, rain]

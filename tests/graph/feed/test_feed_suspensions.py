@@ -7,8 +7,8 @@ from graph import Graph, keys
 from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostDeleted, PostPublished
-from graph.log.events import PostPublished as PostPublishedEvent
+from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostDeletedChange, PostPublishedChange
+from graph.log.events import PostPublished
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from tests.graph.erasure.erasing import delete, erase, settle
 from tests.graph.feed.watching import feed_of, following, watching
@@ -52,7 +52,7 @@ async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: 
             ):
                 for watcher in (anonymous, viewer):
                     [update] = await watcher.take(1)
-                    assert isinstance(update, PostPublished)
+                    assert isinstance(update, PostPublishedChange)
                     assert update.post.id == by_carol
                 updates = await home.until(last)
                 assert [each.post.id for each in updates if isinstance(each, PostAdded)] == [by_carol]
@@ -72,10 +72,16 @@ async def test_streams_tell_of_deletions_of_posts_of_hidden_users(graph: Graph, 
         await delete(graph, gone, "gone")
         await erase(graph)
 
-        assert [(type(each), each.post) for each in await watcher.take(2)] == [(PostDeleted, two), (PostDeleted, one)]
-        assert [(type(each), each.post) for each in await by_word.take(1)] == [(PostDeleted, one)]
+        assert [(type(each), each.post) for each in await watcher.take(2)] == [
+            (PostDeletedChange, two),
+            (PostDeletedChange, one),
+        ]
+        assert [(type(each), each.post) for each in await by_word.take(1)] == [(PostDeletedChange, one)]
     async with following(feed, chosen, before) as replay:
-        assert [(type(each), each.post) for each in await replay.take(2)] == [(PostDeleted, two), (PostDeleted, one)]
+        assert [(type(each), each.post) for each in await replay.take(2)] == [
+            (PostDeletedChange, two),
+            (PostDeletedChange, one),
+        ]
 
 
 async def test_streams_leave_out_deletions_across_a_block(graph: Graph, feed: Feed) -> None:
@@ -173,7 +179,7 @@ async def test_a_late_client_fetches_a_page_without_an_ended_suspension(
     await graph.moderation.suspend(bob)
     before = await graph.log.last()
     [end] = await append_events(graph, [UserUnsuspended(bob)])
-    await append_events(graph, [PostPublishedEvent(alice, f"later {n}") for n in range(5)])
+    await append_events(graph, [PostPublished(alice, f"later {n}") for n in range(5)])
 
     async with watching(feed, alice, before) as watcher:
         [update] = await watcher.take(1)

@@ -17,7 +17,7 @@ from graph.fold.reading import chunks
 from graph.log.events import PasswordChanged, PostPublished
 from graph.model import Location, Permission
 from graph.repair.defects import Defect
-from graph.repair.repair import Repair, Report
+from graph.repair.repair import Repair, RepairReport
 from graph.repair.report import Difference
 from graph.repair.scope import Scope
 from graph.visibility.views import SYSTEM
@@ -74,12 +74,12 @@ async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool)
     return found
 
 
-async def check(graph: Graph) -> Report:
+async def check(graph: Graph) -> RepairReport:
     """Compare what is archived, without changes."""
     return await replace(graph.repair(), timeout=0).run(correct=False)
 
 
-async def repair(graph: Graph) -> Report:
+async def repair(graph: Graph) -> RepairReport:
     """Compare what is archived, and correct."""
     return await replace(graph.repair(), timeout=0).run(correct=True)
 

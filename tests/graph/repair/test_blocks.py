@@ -12,7 +12,7 @@ from graph.relations.pair_sets import PairSet, stored_member
 from graph.relations.register import PAIRS
 from graph.repair import defects
 from graph.repair.defects import Defect
-from graph.repair.follows import Following
+from graph.repair.follows import FollowingComparison
 from graph.repair.pairs import defect_of
 from graph.repair.scope import Scope
 from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, worlds
@@ -100,4 +100,4 @@ async def test_blocks_that_are_newer_than_the_comparison_are_not_undone(blocks: 
     upto = await graph.log.last()
     await graph.blocks.block(blocks.star, blocks.carol)
     scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, upto=upto)
-    assert await Following(scope).compare([blocks.carol]) == []
+    assert await FollowingComparison(scope).compare([blocks.carol]) == []

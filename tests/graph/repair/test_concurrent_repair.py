@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.model import Permission
 from graph.repair import defects
-from graph.repair.repair import Report
+from graph.repair.repair import RepairReport
 from graph.store.commands import Command, script
 from server.embedded import EmbeddedStore
 from tests.graph.repair.broken import (
@@ -57,7 +57,7 @@ class RandomActivity:
                     await cached(graph, user)
 
 
-async def repair_forever(graph: Graph, reports: list[Report], *, correct: bool) -> None:
+async def repair_forever(graph: Graph, reports: list[RepairReport], *, correct: bool) -> None:
     """Run repairs or checks without pauses."""
     while True:
         reports.append(await graph.repair().run(correct=correct))
@@ -65,7 +65,7 @@ async def repair_forever(graph: Graph, reports: list[Report], *, correct: bool) 
 
 async def test_repairs_of_a_busy_healthy_system_find_nothing(world: RepairWorld) -> None:
     """Checks and repairs run while two processes, a worker and an archiver are busy."""
-    reports: list[Report] = []
+    reports: list[RepairReport] = []
     url = world.graph.store.url
     async with (
         opened(url) as other,

@@ -13,7 +13,7 @@ from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.log.events import Followed, PostPublished
 from graph.model import Permission
 from graph.repair import defects
-from graph.repair.pairs import Pairs
+from graph.repair.pairs import PairComparison
 from graph.repair.repair import Repair
 from graph.repair.scope import Scope
 from server.embedded import EmbeddedStore
@@ -242,7 +242,7 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
         defects.PUBLIC: 900,
         defects.ACCOUNTS: 400,
         defects.BLOCKS: 400,
-        Pairs.part: 400,
+        PairComparison.part: 400,
         defects.FOLLOWS: 800,
         defects.POSTS: 1300,
         defects.LIKES: 400,

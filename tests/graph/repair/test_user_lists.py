@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from graph import keys
 from graph.repair import defects
 from graph.repair.scope import Scope
-from graph.repair.user_lists import UserLists
+from graph.repair.user_lists import ListComparison
 from tests.graph.repair.broken import RepairWorld, check, kinds_found, opened, repair, worlds
 from tests.support.graph_worlds import newest
 
@@ -97,10 +97,10 @@ async def test_changes_after_the_comparison_are_not_undone(lists: Lists) -> None
     upto = await graph.log.last()
     await graph.lists.update(alice, lists.friends, name="new", added=[lists.world.dave], removed=[lists.world.carol])
     scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, upto=upto)
-    assert await UserLists(scope).compare([alice]) == []
+    assert await ListComparison(scope).compare([alice]) == []
     await graph.lists.delete(alice, lists.friends)
     await graph.lists.create(alice, "another", [lists.world.bob])
-    assert await UserLists(scope).compare([alice]) == []
+    assert await ListComparison(scope).compare([alice]) == []
 
 
 async def test_a_corrected_removal_is_not_undone_by_a_late_event(lists: Lists) -> None:

@@ -13,9 +13,8 @@ from graph.archiver.indexing import Indexing
 from graph.errors import ArchiveUnavailable, BadFilter
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter
-from graph.feed.updates import Checkpoint, PostPublished
-from graph.log.events import Event
-from graph.log.events import PostPublished as PostPublishedEvent
+from graph.feed.updates import Checkpoint, PostPublishedChange
+from graph.log.events import Event, PostPublished
 from graph.model import MAX_NUMBER, Location, Post
 from graph.paging import Window
 from graph.search.post_search import Search, Searches, post_filter
@@ -82,7 +81,7 @@ def matching(written: list[Post], filter_: EventFilter) -> list[int]:
     for post in written:
         at = post.location
         place = (at.latitude, at.longitude) if at else (None, None)
-        if filter_.matches(Event(post.id, PostPublishedEvent(post.author, post.text, None, *place))):
+        if filter_.matches(Event(post.id, PostPublished(post.author, post.text, None, *place))):
             ids.append(post.id)
     return sorted(ids, reverse=True)
 
@@ -95,7 +94,7 @@ async def replayed(feed: Feed, filter_: EventFilter, upto: int) -> list[int]:
         async for update in stream:
             if isinstance(update, Checkpoint):
                 return sorted(ids, reverse=True)
-            ids += [update.number] if isinstance(update, PostPublished) and update.number <= upto else []
+            ids += [update.number] if isinstance(update, PostPublishedChange) and update.number <= upto else []
     return ids
 
 
@@ -161,7 +160,7 @@ class World:
         async with aclosing(self.feed.events(None, filter_, cursor)) as stream:
             async for update in stream:
                 cursor = update.number
-                if isinstance(update, PostPublished):
+                if isinstance(update, PostPublishedChange):
                     ids.add(update.number)
                     if self.random.random() < 0.3:
                         break

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graph.store.near_cache import LOST, MISSING, NEVER, NearCache, Source
+from graph.store.near_cache import LOST, MISSING, NEVER, NearCache, TrackingPeriod
 
 START = 0
 """The moment of a request that began before all reads."""
@@ -15,12 +15,12 @@ def near() -> NearCache:
 
 
 @pytest.fixture
-def source(near: NearCache) -> Source:
+def source(near: NearCache) -> TrackingPeriod:
     """Return the source of a connection, which has answered a read."""
     return answering(near)
 
 
-def answering(near: NearCache) -> Source:
+def answering(near: NearCache) -> TrackingPeriod:
     """Open a connection that tracks keys, and answer a read."""
     source = near.connected()
     near.sent += 1
@@ -28,7 +28,7 @@ def answering(near: NearCache) -> Source:
     return source
 
 
-def keep(near: NearCache, source: Source, **values: int) -> None:
+def keep(near: NearCache, source: TrackingPeriod, **values: int) -> None:
     """Ask for values, and keep them."""
     read = object()
     near.ask(values, read)
@@ -40,7 +40,7 @@ def found(near: NearCache, *keys: str, moment: int = START) -> list[object]:
     return near.find(keys, moment)[0]
 
 
-def test_values_may_be_used_once_a_later_read_was_answered(near: NearCache, source: Source) -> None:
+def test_values_may_be_used_once_a_later_read_was_answered(near: NearCache, source: TrackingPeriod) -> None:
     """Reads that were sent before the request began do not count."""
     keep(near, source, a=1)
     near.sent = 3
@@ -55,7 +55,7 @@ def test_values_may_be_used_once_a_later_read_was_answered(near: NearCache, sour
     assert found(near, "a", moment=NEVER) == [MISSING]
 
 
-def test_each_source_vouches_for_its_own_values(near: NearCache, source: Source) -> None:
+def test_each_source_vouches_for_its_own_values(near: NearCache, source: TrackingPeriod) -> None:
     """Replies over one connection tell nothing about the keys of another server."""
     other = answering(near)
     keep(near, source, a=1)
@@ -67,7 +67,7 @@ def test_each_source_vouches_for_its_own_values(near: NearCache, source: Source)
     assert near.holds(["a", "b"])
 
 
-def test_after_an_advance_values_are_used_after_the_next_reply(near: NearCache, source: Source) -> None:
+def test_after_an_advance_values_are_used_after_the_next_reply(near: NearCache, source: TrackingPeriod) -> None:
     keep(near, source, a=1)
     assert found(near, "a") == [1]
 
@@ -78,7 +78,7 @@ def test_after_an_advance_values_are_used_after_the_next_reply(near: NearCache, 
     assert found(near, "a") == [1]
 
 
-def test_kept_values_are_found(near: NearCache, source: Source) -> None:
+def test_kept_values_are_found(near: NearCache, source: TrackingPeriod) -> None:
     """Absent records are values, too."""
     read = object()
     near.ask(["a", "b"], read)
@@ -90,7 +90,7 @@ def test_kept_values_are_found(near: NearCache, source: Source) -> None:
     assert not near.holds(["a", "c"])
 
 
-def test_an_invalidated_value_is_dropped(near: NearCache, source: Source) -> None:
+def test_an_invalidated_value_is_dropped(near: NearCache, source: TrackingPeriod) -> None:
     keep(near, source, a=1, b=2)
 
     near.invalidate(["a", "unknown"])
@@ -98,7 +98,7 @@ def test_an_invalidated_value_is_dropped(near: NearCache, source: Source) -> Non
     assert near.find(["a", "b"], START) == ([MISSING, 2], [0])
 
 
-def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: NearCache, source: Source) -> None:
+def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: NearCache, source: TrackingPeriod) -> None:
     """The reply may have arrived before the invalidation, and wait for the other replies of its read."""
     read = object()
     near.ask(["a", "b"], read)
@@ -108,7 +108,7 @@ def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: Nea
     assert near.find(["a", "b"], START) == ([MISSING, 2], [0])
 
 
-def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: Source) -> None:
+def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: TrackingPeriod) -> None:
     """An invalidation between two reads must not be undone by the reply to the first one."""
     first, second = object(), object()
     near.ask(["a"], first)
@@ -121,7 +121,7 @@ def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: So
     assert near.find(["a"], START)[0] == [2]
 
 
-def test_a_value_without_a_source_is_not_kept(near: NearCache, source: Source) -> None:
+def test_a_value_without_a_source_is_not_kept(near: NearCache, source: TrackingPeriod) -> None:
     """One that came from a source is a reason to let it answer something."""
     read = object()
     near.ask(["a", "b"], read)
@@ -131,7 +131,7 @@ def test_a_value_without_a_source_is_not_kept(near: NearCache, source: Source) -
     assert found(near, "a", "b") == [MISSING, 2]
 
 
-def test_a_released_read_keeps_nothing(near: NearCache, source: Source) -> None:
+def test_a_released_read_keeps_nothing(near: NearCache, source: TrackingPeriod) -> None:
     read = object()
     near.ask(["a"], read)
     near.release(["a"], object())
@@ -141,7 +141,7 @@ def test_a_released_read_keeps_nothing(near: NearCache, source: Source) -> None:
     assert len(near) == 0
 
 
-def test_a_flush_drops_everything(near: NearCache, source: Source) -> None:
+def test_a_flush_drops_everything(near: NearCache, source: TrackingPeriod) -> None:
     """What was asked for before is not kept for use, whenever it was answered."""
     keep(near, source, a=1)
     later = near.renewed(source)
@@ -155,7 +155,7 @@ def test_a_flush_drops_everything(near: NearCache, source: Source) -> None:
     assert found(near, "b") == [3]
 
 
-def test_a_lost_connection_drops_what_came_over_it(near: NearCache, source: Source) -> None:
+def test_a_lost_connection_drops_what_came_over_it(near: NearCache, source: TrackingPeriod) -> None:
     """The values of other connections remain."""
     other = answering(near)
     keep(near, source, a=1)
@@ -172,7 +172,7 @@ def test_a_lost_connection_drops_what_came_over_it(near: NearCache, source: Sour
     assert len(near) == 0
 
 
-def test_values_that_were_not_used_recently_make_room(near: NearCache, source: Source) -> None:
+def test_values_that_were_not_used_recently_make_room(near: NearCache, source: TrackingPeriod) -> None:
     """At most four values are held."""
     keep(near, source, a=1, b=2)
     keep(near, source, c=3)
@@ -186,7 +186,7 @@ def test_values_that_were_not_used_recently_make_room(near: NearCache, source: S
     assert near.find(["a", "d", "e"], START)[0] == [1, 4, 5]
 
 
-def test_a_value_that_replaces_another_is_held_once(near: NearCache, source: Source) -> None:
+def test_a_value_that_replaces_another_is_held_once(near: NearCache, source: TrackingPeriod) -> None:
     keep(near, source, a=1, b=2)
     keep(near, source, c=3)
     keep(near, source, a=4)
@@ -196,7 +196,7 @@ def test_a_value_that_replaces_another_is_held_once(near: NearCache, source: Sou
     assert near.find(["a"], START)[0] == [MISSING]
 
 
-def test_a_value_that_is_found_may_drop_others(near: NearCache, source: Source) -> None:
+def test_a_value_that_is_found_may_drop_others(near: NearCache, source: TrackingPeriod) -> None:
     """It moves to the young values, and those that are full become the old ones."""
     keep(near, source, a=1, b=2)
     keep(near, source, c=3, d=4)

@@ -9,7 +9,7 @@ from graph import Graph, keys
 from graph.home.pacing import Pacer
 from graph.log.events import ProfileChanged
 from graph.log.numbers import entry_id
-from graph.worker.consumer import GROUP, Consumer, Lease, create_groups
+from graph.worker.consumer import GROUP, Consumer, EntryLease, create_groups
 from graph.worker.retries import LeasePace
 from tests.support.graph_worlds import append_events
 
@@ -84,7 +84,7 @@ async def test_entries_that_another_consumer_has_claimed_stay_with_it(graph: Gra
 
 async def test_a_lease_without_progress_ends_for_good() -> None:
     """Another consumer may have the entries by then."""
-    lease = Lease(["1-0"], 0.05)
+    lease = EntryLease(["1-0"], 0.05)
     await asyncio.sleep(0.06)
     assert lease.is_stale
     lease.progress()
@@ -92,7 +92,7 @@ async def test_a_lease_without_progress_ends_for_good() -> None:
 
 
 async def test_a_delivered_chunk_is_progress(graph: Graph) -> None:
-    lease = Lease(["1-0"], 60)
+    lease = EntryLease(["1-0"], 60)
     lease._progress_at -= 100
     LeasePace(Pacer(graph.store), lease).after([])
     assert not lease.is_stale
