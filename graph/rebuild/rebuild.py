@@ -107,7 +107,7 @@ class Rebuild:
             tombstones_after
         )
         report.events += report.likes
-        await self._fill_lists(loading, tombstones_after)
+        await self._fill_under_posts(loading, tombstones_after)
         async for batch in loading.deleted_users():
             await self._send([("UNLINK", key) for user in batch.content.erased for key in keys_of_sets(user)])
             await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
@@ -139,7 +139,7 @@ class Rebuild:
         followers |= await self._sizes(keys.followers, in_pages["followers"])
         await self._send(pulls(followers.items(), self._tuning.push_limit))
 
-    async def _fill_lists(self, loading: Loading, tombstones_after: int) -> None:
+    async def _fill_under_posts(self, loading: Loading, tombstones_after: int) -> None:
         """Write the replies to and reposts of posts."""
         for post_list in LISTS_UNDER_POSTS:
             after = 0

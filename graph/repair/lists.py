@@ -1,96 +1,118 @@
-"""Comparison of the lists under posts: replies and reposts, and their lengths in the records of the posts.
+"""Comparison of lists of users: which exist, their names, and their members."""
 
-The records and deletions of the posts in these lists are compared with the lists of their authors.
-"""
-
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 
 from graph import keys
-from graph.archive.rows import POST, REDACTED
-from graph.post_lists import REPLIES, REPOSTS
-from graph.projections.posts import counted_keys
+from graph.fold import content
+from graph.fold.content import UserLists, VersionedSet
+from graph.fold.reading import names_of
+from graph.relations.lists import list_names
+from graph.relations.register import LISTS
 from graph.repair import defects
-from graph.repair.posts import Record, readable, set_listing
 from graph.repair.report import Difference
-from graph.repair.timelines import AuthorTimeline, TimelineComparison
-from graph.store.commands import Command, script
+from graph.repair.scope import Comparison, Element, Key, number, set_element, set_fields
+from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
+
+NOTHING = UserLists()
+EMPTY = VersionedSet[int]()
 
 
-class ReplyComparison(TimelineComparison):
-    """Compares the replies to each post, and their number in the record of the post.
+class ListComparison(Comparison):
+    """Compares the lists of each user. One query and three round trips for 500 users; two more for differences.
 
-    Costs as much as `TimelineComparison`, and one more round trip.
+    Users with more than 10,000 events are split.
     """
 
-    of_users = False
-    key = staticmethod(keys.replies)
-    of = REPLIES
-
-    def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield the posts that have a list in the archive or in the store."""
-        return self.scope.list_owners(self.of)
+    part = defects.LISTS
+    key = staticmethod(keys.lists)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of the lists under these posts. A correction counts the list again."""
-        found = [
-            each
-            if callable(each.correction)
-            else replace(each, correction=[*each.correction, self._recount(each.subject)])
-            for each in await super().compare(subjects)
-        ]
-        return [*found, *await self._lengths(subjects)]
-
-    def _recount(self, owner: int) -> Command:
-        name, _, cold, record = counted_keys(self.of, owner)
-        return script("count_list").call([name, cold, record], self.of.count or "")
-
-    async def _lengths(self, owners: Sequence[int]) -> list[Difference]:
-        """Return the differences between the lengths of lists in the store and the records of their owners."""
-        commands: list[Command] = []
-        for owner in owners:
-            name, _, cold, record = counted_keys(self.of, owner)
-            commands += [("ZCARD", name), ("ZSCORE", name, "f"), ("GET", cold)]
-            commands.append(("HMGET", record, self.of.count or "", "deleted"))
-        replies = await self.scope.send(commands)
-        kinds = await self.scope.archive.kinds_of(owners)
-        found = []
-        for place, owner in enumerate(owners):
-            if kinds.get(owner) == REDACTED:
-                continue  # nothing shows the counts of a deleted post
-            size, floor, cold, (count, deleted) = replies[4 * place : 4 * place + 4]
-            length = 0 if deleted is not None else size - (floor is not None) + int(cold or 0)
-            if int(count or 0) != length:
-                text = f"post {owner} has {length} {self.of.name}, not {count}"
-                found.append(Difference(defects.LENGTH_WRONG, owner, "length", text, [self._recount(owner)]))
+        """Return the lists, names and members that differ."""
+        found: list[Difference] = []
+        kinds = names_of(LISTS.kinds)
+        async for users, events in self.scope.folded(subjects, content.Part.LISTS, kinds, LISTS.fold):
+            held = {user: events.lists.get(user, NOTHING) for user in users}
+            found += await self._lists(held)
+            found += await self._names(held)
+            found += await self._members(held)
         return found
 
-    def _deletions(
-        self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str]
-    ) -> Iterator[Difference]:
-        return iter(())
+    async def _lists(self, held: Mapping[int, UserLists]) -> list[Difference]:
+        """Return the lists that are missing, or that no event created."""
+        expected = expected_of((user, lists.lists) for user, lists in held.items())
+        wrong = await wrong_elements(self.scope, keys.lists, [*held], expected, id_of)
+        return [
+            difference(user, keys.lists, (user, list_id), state, wrong[user, list_id], f"list {list_id} of user {user}")
+            for (user, list_id), state in (await still_wrong(self.scope, keys.lists, wrong)).items()
+        ]
 
-    def _surplus(
-        self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
-    ) -> Iterator[Difference]:
-        """Yield the posts in a list that are not above the floor in the archive.
+    async def _names(self, held: Mapping[int, UserLists]) -> list[Difference]:
+        """Return the names that differ."""
+        rows = await self.scope.send([("HGETALL", keys.list_names(user)) for user in held])
+        wrong = [
+            (user, list_id, actual, wanted)
+            for (user, lists), fields in zip(held.items(), rows, strict=True)
+            for list_id, actual, wanted in wrong_names(lists, fields)
+            if number(actual.get(f"{list_id}:at")) <= self.scope.upto
+        ]
+        current = await self._not_newer([(user, list_id) for user, list_id, _, _ in wrong])
+        return [
+            Difference(
+                defects.LIST_WRONG,
+                user,
+                f"name of {list_id}",
+                f"name of list {list_id} of user {user}",
+                [set_fields(keys.list_names(user), actual, wanted)],
+            )
+            for user, list_id, actual, wanted in wrong
+            if (user, list_id) in current
+        ]
 
-        A post that the archive lacks remains if its record can be read: the list of its author adds it to the archive.
-        """
-        for post, score in t.listed.items():
-            if post in t.posts or post > self.scope.upto:
-                continue
-            deletion, kind = deleted.get(post), kinds.get(post)
-            if kind is None and readable(post, records[post]) is not None:
-                continue
-            if kind in (POST, None) or deletion is not None or post <= t.floor:
-                unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.mark, self.of)
-                text = f"post {post} in the {self.of.name} of post {t.author}"
-                yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
+    async def _members(self, held: Mapping[int, UserLists]) -> list[Difference]:
+        """Return the members that differ. A deleted list has none."""
+        owners = {
+            list_id: user for user, lists in held.items() for list_id in (*lists.members, *lists.lists.tombstones)
+        }
+
+        def key(list_id: int) -> str:
+            return keys.list_members(owners[list_id], list_id)
+
+        expected = expected_of((each, held[user].members.get(each, EMPTY)) for each, user in owners.items())
+        wrong = await wrong_elements(self.scope, key, [*owners], expected, id_of)
+        states = await still_wrong(self.scope, key, wrong)
+        current = await self._not_newer(list(dict.fromkeys((owners[list_id], list_id) for list_id, _ in states)))
+        return [
+            difference(
+                owners[list_id],
+                key,
+                (list_id, user),
+                state,
+                wrong[list_id, user],
+                f"user {user} in list {list_id} of user {owners[list_id]}",
+            )
+            for (list_id, user), state in states.items()
+            if (owners[list_id], list_id) in current
+        ]
+
+    async def _not_newer(self, lists: Sequence[Element]) -> set[Element]:
+        """Return those of the (owner, list) that no event after the comparison created or deleted."""
+        states = await self.scope.states(keys.lists, lists) if lists else {}
+        return {element for element, state in states.items() if abs(state or 0) <= self.scope.upto}
 
 
-class RepostComparison(ReplyComparison):
-    """Compares the quotes and reposts of each post, and their number in the record of the post."""
+def difference(
+    owner: int, key: Key, element: Element, found: int | None, expected: int | None, text: str
+) -> Difference:
+    """Return the difference of an element of a versioned set of a user."""
+    command = set_element(key, element, found, expected)
+    return Difference(defects.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
 
-    key = staticmethod(keys.reposts)
-    of = REPOSTS
+
+def wrong_names(lists: UserLists, fields: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str], dict[str, str]]]:
+    """Yield the lists whose names differ, with the fields that the store holds and those that it must hold."""
+    expected = list_names(lists)
+    for list_id in sorted({*lists.names, *(int(name) for name in fields if name.isdecimal())}):
+        names = (str(list_id), f"{list_id}:at")
+        actual, wanted = ({name: all_[name] for name in names if name in all_} for all_ in (fields, expected))
+        if actual != wanted:
+            yield list_id, actual, wanted

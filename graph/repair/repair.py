@@ -22,7 +22,7 @@ from graph.repair.blocks import BlockComparison, BlockerComparison
 from graph.repair.follows import FollowerComparison, FollowingComparison
 from graph.repair.homes import HomeComparison
 from graph.repair.likes import LikedPosts, LikesOfPosts
-from graph.repair.lists import ReplyComparison, RepostComparison
+from graph.repair.lists import ListComparison
 from graph.repair.notifications import NotificationComparison
 from graph.repair.pairs import PairComparison
 from graph.repair.public_posts import DecisionComparison, PublicPostComparison
@@ -31,7 +31,7 @@ from graph.repair.report import Difference, RepairReport
 from graph.repair.reposts import RepostedComparison
 from graph.repair.scope import Comparison, Scope
 from graph.repair.timelines import Replied, TimelineComparison
-from graph.repair.user_lists import ListComparison
+from graph.repair.under_posts import ReplyComparison, RepostComparison
 from graph.store.store import Store
 from graph.tuning import Tuning
 

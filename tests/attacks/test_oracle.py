@@ -18,8 +18,8 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
-from graph.feed.updates import Checkpoint, PostDeleted, PostPublishedChange
-from graph.log.events import PostDeleted as LoggedDeletion
+from graph.feed.updates import Checkpoint, PostDeletedChange, PostPublishedChange
+from graph.log.events import PostDeleted
 from graph.model import MAX_NUMBER, Location
 from graph.store.commands import Command
 from resolvers import ids
@@ -241,7 +241,7 @@ async def test_guesses_are_answered_alike_if_the_reader_is_behind_the_log(graph:
         for stream in streams:
             await stream.aclose()
     assert len(received) == len({public(guess) for guess in tried})
-    assert {what for _, what in received} <= {("PostDeleted", secret.id), None}
+    assert {what for _, what in received} <= {("PostDeletedChange", secret.id), None}
 
 
 def has_deletion(guess: EventFilter, post: int) -> bool:
@@ -274,7 +274,7 @@ async def test_live_streams_get_deletions_by_the_content_of_the_post(graph: Grap
                 await asyncio.sleep(0.001)
             await graph.posts.delete(alice, secret.id)
             update = await steps[0]
-        assert isinstance(update, PostDeleted)
+        assert isinstance(update, PostDeletedChange)
         assert update.post == secret.id
         assert not steps[1].done()
         steps[1].cancel()
@@ -296,7 +296,7 @@ async def test_concurrent_deletions_are_one_event(graph: Graph, store_url: str) 
     finally:
         await tab.close()
     events = [event async for event in graph.log.replay(post, await graph.log.last())]
-    assert [event.body.post for event in events if isinstance(event.body, LoggedDeletion)] == [post]
+    assert [event.body.post for event in events if isinstance(event.body, PostDeleted)] == [post]
 
 
 async def test_a_deleted_post_is_answered_like_one_that_never_existed(graph: Graph) -> None:
