@@ -157,7 +157,7 @@ QUOTAS = Quotas.of(Settings(secret=("a key that is long enough for a test",)))
 def expected(update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
     """Return what a client gets for an update."""
     event: dict[str, Any] = {
-        "__typename": type(update).__name__,
+        "__typename": type(update).__name__.removesuffix("Change"),
         "cursor": encode_cursor(CursorKind.LOG, update.number),
     }
     match update:
