@@ -14,7 +14,8 @@ from graph.cells import MAX_CELLS
 from graph.errors import BadFilter
 from graph.feed.slices import result
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Reposted, Unfollowed, Unreposted
-from graph.text.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
+from graph.text.folding import UNSEEN
+from graph.text.terms import HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
 from graph.text.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
 MAX_USERS = 3000

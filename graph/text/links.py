@@ -1,55 +1,131 @@
-"""Links in a text: `http://` and `https://` URLs, in ASCII as browsers copy them.
+"""Links in a text: `http://` and `https://` URLs, and addresses that are no links.
 
-A URL ends before the first character that RFC 3986 does not allow, so text in Chinese can follow it directly. It also
-ends before punctuation and brackets that belong to the sentence around it. A URL with credentials, such as
-`https://bank.example@evil.example`, is not a link: readers take the credentials for the host.
+A link is whole or none: its host is the one that a browser opens. A host with letters beyond ASCII is checked by IDNA
+(UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese text may follow a host or a path directly and ends
+it, unless the host goes on after it. A link also ends before the punctuation and the brackets of the sentence around
+it. A URL with credentials, such as `https://bank.example@evil.example`, is not a link: readers take the credentials for
+the host.
+
+Addresses without a scheme, such as `social.example/@alice`, are not links either, but contain no mentions and hashtags.
 """
 
-import re
+import idna
+import regex
 
-from graph.text.web_urls import LABEL, MAX_HOST, MAX_PORT
+from graph.text.scripts import IGNORABLE, LETTERS, SPACED, UNSPACED
+from graph.text.web_urls import MAX_HOST, MAX_PORT
 
-HOST = re.compile(rf"{LABEL}(?:\.{LABEL})*")
-"""A host name or an IPv4 address: labels of up to 63 characters (RFC 1123), without a dot at the end."""
-CANDIDATE = re.compile(r"(?<![A-Za-z0-9_])https?://[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+", re.IGNORECASE)
-ADDRESS = re.compile(rf"https?://({HOST.pattern})(?::([0-9]{{1,5}}))?(?:[/?#].*)?", re.IGNORECASE)
-PUNCTUATION = ".,;:!?'"
+STOPS = "。．｡"
+"""Full stops in Chinese and Japanese, which IDNA takes for dots."""
+ASCII_URL = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%"
+URL = rf"(?:[{ASCII_URL}]|[{SPACED}--[\x00-\x7f]])"
+TAIL = regex.compile(rf"(?V1)[/?#](?:{URL}|(?<=[/?#=&_+\-]|[{LETTERS}--[\x00-\x7f]]){UNSPACED})*+")
+"""A path, a query and a fragment."""
+SCHEME = regex.compile(rf"(?V1)(?<![{SPACED}--_])https?://", regex.IGNORECASE)
+HOST_RUN = regex.compile(rf"(?V1)[{LETTERS}\-.{STOPS}{IGNORABLE}]++")
+LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?+(?![A-Za-z0-9])"
+ASCII_HOST = regex.compile(rf"{LABEL}(?:\.{LABEL})*+")
+FOLLOWED = regex.compile(rf"(?V1)(?:[{LETTERS}\-]++[.{STOPS}])+{SPACED}{{2,63}}+(?={UNSPACED}|[{STOPS}{IGNORABLE}])")
+"""A host that other text follows directly."""
+GOES_ON = regex.compile(rf"(?V1)\.[{LETTERS}]|[{STOPS}][A-Za-z0-9]|[{IGNORABLE}][A-Za-z0-9.]")
+PORT = regex.compile(r":([0-9]{1,5}+)(?![0-9A-Za-z])")
+NO_HOST = regex.compile(r"[A-Za-z0-9\-._~:!$&'()*+,;=%]*+@|%")
+"""What must not follow a host: credentials end there, or it goes on."""
+NO_PORT = regex.compile(r":[A-Za-z0-9]")
+PUNCTUATION = ".,;:!?'*"
+EMPHASIS = "_~"
 BRACKETS = {")": "(", "]": "["}
+ADDRESS = regex.compile(
+    rf"(?V1)(?<![{LETTERS}@.\-])(?:(?:[{LETTERS}\-]++\.)+\p{{L}}{{2,63}}+\.?(?::[0-9]{{1,5}}+)?+(?=[/?#])"
+    rf"|[A-Za-z][A-Za-z0-9+.\-]*+://){URL}*+"
+)
+"""A URL, or an address without a scheme but with a path, a query or a fragment."""
 
 
 def links_in(text: str) -> list[tuple[int, int]]:
     """Return the places of the links in a text: the start and the end of each, in order. O(n)."""
     if "://" not in text:
         return []
-    found = []
-    for match in CANDIDATE.finditer(text):
-        link = without_punctuation(match.group())
-        if is_address(link):
-            found.append((match.start(), match.start() + len(link)))
+    found, after = [], 0
+    while scheme := SCHEME.search(text, after):
+        end = link_end(text, scheme.start(), scheme.end())
+        if end is not None:
+            found.append((scheme.start(), end))
+        after = end or scheme.end()
     return found
 
 
-def without_links(text: str) -> str:
-    """Return the text with a space in the place of each character of a link, so that all other places stay. O(n)."""
+def link_end(text: str, start: int, authority: int) -> int | None:
+    """Return the end of a link, given its start and that of its host, or None if it is not a link."""
+    end = host_end(text, authority)
+    if end is None or NO_HOST.match(text, end):
+        return None
+    if port := PORT.match(text, end):
+        if int(port[1]) > MAX_PORT:
+            return None
+        end = port.end()
+    elif NO_PORT.match(text, end):
+        return None
+    tail = TAIL.match(text, end)
+    if tail is None:
+        return end
+    return start + len(without_punctuation(text[start : tail.end()], text[start - 1] if start else ""))
+
+
+def host_end(text: str, start: int) -> int | None:
+    """Return the end of the host that begins at a place, or None if there is no valid one."""
+    run = HOST_RUN.match(text, start)
+    if run is None:
+        return None
+    host = run.group()
+    plain = ASCII_HOST.match(host)
+    if plain is not None and (rest := host[plain.end() :]).strip("._-") == "":
+        is_absolute = rest == "." and text[run.end() : run.end() + 1] in ("/", "?", "#")
+        host = plain.group()
+        if rest and not is_absolute and text[run.end() : run.end() + 1] in ("/", "#"):
+            return None
+        return start + len(host) + is_absolute if len(host) <= MAX_HOST else None
+    followed = FOLLOWED.match(host)
+    if followed is not None and GOES_ON.search(host, followed.end()) is None:
+        host = followed.group()
+    host = host.rstrip(f".-_{STOPS}")
+    return start + len(host) if is_international(host) else None
+
+
+def is_international(host: str) -> bool:
+    """Return True if a host is a valid domain name, perhaps with letters beyond ASCII."""
+    if len(host) > MAX_HOST or regex.search(f"[{IGNORABLE}]", host):
+        return False
+    if host.isascii():
+        return ASCII_HOST.fullmatch(host) is not None
+    try:
+        encoded = idna.encode(host, uts46=True)
+    except idna.IDNAError:
+        return False
+    return b"." in encoded
+
+
+def without_addresses(text: str) -> str:
+    """Return the text with a space for each character of a link or another address. All other places stay. O(n)."""
+    if "." not in text and "://" not in text:
+        return text
     rest, after = [], 0
     for start, end in links_in(text):
         rest += [text[after:start], " " * (end - start)]
         after = end
-    return "".join([*rest, text[after:]]) if rest else text
+    return ADDRESS.sub(lambda match: " " * len(match.group()), "".join([*rest, text[after:]]))
 
 
-def without_punctuation(link: str) -> str:
-    """Return a link without the punctuation at its end, and without closing brackets that it does not open. O(n)."""
+def without_punctuation(link: str, before: str) -> str:
+    """Return a link without the punctuation at its end, and without closing brackets that it does not open. O(n).
+
+    `before` is the character before the link: underscores and tildes around a link are emphasis.
+    """
     unopened = {closing: link.count(closing) - link.count(opening) for closing, opening in BRACKETS.items()}
+    punctuation = PUNCTUATION + (before if before in EMPHASIS else "")
     end = len(link)
-    while (last := link[end - 1]) in PUNCTUATION or unopened.get(last, 0) > 0:
+    while (last := link[end - 1]) in punctuation or unopened.get(last, 0) > 0:
         if last in unopened:
             unopened[last] -= 1
         end -= 1
     return link[:end]
-
-
-def is_address(link: str) -> bool:
-    """Return True if a URL has a valid host, perhaps a port, and no credentials."""
-    match = ADDRESS.fullmatch(link)
-    return match is not None and len(match[1]) <= MAX_HOST and int(match[2] or 1) <= MAX_PORT

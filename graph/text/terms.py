@@ -12,7 +12,6 @@ The *terms* of a text are its words and hashtags, and the single characters and 
 import base64
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -20,31 +19,24 @@ from operator import add
 
 import regex
 
-from graph.text.links import links_in, without_links
+from graph.text.folding import fold, unaccented
+from graph.text.links import without_addresses
+from graph.text.scripts import BEGINNING, BREAK, LETTERS, UNSPACED
+from graph.text.tags import HASH, hashtags_in
 
 CODE_BYTES = 6
 CODE_LENGTH = 8
 """The length of a term's code in base64."""
 
+SIGN = re.compile(f"[{HASH}]")
 GAP = " "
 """Separates two runs. No phrase contains it."""
 
-SCRIPTS = "".join(
-    rf"\p{{Script_Extensions={script}}}"
-    for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Hangul")
-)
-BEGINNING = r"\p{L}\p{N}_"
-LETTERS = rf"{BEGINNING}\p{{Mn}}\p{{Mc}}"
-UNSPACED = rf"[[\u4e00-\u9fff]||[[{SCRIPTS}]&&[{LETTERS}]]]"
-"""The most common characters come first, which makes matching faster."""
-
-UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-RUNS = regex.compile(rf"(?V1){UNSPACED}+")
+RUNS = regex.compile(rf"(?V1){UNSPACED}+(?:{BREAK}+{UNSPACED}+)*+")
+"""Thai and Khmer texts may have zero-width spaces between words; runs have none."""
 WORDS = regex.compile(rf"(?V1)[[{BEGINNING}]--{UNSPACED}][[{LETTERS}]--{UNSPACED}]*")
 PLAIN_WORDS = re.compile(r"\w+", re.ASCII)
 """Equal to WORDS for texts in ASCII, but faster."""
-HASHTAGS = regex.compile(rf"(?V1)(?<![[{LETTERS}]--{UNSPACED}])(#[{BEGINNING}][{LETTERS}]*)#?")
-"""A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens no other: #北京#你好."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,42 +92,35 @@ class HashedTerms:
         return all(code_of(term) in self.codes for term in keyword.terms())
 
 
-def fold(text: str) -> str:
-    """Return the folded text: NFKC, without case and without invisible characters."""
-    if text.isascii():
-        return text.lower()
-    seen = UNSEEN.sub("", unicodedata.normalize("NFKC", text))
-    return unicodedata.normalize("NFKC", seen.casefold())
+def words_in(folded: str) -> list[str]:
+    """Return the words of a folded text."""
+    return PLAIN_WORDS.findall(folded) if folded.isascii() else WORDS.findall(unaccented(folded))
 
 
-def outside_links(text: str, folded: str) -> str:
-    """Return the folded text without links. `folded` is the whole text, folded."""
-    return fold(without_links(text)) if "://" in text else folded
+def runs_in(folded: str) -> list[str]:
+    """Return the runs of a folded text."""
+    return [] if folded.isascii() else [run.replace(BREAK, "") for run in RUNS.findall(folded)]
 
 
 def terms_of(text: str) -> Terms:
     """Return the terms of a text."""
     folded = fold(text)
-    plain = folded.isascii()
-    words = (PLAIN_WORDS if plain else WORDS).findall(folded)
-    if "#" in folded:
-        words += HASHTAGS.findall(outside_links(text, folded))
-    return Terms(frozenset(words), "" if plain else GAP.join(RUNS.findall(folded)))
+    words = words_in(folded)
+    if SIGN.search(text):
+        words += (f"#{found.text}" for found in hashtags_in(without_addresses(text)))
+    return Terms(frozenset(words), GAP.join(runs_in(folded)))
 
 
 def keyword_of(entry: str) -> Keyword:
     """Return the keyword in an entry of a filter. Its hashtags match hashtags only. It may be empty."""
-    folded = fold(entry)
-    outside = outside_links(entry, folded) if "#" in folded else folded
-    hashtags = HASHTAGS.findall(outside) if "#" in folded else []
-    rest = folded
-    if hashtags:
-        links = (fold(entry[start:end]) for start, end in links_in(entry))
-        rest = GAP.join([HASHTAGS.sub(GAP, outside), *links])
-    plain = folded.isascii()
-    words = (PLAIN_WORDS if plain else WORDS).findall(rest)
-    phrases = () if plain else RUNS.findall(rest)
-    return Keyword(tuple(sorted({*hashtags, *words})), tuple(sorted({*phrases})))
+    found = list(hashtags_in(without_addresses(entry))) if SIGN.search(entry) else []
+    rest, after = [], 0
+    for each in found:
+        rest += [entry[after : each.start], GAP]
+        after = each.end
+    folded = fold("".join([*rest, entry[after:]]))
+    words = {*words_in(folded), *(f"#{each.text}" for each in found)}
+    return Keyword(tuple(sorted(words)), tuple(sorted({*runs_in(folded)})))
 
 
 def digest_of(text: str) -> str:

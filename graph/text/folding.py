@@ -1,0 +1,31 @@
+"""The folded form of a text, in which texts are compared."""
+
+import unicodedata
+
+import regex
+
+from graph.text.scripts import BREAK, IGNORABLE
+
+UNSEEN = regex.compile(rf"(?V1)[{IGNORABLE}--{BREAK}]+")
+DOTLESS = {0x131: "i"}
+ACCENTS = regex.compile(r"(?V1)(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Arabic}\p{Script=Hebrew}])\p{Mn}+")
+"""Accents of Latin and Greek letters, and the points of Arabic and Hebrew, which most people leave out."""
+
+
+def fold(text: str) -> str:
+    """Return the folded text: NFKC, without case and without invisible characters except zero-width spaces.
+
+    The letters I of Turkish are one: case depends on the language, which a text does not tell.
+    """
+    if text.isascii():
+        return text.lower()
+    seen = UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    folded = unicodedata.normalize("NFKC", seen.casefold())
+    return folded.replace("i\u0307", "i").translate(DOTLESS)
+
+
+def unaccented(folded: str) -> str:
+    """Return a folded text without accents, for words: `cafe` finds `café`."""
+    if folded.isascii():
+        return folded
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", folded))).replace("ё", "е")

@@ -1,0 +1,82 @@
+"""Hashtags and mentions in a text.
+
+A hashtag is a `#` followed by letters, digits, marks and underscores of any script, with at least one letter. Certain
+punctuation inside of words belongs to it if letters of the right scripts stand on both sides, such as the middle dot of
+Catalan and Japanese, Hebrew gershayim, and the Tibetan tsheg. It ends at a zero-width space (UAX #29).
+
+A mention is an `@` followed by a login. Addresses and names of other networks contain no mentions.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import regex
+
+from graph.text.folding import fold
+from graph.text.scripts import BREAK, IGNORABLE, LETTERS, SPACED
+
+MAX_LOGIN = 30
+HASH = "#＃﹟"
+AT = "@＠﹫"
+LETTER = r"[\p{L}\p{M}]"
+SCRIPT = "[\\p{{Script={0}}}\\p{{M}}]"
+"""A letter of one script, or a mark on it."""
+MEDIAL = "|".join(
+    (
+        rf"(?<={LETTER})[\u00b7\u2027\u30fb\uff65\u30a0\u301c\uff5e\u3003\u058a\u0f0b\u0f0c](?={LETTER})",
+        rf"(?<={SCRIPT.format('Hebrew')})[\u05be\u05f3\u05f4'\"\u2019\u201d](?={SCRIPT.format('Hebrew')})",
+        rf"(?<={SCRIPT.format('Cyrillic')})['\u2019](?={SCRIPT.format('Cyrillic')})",
+    )
+)
+"""Punctuation inside of words (UAX #29, UAX #31). Apostrophes end a hashtag in Latin: `#Alice's`."""
+INNER = rf"[{LETTERS}]|{MEDIAL}|[{IGNORABLE}--{BREAK}](?=[{LETTERS}])"
+HASHTAG = regex.compile(rf"(?V1)(?<!{SPACED}|&)[{HASH}](?=[_\p{{N}}]*+\p{{L}})((?:{INNER})++)[{HASH}]?+")
+"""A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens no other: #北京#你好."""
+LOGIN = rf"[A-Za-z0-9_Ａ-Ｚａ-ｚ０-９＿]{{2,{MAX_LOGIN}}}+"
+NO_LOGIN = rf"{SPACED}|[{AT}]|\.(?:{SPACED})|(?:-[\w-]*+)?+/\w|:[\w-]++\.\w"
+MENTION = regex.compile(rf"(?V1)(?<!{SPACED}|[{AT}]|\w\+)[{AT}]({LOGIN})(?!{NO_LOGIN})")
+"""user@host, @user@host, @user.host, @user:host and @scope/package contain no mention."""
+
+
+FOLDED = regex.compile(rf"(?V1)(?:{INNER})*+")
+CHARACTERS = regex.compile(rf"(?V1)[{LETTERS}·‧・゠〜～〃֊་༌־׳״'\"’”]*+")
+HAS_LETTER = regex.compile(r"[_\p{N}]*+\p{L}")
+LAST_LETTERS = regex.compile(rf"(?V1).*[{LETTERS}]", regex.DOTALL)
+
+
+class Found(NamedTuple):
+    """A hashtag or a mention: its place in a text, and the folded tag or login."""
+
+    start: int
+    end: int
+    text: str
+
+
+def hashtags_in(text: str) -> Iterator[Found]:
+    """Yield the hashtags of a text without addresses. O(n)."""
+    for match in HASHTAG.finditer(text):
+        start, end = match.span()
+        tag = folded_tag(match[1])
+        if FOLDED.fullmatch(tag) is None:
+            raw = before_other(match[1])
+            end, tag = start + 1 + len(raw), folded_tag(raw)
+        if HAS_LETTER.match(tag):
+            yield Found(start, end, tag)
+
+
+def folded_tag(tag: str) -> str:
+    """Return a tag as it is compared. Keyboards write the wave dash of Japanese in two ways."""
+    return fold(tag.replace("～", "〜"))
+
+
+def before_other(tag: str) -> str:
+    """Return the beginning of a tag before a character that folds to others, as a fraction folds to a slash. O(n)."""
+    folded = (folded_tag(character) for character in tag)
+    end = next((at for at, one in enumerate(folded) if one and not CHARACTERS.fullmatch(one)), len(tag))
+    match = LAST_LETTERS.match(tag[:end])
+    return match.group() if match else ""
+
+
+def mentions_in(text: str) -> Iterator[Found]:
+    """Yield the mentions of a text without addresses. O(n)."""
+    return (Found(*match.span(), fold(match[1])) for match in MENTION.finditer(text))
