@@ -21,6 +21,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from graph.errors import Overloaded
+from graph.passwords.opaque import opaque, spellings
 
 T = TypeVar("T")
 Waiter: TypeAlias = "asyncio.Future[None]"
@@ -49,14 +50,17 @@ class Hashing:
     async def hash(self, password: str, network: str) -> str:
         """Return the hash of a new password. Raises Overloaded."""
         await self.turn(network)
-        return await self._run(partial(self._hasher.hash, password))
+        return await self._run(partial(self._hasher.hash, opaque(password)))
 
     async def turn(self, network: str) -> None:
         """Wait for this network's turn. The caller must call `verify` immediately afterwards. Raises Overloaded."""
         await self._queue_of_loop().wait(network)
 
     async def verify(self, secret: str | None, password: str) -> bool:
-        """Return True if the password matches the secret. Without a secret, take the same time and return False."""
+        """Return True if the password matches the secret. Without a secret, take the same time and return False.
+
+        A password that can be written in several ways takes up to three times as long if it is wrong.
+        """
         return await self._run(partial(self._matches, secret or self._decoy, password)) and bool(secret)
 
     async def matches(self, secret: str | None, password: str, network: str) -> bool:
@@ -92,10 +96,10 @@ class Hashing:
         return await asyncio.wrap_future(job)
 
     def _matches(self, secret: str, password: str) -> bool:
-        try:
-            return self._hasher.verify(secret, password)
-        except (VerificationError, InvalidHashError):
-            return False
+        for spelling in spellings(password):
+            with contextlib.suppress(VerificationError, InvalidHashError):
+                return self._hasher.verify(secret, spelling)
+        return False
 
 
 def _lower_priority() -> None:

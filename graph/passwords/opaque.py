@@ -1,0 +1,25 @@
+"""Passwords as they are compared: the profile OpaqueString of RFC 8265.
+
+Keyboards and operating systems write the same password in different ways: `é` as one character or two, and a no-break
+space for a space. The profile maps all spaces to one, and composes characters (NFC). It keeps case.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+
+import regex
+
+SPACES = regex.compile(r"[\p{Zs}--\x20]", regex.V1)
+
+
+def opaque(password: str) -> str:
+    """Return a password as it is hashed."""
+    return password if password.isascii() else unicodedata.normalize("NFC", SPACES.sub(" ", password))
+
+
+def spellings(password: str) -> Iterator[str]:
+    """Yield the forms of a password that may have been hashed, each once: the profile's first.
+
+    Hashes from before the profile are those of what was typed.
+    """
+    yield from dict.fromkeys((opaque(password), password, unicodedata.normalize("NFD", password)))
