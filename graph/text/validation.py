@@ -13,7 +13,9 @@ import regex
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
+from graph.passwords.opaque import opaque
 from graph.text.entities import MAX_ENTITIES
+from graph.text.showing import is_blank, turns_what_follows
 from graph.text.web_urls import MAX_URL, normal_url
 
 MIN_LOGIN, MAX_LOGIN = 2, 30
@@ -37,6 +39,11 @@ MARKS = regex.compile(rf"[^\p{{Canonical_Combining_Class=0}}]{{{MAX_MARKS + 1}}}
 def folded_login(login: str) -> str | None:
     """Return a login in lower case, None if it is not 2 to 30 ASCII letters, digits and underscores."""
     return login.lower() if LOGIN.fullmatch(login) else None
+
+
+def typed_login(login: str) -> str | None:
+    """Return a login as users type it to log in, in lower case: perhaps with white space around it, and an `@`."""
+    return folded_login(login.strip().removeprefix("@"))
 
 
 @dataclass(slots=True)
@@ -70,6 +77,7 @@ class Check:
 
     def password(self, password: str, login: str = "", name: str = "", *, field: str = "password") -> str:
         """Check the new password of a field: 8 to 128 characters; not common, not monotonous, not the login or name."""
+        typed, password = password, comparable(password)
         if len(password) > MAX_PASSWORD:
             message = f"The password has {len(password)} characters; the limit is {MAX_PASSWORD}."
             self.fail(ProblemCode.INVALID, message, field, max=MAX_PASSWORD, length=len(password))
@@ -80,7 +88,7 @@ class Check:
             self.fail(ProblemCode.PASSWORD_TOO_WEAK, message, field, min=MIN_PASSWORD, length=len(password))
         elif weakness := _weakness(password, login, name):
             self.fail(ProblemCode.PASSWORD_TOO_WEAK, weakness, field)
-        return password
+        return typed
 
     def name(self, name: str) -> str:
         """Check and return a normalised display name: 1 to 50 characters on one line."""
@@ -91,8 +99,8 @@ class Check:
         return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
 
     def comment(self, comment: str) -> str:
-        """Check and return a normalised comment of a report: at most 1,000 characters."""
-        return self._words(comment, "comment", ProblemCode.INVALID, MAX_COMMENT)
+        """Check and return a normalised comment of a report: at most 1,000 characters that leave directions alone."""
+        return self.words(comment, "comment", MAX_COMMENT)
 
     def url(self, url: str, *path: str) -> str:
         """Check and return the URL of the field at this path, after trimming; an empty text removes it.
@@ -113,12 +121,16 @@ class Check:
         return normal or ""
 
     def text(self, text: str, *, may_be_empty: bool = False) -> str:
-        """Check and return a post's normalised text: up to 1000 characters after trimming, usually at least 1."""
+        """Check and return a post's normalised text: up to 1000 characters after trimming, usually at least 1.
+
+        A text that shows nothing is empty.
+        """
         cleaned = self._words(text, "text", ProblemCode.TEXT_TOO_LONG, MAX_TEXT)
+        cleaned = "" if is_blank(cleaned) else cleaned
         if not cleaned and not self.problems and not may_be_empty:
             self.fail(
                 ProblemCode.TEXT_EMPTY,
-                "The text is empty. Write at least one character other than white space.",
+                "The text is empty. Write at least one visible character.",
                 "text",
                 min=1,
                 max=MAX_TEXT,
@@ -171,13 +183,25 @@ class Check:
         cleaned = self._words(value, name, ProblemCode.INVALID, most)
         if any(character in cleaned for character in "\t\n\r\u2028\u2029"):
             self.fail(ProblemCode.INVALID, f"The {name} contains a line break or tab. Write it on one line.", name)
-        elif len(cleaned) < least and not any(problem.field == (name,) for problem in self.problems):
-            self.fail(ProblemCode.INVALID, f"The {name} must not be empty.", name, min=least, max=most, length=0)
+        elif is_blank(cleaned) and not any(problem.field == (name,) for problem in self.problems):
+            message = f"The {name} must have at least one visible character."
+            self.fail(ProblemCode.INVALID, message, name, min=least, max=most, length=0)
+        self._direction(cleaned, name)
         return cleaned
 
     def words(self, value: str, name: str, most: int, *path: str) -> str:
-        """Check and return the normalised text of the field at this path: at most `most` characters."""
-        return self._words(value, name, ProblemCode.INVALID, most, *path)
+        """Check and return the normalised text of the field at this path: at most `most` characters.
+
+        It leaves the direction of what an interface shows after it alone.
+        """
+        cleaned = self._words(value, name, ProblemCode.INVALID, most, *path)
+        self._direction(cleaned, name, *path)
+        return cleaned
+
+    def _direction(self, value: str, name: str, *path: str) -> None:
+        if turns_what_follows(value):
+            message = f"The {name} changes the direction of the text after it. Remove or close the direction marks."
+            self.fail(ProblemCode.INVALID, message, *(path or (name,)))
 
     def _words(self, value: str, name: str, too_long: ProblemCode, most: int, *path: str) -> str:
         where = path or (name,)
@@ -203,6 +227,17 @@ class Check:
     def _too_long(self, code: ProblemCode, name: str, length: int, most: int, *path: str) -> None:
         message = f"The {name} has {length} characters; the limit is {most}."
         self.fail(code, message, *path, max=most, length=length)
+
+
+def is_possible_password(password: str) -> bool:
+    """Return True if a password may be one that `Check.password` has accepted."""
+    return encodable(password) and len(comparable(password)) <= MAX_PASSWORD
+
+
+def comparable(password: str) -> str:
+    """Return a password as it is hashed, or unchanged if that would take long or cannot be done."""
+    is_long = len(password) > MAX_PASSWORD * DECOMPOSED or has_many_marks(password)
+    return password if is_long or not encodable(password) else opaque(password)
 
 
 def _weakness(password: str, login: str, name: str) -> str | None:

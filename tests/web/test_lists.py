@@ -26,7 +26,7 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
     await do("read", "p", text="You have no lists.")
     await tour.shoot("lists-empty")
     await do("click", "p", role="button", name="Create")
-    await do("read", "p", text="The name must not be empty.")
+    await do("read", "p", text="The name must have at least one visible character.")
     await do("focused", "p", name="Name of a new list")
     await tour.shoot("lists-error")
     await do("fill", "p", label="Name of a new list", text="Friends")

@@ -1,0 +1,72 @@
+"""Texts that show nothing, and texts that turn the direction of what follows them."""
+
+import pytest
+
+from graph.errors import ProblemCode
+from graph.text.showing import is_blank, turns_what_follows
+from graph.text.validation import Check
+
+BLANKS = (
+    *("", " ", "\u200b", "\u2800", "\u3164", "\u115f", "\u1160", "\uffa0", "\u00ad", "\u2060", "\ufe0f", "\u200d"),
+    *("\u200c", "\u061c", "\u180e", "\ufeff", "\u034f", "\u0301", "\u093f", "\u20dd", "\u3000", "\u00a0", "\u200e"),
+    *("\U000e0020", "\U0001d173", "\u2800\u200b \u0301", "\u202e\u202c", "\u17b5", "\ufff9", "\u206a"),
+)
+NAMES = (
+    *("José Núñez", "Nguyễn Thị Minh", "Łukasz Żółć", "Đỗ Đức", "Siân", "Þórr", "Ağaoğlu İnci", "Ştefan"),
+    *("Αλέξανδρος", "Ольга Щукина", "Ґанна", "Րաֆֆի", "თამარ", "محمد علي", "پویا", "می\u200cخواهم", "عبد‌الله"),
+    *("יעל", "שָׁרוֹן", "प्रिया", "श्री\u200dराम", "মৌসুমী", "ਗੁਰਪ੍ਰੀਤ", "ગીતા", "ଓଡ଼ିଶା", "தமிழ்ச்செல்வி", "లక్ష్మి"),
+    *("ಕಾವ್ಯ", "ശ്രീജ", "ක්\u200dෂිතිජ", "สมชาย", "ສົມໄຊ", "သီရိ", "សុខា", "བསྟན་འཛིན", "ᠴᠢᠩᠭᠢᠰ", "አበበ", "ⴰⵎⵉⵏⴰ"),
+    *("伟", "山田 太郎", "ひなた", "ﾀﾅｶ", "김민준", "𠮷野", "ᏣᎳᎩ", "ᐃᓄᒃ", "މުޙައްމަދު", "ꦱꦶꦠꦶ", "ނ", "ޔ"),
+    *("O’Brien", "O'Brien", "Anne-Marie", "J. R. R.", "🦄", "👩‍💻 dev", "a", "1", ".", "★ Star ★", "X Æ A-12"),
+)
+
+
+@pytest.mark.parametrize("text", BLANKS, ids=ascii)
+def test_a_text_that_shows_nothing_is_refused_as_a_name_and_a_post(text: str) -> None:
+    assert is_blank(text)
+    name, post = Check(), Check()
+    name.name(text)
+    post.text(text)
+
+    assert [(each.code, each.field) for each in name.problems][:1] == [(ProblemCode.INVALID, ("name",))]
+    assert [(each.code, each.field) for each in post.problems] == [(ProblemCode.TEXT_EMPTY, ("text",))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_names_are_accepted(name: str) -> None:
+    check = Check()
+    check.name(name)
+    assert not check.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        *((f"a{sign}b", True) for sign in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u061c"),
+        *(
+            (f"a{opening}b{closing}", False)
+            for opening, closing in [*(f"{each}\u202c" for each in "\u202a\u202b\u202d\u202e"), "\u2067\u2069"]
+        ),
+        ("a\u202cb\u2069", False),
+        ("a\u202e\u2067b\u202c", True),
+        ("a\u202e\u2067b\u2069", True),
+        ("a\u2067\u202eb\u2069", False),
+        ("a\u202e\u202eb\u202c", True),
+        ("שלום a عربي \u200f", False),
+    ],
+    ids=ascii,
+)
+def test_directions_that_are_not_closed_are_refused_in_lines_and_descriptions(text: str, turns: bool) -> None:
+    """In names, names of lists, alternative texts and comments of reports."""
+    assert turns_what_follows(text) is turns
+    for check_of in (
+        lambda check: check.name(text),
+        lambda check: check.comment(text),
+        lambda check: check.words(text, "alternative text", 1000, "alt"),
+    ):
+        check = Check()
+        check_of(check)
+        assert [each.code for each in check.problems] == [ProblemCode.INVALID] * turns
+    post = Check()
+    post.text(text)
+    assert not post.problems
