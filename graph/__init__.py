@@ -84,7 +84,7 @@ class Graph:
         self.capacity = Capacity(store, tuning.store_full_at)
         self.commit = Commit(self.log, self.projections, self.binding, self.capacity)
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
-        self.users = Users(store, self.commit, hasher, tuning.media_hosts)
+        self.users = Users(store, self.commit, hasher, tuning.media_hosts, tuning.reserved_logins)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
         self.visibility = Visibility(store, lambda: self.log.known_watermark)
         mentions = Mentions(self.users.ids_of_logins)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from graph.text.validation import folded_login
 from graph.text.web_urls import normal_authority
 
 MAX_COUNT = 2**53  # integers that Lua scripts count exactly
@@ -78,6 +79,18 @@ def read_hosts(value: object) -> object:
     return hosts
 
 
+def read_logins(value: object) -> object:
+    """Return the logins in a text, in lower case. Raises ValueError for what is no login."""
+    logins = read_list(value)
+    if not isinstance(logins, tuple):
+        return logins
+    folded = {login: folded_login(login) for login in logins if login}
+    wrong = [login for login, name in folded.items() if name is None]
+    if wrong:
+        raise ValueError(f"every login must have 2 to 30 characters from a-z, 0-9 and the underscore, not {wrong[0]!r}")
+    return tuple(sorted({name for name in folded.values() if name}))
+
+
 def read_header_names(value: object) -> object:
     """Return the names of headers in a text, in lower case, each once. Raises ValueError for what is no such name."""
     names = read_list(value)
@@ -93,6 +106,7 @@ Duration = Annotated[timedelta, BeforeValidator(read_duration), Field(gt=timedel
 Names = Annotated[tuple[str, ...], BeforeValidator(read_list)]
 HeaderNames = Annotated[tuple[str, ...], BeforeValidator(read_header_names)]
 Hosts = Annotated[tuple[str, ...], BeforeValidator(read_hosts)]
+Logins = Annotated[tuple[str, ...], BeforeValidator(read_logins)]
 Count = Annotated[int, Field(gt=0, le=MAX_COUNT)]
 Share = Annotated[float, Field(gt=0, le=1)]
 LogLimit = Annotated[int, Field(ge=MIN_LOG, le=MAX_COUNT)]

@@ -29,6 +29,7 @@ from server.setting_values import (
     Env,
     HeaderNames,
     Hosts,
+    Logins,
     LogLimit,
     Names,
     Share,
@@ -118,6 +119,10 @@ class Settings(ObservabilitySettings, RateSettings):
     max_blocked: Count = Field(default=10_000, description="Maximum users that one user can mute, and can block.")
     media_hosts: Hosts = Field(
         default=(), description="Hosts of the pictures and videos that posts and users may show."
+    )
+    reserved_logins: Logins = Field(
+        default=("admin", "administrator", "fanline", "help", "moderator", "official", "root", "security", "support"),
+        description="Logins with which nobody can sign up.",
     )
     durability: Durability = Field(
         default=Durability.SAFE,
@@ -325,6 +330,7 @@ class Settings(ObservabilitySettings, RateSettings):
             max_blocked=self.max_blocked,
             session_ttl=self.session_ttl,
             media_hosts=frozenset(self.media_hosts),
+            reserved_logins=frozenset(self.reserved_logins),
         )
 
     @property

@@ -20,7 +20,6 @@ from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChange
 from graph.log.log import IdempotencyKey
 from graph.model import Permission, User
 from graph.passwords.attempts import Attempts, wrong_credentials
-from graph.passwords.common_passwords import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
 from graph.projections.accounts import free_login
 from graph.records import STORED_USERS
@@ -29,7 +28,7 @@ from graph.store.near_cache import NEVER, Moment
 from graph.store.recall import LookUp, both_near, recall
 from graph.store.store import Store
 from graph.text.media_hosts import media_url
-from graph.text.validation import Check, encodable, folded_login
+from graph.text.validation import Check, folded_login, is_possible_password, typed_login
 from graph.visibility.views import View
 
 CLAIM_SECONDS = 15 * 60
@@ -47,14 +46,21 @@ class Users:
     """Accounts, with passwords hashed by argon2id in threads.
 
     `network` identifies where a sign-up or log-in comes from, such as the client's address: hashing is fair among
-    networks, and failed log-ins are counted for each. Pictures of users may be on `media_hosts`.
+    networks, and failed log-ins are counted for each. Pictures of users may be on `media_hosts`. Nobody signs up with
+    one of the `reserved_logins`.
     """
 
     def __init__(
-        self, store: Store, commit: Commit, hasher: PasswordHasher, media_hosts: frozenset[str] = frozenset()
+        self,
+        store: Store,
+        commit: Commit,
+        hasher: PasswordHasher,
+        media_hosts: frozenset[str] = frozenset(),
+        reserved_logins: frozenset[str] = frozenset(),
     ) -> None:
         self._store = store
         self._media_hosts = media_hosts
+        self._reserved_logins = reserved_logins
         self._commit = commit
         self.hashing = Hashing(hasher)
         self._attempts = Attempts(store)
@@ -136,6 +142,8 @@ class Users:
         """
         check = Check()
         folded = check.login(login)
+        if folded in self._reserved_logins:
+            check.fail(ProblemCode.LOGIN_TAKEN, "This login is reserved. Choose another one.", "login")
         display = check.name(name) if name is not None else folded
         check.password(password, folded, display)
         check.done()
@@ -227,7 +235,7 @@ class Users:
         A failover can bring such a login back. Two round trips.
         """
         if await self._store.run("HEXISTS", keys.user(user), "deleted"):
-            await self._store.send([free_login(folded_login(login) or "", user)])
+            await self._store.send([free_login(typed_login(login) or "", user)])
             raise wrong_credentials()
 
     async def verify(self, login: str, password: str, network: str) -> tuple[int, int]:
@@ -235,9 +243,9 @@ class Users:
 
         Raises like `check_password`. Two round trips and one hash.
         """
-        folded = folded_login(login) or INVALID_LOGIN
+        folded = typed_login(login) or INVALID_LOGIN
         self._commit.check_capacity()
-        possible = len(password) <= MAX_PASSWORD and encodable(password)
+        possible = is_possible_password(password)
         async with self._attempt_locks.setdefault((folded, network), asyncio.Lock()):
             return await self._attempt(folded, password if possible else None, network)
 

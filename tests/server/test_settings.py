@@ -49,6 +49,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
             "FANLINE_ALLOWED_HEADERS": "X-Client, x-tenant x-client",
             "FANLINE_PLAYGROUND": "true",
             "FANLINE_MEDIA_HOSTS": "Media.example.org, cdn.example.org:8443",
+            "FANLINE_RESERVED_LOGINS": "Boss, root",
             "OTHER": "ignored",
         }
     )
@@ -62,6 +63,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert settings.tuning.push_limit == 0
     assert settings.tuning.home_size == 50
     assert settings.tuning.media_hosts == {"media.example.org", "cdn.example.org:8443"}
+    assert settings.tuning.reserved_logins == {"boss", "root"}
     assert settings.tuning.hot_posts == 70
     assert settings.near_cache == 500
     assert settings.tuning.hot_age == timedelta(days=12)
@@ -125,6 +127,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
             "a.example, https://b.example",
             "FANLINE_MEDIA_HOSTS: every host must be a domain",
         ),
+        ("RESERVED_LOGINS", "root, a-b", "FANLINE_RESERVED_LOGINS: every login must have 2 to 30 characters"),
         ("METRICS_TOKEN", "short-token", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
         ("METRICS_TOKEN", "a short token and spaces", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
         ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT is not a setting. Did you mean FANLINE_RATE_LIMITS?"),

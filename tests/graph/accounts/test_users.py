@@ -1,6 +1,7 @@
 """Users: sign-up, passwords, profiles, look-ups and counts."""
 
 import asyncio
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -212,6 +213,53 @@ async def test_the_right_password_returns_the_user(graph: Graph) -> None:
     assert (await graph.users.check_password("ALICE", PASSWORD)).id == alice
     with pytest.raises(Rejected):
         await graph.users.check_password("alice", PASSWORD.upper())
+
+
+@pytest.mark.parametrize("typed", [" alice ", "@alice", " @Alice\n"])
+async def test_a_login_is_trimmed_when_a_user_logs_in(graph: Graph, typed: str) -> None:
+    user = await graph.users.sign_up("alice", "correct horse battery")
+    assert await graph.users.check_password(typed, "correct horse battery") == user
+
+
+@pytest.mark.parametrize(("first", "second"), [("NFC", "NFD"), ("NFD", "NFC")])
+async def test_a_password_may_be_typed_on_another_keyboard(graph: Graph, first: str, second: str) -> None:
+    """The profile OpaqueString of RFC 8265. Case counts."""
+    password = "Ñandú\u00a0überfährt\u3000Straße"
+    user = await graph.users.sign_up("alice", unicodedata.normalize(first, password))
+
+    for typed in (
+        unicodedata.normalize(second, password),
+        unicodedata.normalize(second, password).replace("\u3000", " "),
+    ):
+        assert await graph.users.check_password("alice", typed) == user
+    with pytest.raises(Rejected):
+        await graph.users.check_password("alice", password.casefold())
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+async def test_hashes_of_passwords_as_they_were_typed_still_hold(graph: Graph, raw: Redis, form: str) -> None:
+    """Earlier versions hashed what was typed."""
+    password = "Ñandú überfährt"
+    user = await graph.users.sign_up("alice", "correct horse battery")
+    secret = graph.users.hashing._hasher.hash(unicodedata.normalize(form, password))
+    await raw.hset(keys.login("alice"), "secret", secret)
+
+    for typed in ("NFC", "NFD"):
+        assert await graph.users.check_password("alice", unicodedata.normalize(typed, password)) == user
+
+
+async def test_nobody_signs_up_with_a_reserved_login(another: Open) -> None:
+    """In any case. The other problems are told, too."""
+    graph = await another(reserved_logins=frozenset({"admin"}))
+    with pytest.raises(Rejected, match="reserved") as refused:
+        await graph.users.sign_up("Admin", "short")
+
+    assert [(each.code, each.field) for each in refused.value.problems] == [
+        (ProblemCode.LOGIN_TAKEN, ("login",)),
+        (ProblemCode.PASSWORD_TOO_WEAK, ("password",)),
+    ]
+    assert await graph.users.ids_of_logins(["admin"]) == [None]
+    await graph.users.sign_up("admin2", "correct horse battery")
 
 
 async def test_a_claimed_login_cannot_log_in(graph: Graph) -> None:
