@@ -16,7 +16,7 @@ GROUPS = {
     "store": "store_url store_full_at durability replicas archive_url log_retention log_limit hot_posts hot_age "
     "near_cache",
     "timelines": "timeline_mode push_limit home_size sync_followers hibernate_after",
-    "accounts": "secret secret_file session_ttl max_following max_blocked media_hosts",
+    "accounts": "secret secret_file session_ttl max_following max_blocked media_hosts reserved_logins",
     "web": "allowed_origins allowed_headers trusted_proxies introspection playground",
     "observability": "metrics_token log_format explain trace_endpoint trace_share",
     "documents": "trusted_documents trusted_documents_mode",

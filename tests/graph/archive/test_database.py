@@ -199,7 +199,7 @@ async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened
 
     older = opened(archive_url)
     for use in (older.migrate, older.state, lambda: append(older, post(1))):
-        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0009\."):
+        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0010\."):
             await use()
     await run(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")

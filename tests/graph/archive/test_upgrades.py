@@ -9,9 +9,13 @@ from sqlalchemy.exc import DBAPIError
 
 from graph.archive import migrations
 from graph.archive.archive import Archive
+from graph.archive.codes import keyword_clause
+from graph.archive.name_codes import name_query
 from graph.archive.rows import EventRow
 from graph.paging import Window
-from tests.graph.archive.events import append, deletion, list_changed, list_created, post
+from graph.text.terms import keyword_of
+from tests.graph.archive.events import STORE, append, deletion, list_changed, list_created, post
+from tests.graph.archive.test_names import created
 from tests.graph.archive.test_public_posts import as_old, finish, suspended, table, unsuspended
 
 MANY = 1100
@@ -103,6 +107,29 @@ async def test_a_migration_finds_the_members_of_lists(archive_url: str, opened: 
 
     with pytest.raises(DBAPIError, match="public_upto"):
         await execute(archive, of_earlier_version)
+
+
+async def test_a_migration_lets_the_search_indexes_be_built_anew(
+    archive_url: str, opened: Callable[..., Archive]
+) -> None:
+    """An earlier version has indexed the words with accents."""
+    archive = opened(archive_url)
+    await append(archive, post(10, 1, "un café"), created(11, "zoe", "Zoë"))
+    clauses = [keyword_clause([keyword_of("cafe")])]
+    for name in ("search_terms", "search_name_codes"):
+        await execute(archive, f"DELETE FROM {name}")  # noqa: S608 - a constant
+    assert (await archive.candidates(clauses, Window(9, True), 9)).rows == []
+    await execute(archive, "UPDATE fanline_schema SET version_num = '0009'")
+
+    migrated = opened(archive_url)
+    await migrated.note_unindexed(STORE)
+    while (some := await migrated.unindexed(9)) is not None:
+        await migrated.close_gap(*some, 9, STORE)
+    while await migrated.index_names(9, STORE):
+        pass
+
+    assert [row.number for row in (await migrated.candidates(clauses, Window(9, True), 9)).rows] == [10]
+    assert await migrated.named(name_query("zoe").codes(), Window(9, True)) == ([11], None)
 
 
 async def test_a_new_archive_has_nothing_to_fill(archive_url: str, opened: Callable[..., Archive]) -> None:

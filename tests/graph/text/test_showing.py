@@ -45,7 +45,7 @@ def test_real_names_are_accepted(name: str) -> None:
         *((f"a{sign}b", True) for sign in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u061c"),
         *(
             (f"a{opening}b{closing}", False)
-            for opening, closing in [*(f"{each}\u202c" for each in "\u202a\u202b\u202d\u202e"), "\u2067\u2069"]
+            for opening, closing in [*((each, "\u202c") for each in "\u202a\u202b\u202d\u202e"), ("\u2067", "\u2069")]
         ),
         ("a\u202cb\u2069", False),
         ("a\u202e\u2067b\u202c", True),
@@ -59,13 +59,11 @@ def test_real_names_are_accepted(name: str) -> None:
 def test_directions_that_are_not_closed_are_refused_in_lines_and_descriptions(text: str, turns: bool) -> None:
     """In names, names of lists, alternative texts and comments of reports."""
     assert turns_what_follows(text) is turns
-    for check_of in (
-        lambda check: check.name(text),
-        lambda check: check.comment(text),
-        lambda check: check.words(text, "alternative text", 1000, "alt"),
-    ):
-        check = Check()
-        check_of(check)
+    name, comment, alt = Check(), Check(), Check()
+    name.name(text)
+    comment.comment(text)
+    alt.words(text, "alternative text", 1000, "alt")
+    for check in (name, comment, alt):
         assert [each.code for each in check.problems] == [ProblemCode.INVALID] * turns
     post = Check()
     post.text(text)
