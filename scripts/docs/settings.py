@@ -65,6 +65,8 @@ def default_of(name: str, field: FieldInfo) -> str:
     default = field.default
     if default is None or default == () or default is PydanticUndefined:
         return "none"
+    if isinstance(default, tuple):
+        return f"`{','.join(default)}`"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     if isinstance(default, timedelta):

@@ -1,9 +1,8 @@
 """Users: sign-up, passwords, profiles, look-ups and counts."""
 
 import asyncio
-import unicodedata
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -26,8 +25,6 @@ from tests.support.graph_worlds import (
     state,
 )
 from tests.support.stores import Crashed, Death
-
-Form: TypeAlias = Literal["NFC", "NFD"]
 
 
 async def everything(raw: Redis) -> str:
@@ -215,39 +212,6 @@ async def test_the_right_password_returns_the_user(graph: Graph) -> None:
     assert (await graph.users.check_password("ALICE", PASSWORD)).id == alice
     with pytest.raises(Rejected):
         await graph.users.check_password("alice", PASSWORD.upper())
-
-
-@pytest.mark.parametrize("typed", [" alice ", "@alice", " @Alice\n"])
-async def test_a_login_is_trimmed_when_a_user_logs_in(graph: Graph, typed: str) -> None:
-    user = await graph.users.sign_up("alice", "correct horse battery")
-    assert await graph.users.check_password(typed, "correct horse battery") == user
-
-
-@pytest.mark.parametrize(("first", "second"), [("NFC", "NFD"), ("NFD", "NFC")])
-async def test_a_password_may_be_typed_on_another_keyboard(graph: Graph, first: Form, second: Form) -> None:
-    """The profile OpaqueString of RFC 8265. Case counts."""
-    password = "Ñandú\u00a0überfährt\u3000Straße"
-    user = await graph.users.sign_up("alice", unicodedata.normalize(first, password))
-
-    for typed in (
-        unicodedata.normalize(second, password),
-        unicodedata.normalize(second, password).replace("\u3000", " "),
-    ):
-        assert await graph.users.check_password("alice", typed) == user
-    with pytest.raises(Rejected):
-        await graph.users.check_password("alice", password.casefold())
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-async def test_hashes_of_passwords_as_they_were_typed_still_hold(graph: Graph, raw: Redis, form: Form) -> None:
-    """Earlier versions hashed what was typed."""
-    password = "Ñandú überfährt"
-    user = await graph.users.sign_up("alice", "correct horse battery")
-    secret = graph.users.hashing._hasher.hash(unicodedata.normalize(form, password))
-    await raw.hset(keys.login("alice"), "secret", secret)
-
-    for typed in (unicodedata.normalize("NFC", password), unicodedata.normalize("NFD", password)):
-        assert await graph.users.check_password("alice", typed) == user
 
 
 async def test_nobody_signs_up_with_a_reserved_login(another: Open) -> None:
