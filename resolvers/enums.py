@@ -62,7 +62,7 @@ describe(
     ReportReason,
     "Why a user or a post is reported.",
     {
-        ReportReason.SPAM: "Unwanted advertising, or many posts that say nothing.",
+        ReportReason.SPAM: "Unwanted advertising, or many meaningless posts.",
         ReportReason.ABUSE: "Harassment, hate or threats.",
         ReportReason.ILLEGAL: "Content that the law forbids.",
         ReportReason.OTHER: "Something else, which the comment explains.",

@@ -56,7 +56,7 @@ class LogOutInput:
 class ChangePasswordInput:
     """The values are not validated yet."""
 
-    current_password: str = strawberry.field(description="The password until now.")
+    current_password: str = strawberry.field(description="The current password.")
     new_password: str = strawberry.field(
         description="8 to 128 characters. It must not be the login, the name or a common password."
     )
@@ -103,7 +103,7 @@ class UpdateProfileInput:
 class AttachmentInput:
     """The values are not validated yet."""
 
-    kind: AttachmentKind = strawberry.field(description="Whether it is a picture or a video.")
+    kind: AttachmentKind = strawberry.field(description="Whether the attachment is a picture or a video.")
     url: str = strawberry.field(
         description="The `https` URL of the file, up to 500 ASCII characters, on a host that the server accepts."
     )
@@ -117,10 +117,10 @@ class AttachmentInput:
         description="The height in pixels, from 1 to 65,535. Send both width and height, or neither."
     )
     alt: str | None = strawberry.field(
-        description="What it shows, for people who do not see it: up to 1,000 characters."
+        description="A description for users who cannot see the attachment, up to 1,000 characters."
     )
     sensitive: bool | None = strawberry.field(
-        description="Whether clients should hide it until the reader asks for it. Defaults to false."
+        description="Whether clients should hide the attachment until the reader asks to see it. Defaults to false."
     )
 
 
@@ -141,7 +141,7 @@ class PublishPostInput:
     )
     reply_to: strawberry.ID | None = strawberry.field(description="The global id of the post to reply to.")
     quote_of: strawberry.ID | None = strawberry.field(
-        description="The global id of the post to quote. A post can be a reply and a quote at once."
+        description="The global id of the post to quote. A post can be both a reply and a quote."
     )
     idempotency_key: str | None = strawberry.field(
         description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
@@ -161,7 +161,7 @@ class RepostInput:
     """The id is not decoded yet."""
 
     post_id: strawberry.ID = strawberry.field(
-        description="The global id of the post to repost. A repost of a plain repost is one of its original."
+        description="The global id of the post to repost. Reposting a plain repost reposts its original."
     )
 
 
@@ -268,14 +268,14 @@ class CreateListInput:
     )
 
 
-@strawberry.input(description="The input of `updateList`. What is omitted does not change.")
+@strawberry.input(description="The input of `updateList`. Omitted fields do not change.")
 class UpdateListInput:
     """The values are not validated yet and the ids not decoded."""
 
     list_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's lists.")
     name: str | None = strawberry.field(description="The new name, 1 to 50 characters.")
     add_user_ids: list[strawberry.ID] | None = strawberry.field(
-        description="The global ids of the users to add, up to 100. Members stay members."
+        description="The global ids of the users to add, up to 100. Users who are already members are ignored."
     )
     remove_user_ids: list[strawberry.ID] | None = strawberry.field(
         description="The global ids of the users to remove, up to 100. Users who are not members are ignored."
@@ -294,7 +294,7 @@ class ReportInput:
     """The values are not validated yet and the id not decoded."""
 
     subject_id: strawberry.ID = strawberry.field(
-        description="The global id of the user or post to report. A report of a plain repost is one of its original."
+        description="The global id of the user or post to report. Reporting a plain repost reports its original."
     )
     reason: ReportReason = strawberry.field(description="Why the user or post is reported.")
     comment: str | None = strawberry.field(description="What the operators should know, up to 1,000 characters.")

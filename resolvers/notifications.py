@@ -140,7 +140,8 @@ async def mark_notifications_read(
     context: Context,
     *,
     input: Annotated[
-        inputs.MarkNotificationsReadInput, strawberry.argument(description="How far the notifications are read.")
+        inputs.MarkNotificationsReadInput,
+        strawberry.argument(description="The cursor up to which notifications are read."),
     ],
 ) -> MarkNotificationsReadPayload:
     """Mark the viewer's notifications as read up to a cursor."""

@@ -36,12 +36,12 @@ class SessionInfo(Node):
 
     id: strawberry.ID = batched(sessions.global_ids, description="The global id of the session.")
     created_at: datetime = strawberry.field(description="When the user logged in.")
-    last_used_at: datetime = strawberry.field(description="When the session was last used, exact to an hour.")
+    last_used_at: datetime = strawberry.field(description="When the session was last used, accurate to an hour.")
     user_agent: str | None = strawberry.field(
-        description="The program that logged in, as it names itself in the header `User-Agent`: up to 200 characters, "
-        "which are not verified. Null if it does not."
+        description="The program that logged in, as given by the header `User-Agent`: up to 200 characters, which are "
+        "not verified. Null without this header."
     )
-    current: bool = batched(sessions.are_current, description="Whether it is the session of this request.")
+    current: bool = batched(sessions.are_current, description="Whether this is the session of the current request.")
 
 
 @strawberry.type(description="The result of `endSession`.")
@@ -92,7 +92,7 @@ class ChangePasswordPayload:
     record: ClassVar[type] = accounts.SessionPayload
 
     session: Session | None = strawberry.field(
-        description="The new session, which replaces that of the request. Null on failure."
+        description="The new session, which replaces the session of the request. Null on failure."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 

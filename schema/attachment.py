@@ -14,7 +14,7 @@ class Attachment:
 
     record: ClassVar[type] = attachments.Attachment
 
-    kind: AttachmentKind = strawberry.field(description="Whether it is a picture or a video.")
+    kind: AttachmentKind = strawberry.field(description="Whether the attachment is a picture or a video.")
     url: str = strawberry.field(description="The `https` URL of the file, on a host that the server accepts.")
     preview_url: str | None = strawberry.field(
         description="The `https` URL of a smaller picture to show first. Null if there is none."
@@ -22,6 +22,8 @@ class Attachment:
     width: int | None = strawberry.field(description="The width in pixels. Null if unknown, like the height.")
     height: int | None = strawberry.field(description="The height in pixels. Null if unknown, like the width.")
     alt: str = strawberry.field(
-        description="What it shows, for people who do not see it: up to 1,000 characters. It may be empty."
+        description="A description for users who cannot see the attachment, up to 1,000 characters. It may be empty."
     )
-    sensitive: bool = strawberry.field(description="Whether clients should hide it until the reader asks for it.")
+    sensitive: bool = strawberry.field(
+        description="Whether clients should hide the attachment until the reader asks to see it."
+    )

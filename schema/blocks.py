@@ -58,7 +58,7 @@ class UnmutePayload:
 
     record: ClassVar[type] = blocks.UserPayload
 
-    user: User | None = batched(blocks.payload_users, description="The user who is muted no more. Null on failure.")
+    user: User | None = batched(blocks.payload_users, description="The user, who is no longer muted. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -81,5 +81,7 @@ class UnblockPayload:
 
     record: ClassVar[type] = blocks.UserPayload
 
-    user: User | None = batched(blocks.payload_users, description="The user who is blocked no more. Null on failure.")
+    user: User | None = batched(
+        blocks.payload_users, description="The user, who is no longer blocked. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

@@ -60,6 +60,6 @@ class RemoveBookmarkPayload:
 
     post: Post | None = batched(
         bookmarks.payload_posts,
-        description="The post after the change. Null on failure, and for a post that is deleted or hidden by now.",
+        description="The post after the change. Null on failure, or if the post has since been deleted or hidden.",
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

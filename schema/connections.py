@@ -46,7 +46,7 @@ class PostEdge:
         connections.post_cursors,
         independent=True,
         description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`. Of two "
-        "cursors, the one that is greater as a text belongs to the newer post.",
+        "cursors, the one that is greater as a string belongs to the newer post.",
     )
     node: Post = batched(posts.edge_nodes, independent=True, description="The post.")
 

@@ -89,6 +89,6 @@ class UnlikePostPayload:
 
     post: Post | None = batched(
         likes.payload_posts,
-        description="The post after the change. Null on failure, and if the post was deleted or is hidden.",
+        description="The post after the change. Null on failure, or if the post has since been deleted or hidden.",
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

@@ -56,13 +56,13 @@ class DeletePostPayload:
     )
     reply_to: Post | None = batched(
         mutations.deleted_replies_parents,
-        description="The post that the deleted post replied to, with its new count. Null if there is none, and if the "
-        "post had been deleted before.",
+        description="The post that the deleted post replied to, with its new count. Null if there is none, or if the "
+        "post had already been deleted.",
     )
     repost_of: Post | None = batched(
         mutations.deleted_quotes_originals,
-        description="The post that the deleted post quoted, with its new count. Null if there is none, and if the post "
-        "had been deleted before.",
+        description="The post that the deleted post quoted, with its new count. Null if there is none, or if the post "
+        "had already been deleted.",
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -131,18 +131,19 @@ class Mutation:
     )
     end_session: EndSessionPayload | None = single(
         sessions.end_session,
-        description="End one of the viewer's sessions, such as that of a lost device. Its token stops working and its "
-        "subscriptions end immediately.",
+        description="End one of the viewer's sessions, such as the session of a lost device. Its token stops working "
+        "and its subscriptions end immediately.",
     )
     change_password: ChangePasswordPayload | None = single(
         accounts.change_password,
-        description="Change the viewer's password. All sessions of the viewer end immediately, that of the request "
-        "too: continue with the new one.",
+        description="Change the viewer's password. All of the viewer's sessions end immediately, including the "
+        "session of this request: continue with the new session.",
     )
     delete_account: DeleteAccountPayload | None = single(
         accounts.delete_account,
-        description="Permanently delete the viewer's account. All sessions of the viewer end, and the viewer and "
-        "everything of the viewer is hidden from everybody immediately. Nobody can sign up with the login again.",
+        description="Permanently delete the viewer's account. All of the viewer's sessions end, and the viewer's "
+        "profile, posts and other data are hidden from all users immediately. Nobody can sign up with the login "
+        "again.",
     )
     update_profile: UpdateProfilePayload | None = single(
         accounts.update_profile, description="Update the viewer's name, bio, picture or website."
@@ -152,20 +153,21 @@ class Mutation:
     )
     delete_post: DeletePostPayload | None = single(
         mutations.delete_post,
-        description="Permanently delete one of the viewer's posts, or take a repost back. No later request returns the "
+        description="Permanently delete one of the viewer's posts, or undo a repost. No later request returns the "
         "post.",
     )
     report: ReportPayload | None = single(
         reports.report,
-        description="Report a user or a post to the operators. Reporting the same again within a day changes nothing.",
+        description="Report a user or a post to the operators. Reporting the same user or post again within a day "
+        "changes nothing.",
     )
     repost: RepostPayload | None = single(
         reposts.repost,
-        description="Repost a post without a text, once. The repost is an entry of the viewer's timeline and of "
-        "the home timelines of the viewer's followers.",
+        description="Repost a post without adding a text. Reposting a post again changes nothing. The repost is an "
+        "entry of the viewer's timeline and of the home timelines of the viewer's followers.",
     )
     unrepost: UnrepostPayload | None = single(
-        reposts.unrepost, description="Take the viewer's repost of a post back. Quotes of the post stay."
+        reposts.unrepost, description="Undo the viewer's repost of a post. Quotes of the post stay."
     )
     follow: FollowPayload | None = single(
         mutations.follow,
@@ -178,11 +180,11 @@ class Mutation:
     )
     mute: MutePayload | None = single(
         blocks.mute,
-        description="Mute a user, without telling them. The user's posts and reposts of them disappear from the "
-        "viewer's home timeline immediately. Profiles, threads and search still show them.",
+        description="Mute a user, without telling them. The user's posts, and reposts of those posts, disappear from "
+        "the viewer's home timeline immediately. Profiles, threads and search still show them.",
     )
     unmute: UnmutePayload | None = single(
-        blocks.unmute, description="Unmute a user. The user's posts are in the viewer's timelines again."
+        blocks.unmute, description="Unmute a user. The user's posts appear in the viewer's timelines again."
     )
     block: BlockPayload | None = single(
         blocks.block,
@@ -198,14 +200,14 @@ class Mutation:
         likes.like_post, description="Like a post. Liking a post again changes nothing."
     )
     unlike_post: UnlikePostPayload | None = single(
-        likes.unlike_post, description="Take back the viewer's like of a post. Without a like, this changes nothing."
+        likes.unlike_post, description="Remove the viewer's like from a post. Without a like, this changes nothing."
     )
     bookmark_post: BookmarkPostPayload | None = single(
         bookmarks.bookmark_post,
         description="Bookmark a post. Only the viewer sees it. Bookmarking a post again changes nothing.",
     )
     remove_bookmark: RemoveBookmarkPayload | None = single(
-        bookmarks.remove_bookmark, description="Remove a bookmark. Without one, this changes nothing."
+        bookmarks.remove_bookmark, description="Remove a bookmark. Removing a bookmark again changes nothing."
     )
     mark_notifications_read: MarkNotificationsReadPayload | None = single(
         notifications.mark_notifications_read,
@@ -214,12 +216,12 @@ class Mutation:
     create_list: CreateListPayload | None = single(
         lists.create_list,
         description="Create a list of users, whose posts the viewer can then read apart from the home timeline. Only "
-        "the viewer sees the list; its members are not told. A viewer has at most 50 lists.",
+        "the viewer sees the list; its members are not notified. A viewer has at most 50 lists.",
     )
     update_list: UpdateListPayload | None = single(
         lists.update_list,
-        description="Rename one of the viewer's lists, and add and remove members, up to 500 in all. What the list "
-        "has already, and what it lacks already, changes nothing.",
+        description="Rename one of the viewer's lists, and add and remove members, up to 500 in all. Adding a member "
+        "again, and removing a user who is not a member, changes nothing.",
     )
     delete_list: DeleteListPayload | None = single(
         lists.delete_list,

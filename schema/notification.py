@@ -18,7 +18,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.type(
     description="A notification: what other users did on one post, or which users followed on one day (in UTC). When "
-    "more users do the same, it moves to the top. It is left out while nobody acts in it, or if its post was deleted."
+    "more users do the same, it moves to the top. It is left out while no user acts in it, or if its post was deleted."
 )
 class Notification(Node):
     """Values are `graph.log.notification_groups.Notification`."""
@@ -87,8 +87,8 @@ class NotificationFeed(Node):
     live_cursor: str = batched(
         notifications.live_cursors,
         description="Pass this cursor as `after` to the subscription `notifications`, which then continues from the "
-        "pages of this response without missing an event. Keep the cursor of the newest page, then that of the last "
-        "event; pages further down do not change it.",
+        "pages of this response without missing an event. Keep the cursor of the newest page, then the cursor of the "
+        "last event; older pages do not change it.",
     )
     entries: NotificationConnection | None = batched(
         notifications.entries,

@@ -44,7 +44,8 @@ class Post(Node):
     entities: list[TextEntity] = batched(
         entities.entities,
         independent=True,
-        description="The mentions, hashtags and links in the text, in their order. They do not overlap. At most 50.",
+        description="The mentions, hashtags and links in the text, in the order of the text. They do not overlap. At "
+        "most 50.",
     )
     attachments: list[Attachment] = batched(
         attachments.attachments, independent=True, description="The pictures and videos that the post shows. At most 4."
@@ -77,22 +78,23 @@ class Post(Node):
     )
     reply_to: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.parents,
-        description="The post that this post replies to. Null if it is no reply, or if that post is deleted or hidden.",
+        description="The post that this post replies to. Null if this post is not a reply, or if that post is deleted "
+        "or hidden.",
     )
     reply_to_id: strawberry.ID | None = batched(
         threads.parent_ids,
         independent=True,
-        description="The global id of the post that this post replies to, also after it was deleted. Null if it is no "
-        "reply.",
+        description="The global id of the post that this post replies to, also after it was deleted. Null if this "
+        "post is not a reply.",
     )
     thread: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.roots,
-        description="The first post of the thread. Null if this post is no reply, or if the first post is deleted or "
-        "hidden.",
+        description="The first post of the thread. Null if this post is not a reply, or if the first post is deleted "
+        "or hidden.",
     )
     ancestors: list[Annotated["Post", strawberry.lazy("schema.post")] | None] | None = batched(
         threads.ancestors,
-        description="The posts above this reply, the oldest first: the nearest 20 at most. Empty if this post is no "
+        description="The posts above this reply, oldest first: at most the nearest 20. Empty if this post is not a "
         "reply. An entry is null if its post is deleted or hidden.",
     )
     repost_of: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
@@ -119,15 +121,15 @@ class Post(Node):
     replies_count: int = batched(
         threads.replies_counts,
         independent=True,
-        description="The exact number of direct replies, those included that are hidden.",
+        description="The exact number of direct replies, including hidden ones.",
     )
     reposts_count: int = batched(
         threads.reposts_counts,
         independent=True,
-        description="The exact number of reposts and quotes, those included that are hidden.",
+        description="The exact number of reposts and quotes, including hidden ones.",
     )
     viewer_has_reposted: bool | None = batched(
         viewer_has_reposted,
-        description="Whether the viewer has reposted this post, or the original of this plain repost, without a text. "
-        "Null without a viewer.",
+        description="Whether the viewer has a plain repost of this post or, if this post is a plain repost, of its "
+        "original. Null for anonymous requests.",
     )

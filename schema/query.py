@@ -58,7 +58,7 @@ class Query:
     )
     sessions: list[SessionInfo] | None = single(
         sessions.sessions,
-        description="The viewer's live sessions, the newest first, at most 100. Null for anonymous requests.",
+        description="The viewer's live sessions, newest first, at most 100. Null for anonymous requests.",
     )
     liked_posts: LikedPostConnection | None = single(
         likes.liked_posts,
@@ -72,28 +72,29 @@ class Query:
     )
     lists: list[UserList] | None = single(
         lists.lists,
-        description="The viewer's lists of users, the newest first, at most 50. Null for anonymous requests.",
+        description="The viewer's lists of users, newest first, at most 50. Null for anonymous requests.",
     )
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
         description="The newest posts of all users, without plain reposts and replies to others. Posts of users whom "
-        "the viewer mutes, or who are across a block, are left out. A page looks at 2,000 posts at most, so it may "
-        "have fewer posts than requested, even none, with more to come: continue as long as `pageInfo` says so. A new "
-        "post appears about half a second later. Null if the timeline cannot be read; `errors` gives the reason.",
+        "the viewer mutes or blocks, or who block the viewer, are left out. A page looks at 2,000 posts at most, so "
+        "it may have fewer posts than requested, even none, with more to come: continue as long as `pageInfo` says "
+        "that there are more. A new post appears about half a second later. Null if the timeline cannot be read; "
+        "`errors` gives the reason.",
     )
     search_posts: PostSearch | None = single(
         searches.search_posts,
-        description="Search all posts, also old ones, by author, words, place and time. Null if the search is not "
-        "possible; `errors` gives the reason.",
+        description="Search all posts, including old ones, by author, words, place and time. Null if the search is "
+        "not possible; `errors` gives the reason.",
     )
     muted_users: UserConnection | None = single(
         blocks.muted_users,
-        description="The users whom the viewer mutes, the newest mute first. Requires `first` or `last`. Null for "
+        description="The users whom the viewer mutes, newest mute first. Requires `first` or `last`. Null for "
         "anonymous requests.",
     )
     blocked_users: UserConnection | None = single(
         blocks.blocked_users,
-        description="The users whom the viewer blocks, the newest block first. Requires `first` or `last`. Null for "
+        description="The users whom the viewer blocks, newest block first. Requires `first` or `last`. Null for "
         "anonymous requests.",
     )
     notifications: NotificationFeed | None = single(
@@ -105,7 +106,7 @@ class Query:
         "word of the name; in scripts without spaces, such as Chinese, the name must contain it. At most 50 "
         "characters. The user with exactly this login comes first, then the newest users. Requires `first` or `last`. "
         "A page looks at 2,000 users at most, so it may have fewer than requested with more to come: continue as long "
-        "as `pageInfo` says so. Null if the search is not possible; `errors` gives the reason.",
+        "as `pageInfo` says that there are more. Null if the search is not possible; `errors` gives the reason.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

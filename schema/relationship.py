@@ -29,7 +29,8 @@ class Relationship(Node):
     following: bool = strawberry.field(description="Whether the viewer follows the user.")
     followed_by: bool = strawberry.field(description="Whether the user follows the viewer.")
     muting: bool = strawberry.field(
-        description="Whether the viewer mutes the user, who is not told. Their posts are not in the viewer's timelines."
+        description="Whether the viewer mutes the user. The user's posts are not in the viewer's timelines, and the "
+        "user is not notified."
     )
     blocking: bool = strawberry.field(description="Whether the viewer blocks the user.")
     blocked_by: bool = strawberry.field(description="Whether the user blocks the viewer.")

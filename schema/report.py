@@ -14,5 +14,5 @@ class ReportPayload:
 
     record: ClassVar[type] = reports.ReportPayload
 
-    reported: bool = strawberry.field(description="Whether the operators have the report. False on failure.")
+    reported: bool = strawberry.field(description="Whether the report was stored. False on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

@@ -34,10 +34,10 @@ class UnrepostPayload:
 
     post: Post | None = batched(
         reposts.payload_posts,
-        description="The post after the change. Null on failure, and if the post was deleted or hidden meanwhile.",
+        description="The post after the change. Null on failure, or if the post has since been deleted or hidden.",
     )
     deleted_post_id: strawberry.ID | None = strawberry.field(
-        description="The global id of the viewer's repost, to remove it from caches. Null if there was none, and on "
-        "failure."
+        description="The global id of the viewer's repost, to remove it from caches. Null on failure, or if there was "
+        "none."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

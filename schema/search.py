@@ -19,12 +19,12 @@ class PostSearch:
     live_cursor: str = batched(
         searches.live_cursors,
         description="Pass this cursor as `after` to the subscription `events` with the same filter: together with the "
-        "pages of this search it sends every post that matches. A post that was published a moment ago may come from "
-        "the subscription only.",
+        "pages of this search it sends every post that matches. A post that was published a moment ago may arrive "
+        "only through the subscription.",
     )
     posts: PostConnection | None = batched(
         searches.posts,
         description="A page of the posts, newest first. Requires `first` or `last`. A page looks at 2,000 posts at "
-        "most, so it may have fewer posts than requested, even none, with more to come: continue from its end as "
-        "long as `pageInfo` says that there is more. Null if the page cannot be read; `errors` gives the reason.",
+        "most, so it may have fewer posts than requested, even none, with more to come: continue from its end as long "
+        "as `pageInfo` says that there are more. Null if the page cannot be read; `errors` gives the reason.",
     )

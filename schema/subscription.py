@@ -88,7 +88,7 @@ class AuthorAdded(TimelineEvent):
 
     user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
     user: User | None = batched(
-        subscriptions.users, independent=True, description="The user. Null if the user is suspended by now."
+        subscriptions.users, independent=True, description="The user. Null if the user has since been suspended."
     )
 
 
@@ -100,13 +100,13 @@ class AuthorRemoved(TimelineEvent):
 
     user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
     user: User | None = batched(
-        subscriptions.users, independent=True, description="The user. Null if the user is suspended by now."
+        subscriptions.users, independent=True, description="The user. Null if the user has since been suspended."
     )
 
 
 @strawberry.type(
     description="The viewer muted a user, one of the two blocked the other, or the user was suspended or deleted. "
-    "Remove this user's posts, and reposts of them, from the home timeline."
+    "Remove this user's posts, and reposts of those posts, from the home timeline."
 )
 class AuthorHidden(TimelineEvent):
     """The values are `graph.feed.updates.AuthorHidden`."""
@@ -182,9 +182,8 @@ class NotificationAdded(NotificationEvent):
 
 
 @strawberry.type(
-    description="Notifications were read in another place, or have vanished or appeared again or have other users, "
-    "because users took back what they did or did it again. "
-    "Fetch the first page again."
+    description="Notifications were marked as read by another client; or they disappeared, reappeared or list other "
+    "users, because users undid what they did or did it again. Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):
     """The values are `graph.feed.updates.NotificationsChanged`."""

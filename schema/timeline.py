@@ -26,11 +26,11 @@ class Timeline(Node):
         timelines.live_cursors,
         description="Pass this cursor as `after` to a subscription that continues from the pages of this response "
         "without missing an event. A post of a page may be sent again: ignore it by its `id`. Keep the cursor of the "
-        "newest page, then that of the last event; pages further down do not change it.",
+        "newest page, then the cursor of the last event; older pages do not change it.",
     )
     posts: PostConnection | None = batched(
         timelines.posts,
         description="A page of the timeline, newest first. Requires `first` or `last`. A page has fewer posts than "
-        "requested only at the end of the timeline, and after 2,000 posts if very many are left out: `pageInfo` then "
-        "says that there is more. Null if the page cannot be read; `errors` has the reason.",
+        "requested only at the end of the timeline, or if it has looked at 2,000 posts, most of which are left out: "
+        "`pageInfo` then says that there are more. Null if the page cannot be read; `errors` gives the reason.",
     )

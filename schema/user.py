@@ -82,7 +82,8 @@ class User(Node):
     timeline: Timeline = batched(
         timelines.user_timelines,
         needs_only_reference=True,
-        description="The user's own posts. Of the user's replies, only those that continue an own thread.",
+        description="The user's own posts. Of the user's replies, only those to their own posts in threads that they "
+        "started.",
     )
     replies: Timeline = batched(
         timelines.reply_timelines, needs_only_reference=True, description="All replies of the user."

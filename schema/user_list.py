@@ -14,7 +14,7 @@ from schema.user_error import ERRORS, UserError
 
 
 @strawberry.type(
-    description="A list of users, to read their posts apart from the home timeline. Only its owner sees that it exists."
+    description="A list of users, to read their posts apart from the home timeline. Only its owner can see it."
 )
 class UserList(Node):
     """Values are `graph.model.UserList`."""
@@ -25,12 +25,12 @@ class UserList(Node):
     name: str = strawberry.field(description="The name of the list, 1 to 50 characters.")
     members: UserConnection | None = batched(
         lists.members,
-        description="The members of the list, the users who signed up last first. Requires `first` or `last`. Users "
-        "across a block are left out.",
+        description="The members of the list, newest accounts first. Requires `first` or `last`. Users who block the "
+        "viewer, or whom the viewer blocks, are left out.",
     )
     members_count: int = batched(
         lists.members_counts,
-        description="The number of members, at most 500. Members whom a block hides are counted too.",
+        description="The number of members, at most 500. Members hidden by a block are counted, too.",
     )
     timeline: Timeline = batched(
         lists.timelines,
