@@ -172,7 +172,7 @@ def report_of(event: Event) -> Report:
     """Return the report of a Reported event."""
     body = event.body
     if not isinstance(body, Reported):
-        raise TypeError(f"Event {event.number} is no report.")
+        raise TypeError(f"Event {event.number} is not a report.")
     return Report(event.number, body.user, body.subject, body.author, body.reason, body.comment)
 
 

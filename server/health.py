@@ -166,7 +166,7 @@ def reasons_of_memory(capacity: Capacity) -> Iterator[str]:
         )
     elif capacity.refusal:
         kind = capacity.refusal.partition(" ")[0]
-        yield f"The store refuses all changes, also deletions: {REFUSALS.get(kind, OTHER_REFUSAL)}"
+        yield f"The store refuses all changes, including deletions: {REFUSALS.get(kind, OTHER_REFUSAL)}"
 
 
 def warnings_about(backlog: Backlog, archive_lag: timedelta, limit: int) -> Iterator[str]:

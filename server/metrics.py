@@ -55,7 +55,7 @@ COUNTERS: dict[str, tuple[str, Read]] = {
         lambda state: state.graph.store.near.hits if state.graph.store.near is not None else 0,
     ),
     "near_cache_misses": (
-        "Records and counts that were read from the store, because the near cache lacked them or was not usable yet.",
+        "Records and counts read from the store, because the near cache did not have them or was not usable yet.",
         lambda state: state.graph.store.near.misses if state.graph.store.near is not None else 0,
     ),
     "near_cache_invalidations": (

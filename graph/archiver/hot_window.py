@@ -124,7 +124,9 @@ class HotWindow:
         missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], of)
         if missing:
             rows = await self._rows(missing)
-            logger.warning("The archive lacked %d posts of list %d; inserting %d", len(missing), owner, len(rows))
+            logger.warning(
+                "%d posts of list %d were missing from the archive; inserting %d", len(missing), owner, len(rows)
+            )
             await self._projections.project([decode(*row) for row in rows], Mode.WORKER)
             await self._insert(archive, rows)
         return await to_the_end(self._remove(of, owner, floor, posts))

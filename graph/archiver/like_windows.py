@@ -105,7 +105,9 @@ class LikeWindows:
         kinds = await archive.kinds_of([number for _, number in likes])
         missing = [like for like in likes if like[1] not in kinds]
         if missing:
-            logger.warning("The archive lacked %d likes in %s; inserting them", len(missing), kind.key(owner))
+            logger.warning(
+                "%d likes in %s were missing from the archive; inserting them", len(missing), kind.key(owner)
+            )
             await archive.insert(await self._rows(archive, kind, owner, missing), store=await self._binding.store_id())
             return False
         held = [word for like in likes if kinds[like[1]] == LIKE for word in like]

@@ -89,8 +89,8 @@ def publication(
 def as_reply(body: PostPublished, parent: Post) -> PostPublished:
     """Return a publication as a reply.
 
-    It is listed in timelines only if its author continues an own thread: if the author is that of the parent and of the
-    first post.
+    It is listed in timelines only if its author continues a thread of their own: if the author also wrote the parent
+    and the first post.
     """
     root, root_author = parent.id, parent.author
     if parent.root is not None and parent.root_author is not None:

@@ -174,5 +174,5 @@ def plain_repost(number: int, body: Reposted) -> Post:
 
 def too_many(count: int) -> Rejected:
     """Return the rejection of a repost beyond the limit."""
-    message = f"You have reposted {count:,} posts; the limit is {MAX_REPOSTS:,}. Take a repost back first."
+    message = f"You have reposted {count:,} posts; the limit is {MAX_REPOSTS:,}. Undo a repost first."
     return Rejected.because(ProblemCode.TOO_MANY, message, "postId", max=MAX_REPOSTS, length=count + 1)

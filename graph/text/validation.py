@@ -114,8 +114,8 @@ class Check:
             self.fail(ProblemCode.INVALID, message, *path, max=MAX_URL, length=len(url))
         elif url and normal is None:
             message = (
-                "The URL must begin with https:// and a domain name, and have no spaces and other special characters. "
-                "Write them with percent-encoding."
+                "The URL must begin with https:// and a domain name, and must not contain spaces or other special "
+                "characters. Percent-encode them."
             )
             self.fail(ProblemCode.INVALID, message, *path)
         return normal or ""

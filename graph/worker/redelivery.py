@@ -19,7 +19,7 @@ from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.worker.consumer import GROUP
 
-NOT_ARCHIVED = "It is projected, but the archive lacks its content. Correct the database by hand, and drop it."
+NOT_ARCHIVED = "It is projected, but its content is not in the archive. Correct the database by hand, and drop it."
 TOO_OLD = "It is as old as tombstones get, so later events may be unknown. Drop it, and run `fanline repair`."
 
 

@@ -121,7 +121,7 @@ USER = {
     "TOO_MANY": (
         "the input has too many ids or attachments, or a text too many mentions, hashtags and links; or there would be "
         "too many lists, too many members in one, too many muted or blocked users, or too many reposts",
-        "split the request; shorten the text; take something back",
+        "split the request; shorten the text; remove something first",
     ),
     "TOO_MANY_ATTEMPTS": (
         "ten log-ins to this account from the same network have failed",
@@ -194,7 +194,7 @@ HTTP = {
 def table() -> str:
     """Return the table. Raises SystemExit if a code of the server is missing."""
     if missing := sorted(known() - {*GRAPHQL, *USER} | {*map(str, closing() - CLOSE.keys())}):
-        raise SystemExit(f"scripts/docs/errors.py lacks {', '.join(missing)}: add the cause and what to do.")
+        raise SystemExit(f"scripts/docs/errors.py does not have {', '.join(missing)}: add the cause and what to do.")
     return markdown(("code", "where", "status", "cause", "what to do"), rows())
 
 

@@ -25,7 +25,7 @@ cli = typer.Typer(
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 selects a free one.")]
 DataFolder = Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Let nothing happen but what visitors do.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Let the users of the demo do nothing by themselves.")]
 Login = Annotated[str, typer.Argument(help="The login of the user.")]
 PermissionName = Annotated[str, typer.Argument(metavar="PERMISSION", help="The permission, such as `firehose`.")]
 
@@ -132,7 +132,7 @@ def seed(
 ) -> None:
     """Fill an empty store and an unused archive with users, follows and posts, as if they had come through the API.
 
-    All is written in bulk. An interrupted seeding continues when the same command is run again.
+    Everything is written in bulk. An interrupted seeding continues when the same command is run again.
     """
     from server.cli.seed import seed_store
 
@@ -191,7 +191,7 @@ def token(login: Login) -> None:
 
 @cli.command()
 def export(login: Login) -> None:
-    """Print everything of a user as lines of JSON: the profile, the sessions, and all events of the user.
+    """Print all data of a user as lines of JSON: the profile, the sessions, and all events of the user.
 
     The server can keep running in the meantime.
     """
@@ -221,7 +221,7 @@ def revoke(login: Login, permission: PermissionName) -> None:
 
 @cli.command()
 def suspend(login: Login) -> None:
-    """Suspend a user until `fanline unsuspend`: hide everything of the user, and end all sessions. Effective at once.
+    """Suspend a user until `fanline unsuspend`: hide all of the user's data, and end all sessions. Effective at once.
 
     The user cannot log in. Nothing is deleted.
     """
@@ -232,7 +232,7 @@ def suspend(login: Login) -> None:
 
 @cli.command()
 def unsuspend(login: Login) -> None:
-    """End the suspension of a user, who can log in again. Everything of the user is visible again at once."""
+    """End the suspension of a user, who can log in again. All of the user's data is visible again at once."""
     from server.cli import moderation
 
     moderation.unsuspend(login)
@@ -255,7 +255,7 @@ def reports(
 ) -> None:
     """List or close the reports of users and posts that users have filed.
 
-    `list` prints the open reports as lines of JSON, the oldest first. `close` closes reports, and all other reports of
+    `list` prints the open reports as lines of JSON, oldest first. `close` closes reports, and all other reports of
     the same users and posts.
     """
     from server.cli import moderation

@@ -60,7 +60,7 @@ def remove(post_id: str) -> None:
 
     with existing_store_of(settings):
         removed = run(settings, delete)
-    say(f"The post {post_id} {'is removed' if removed else 'was deleted before'}.")
+    say(f"The post {post_id} {'is removed' if removed else 'was already deleted'}.")
 
 
 def post_number(text: str) -> int:

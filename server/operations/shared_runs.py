@@ -185,7 +185,7 @@ class Template:
 
     def _leave_open(self, value: object) -> str:
         if not isinstance(value, Open):
-            raise TypeError(f"A {type(value).__name__} is no JSON.")
+            raise TypeError(f"A {type(value).__name__} is not JSON.")
         self.cells.append(value)
         return self._mark
 

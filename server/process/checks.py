@@ -173,7 +173,7 @@ def _hosts(rest: str) -> Iterator[str]:
 
 def _process(facts: Facts) -> Iterator[Finding]:
     if facts.uid == 0:
-        yield _warning("Fanline runs as root: run it as a user of its own, like docs/deployment/fanline.service does.")
+        yield _warning("Fanline runs as root: run it as a user of its own, as docs/deployment/fanline.service does.")
     if facts.open_files < OPEN_FILES:
         yield _warning(
             f"The process may open only {facts.open_files} files, and each connection is one: raise the limit to "

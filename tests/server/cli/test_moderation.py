@@ -49,7 +49,7 @@ async def test_operators_suspend_users_and_remove_posts(store_url: str, tmp_path
     ]
     assert [done.stderr for done in suspended] == ["Bob is now suspended.\n", "Bob was already suspended.\n"]
     assert lifted.stderr == "bob is no longer suspended.\n"
-    assert [("is removed" in done.stderr, "before" in done.stderr) for done in removed] == [
+    assert [("is removed" in done.stderr, "already" in done.stderr) for done in removed] == [
         (True, False),
         (False, True),
         (True, False),
