@@ -5,9 +5,9 @@ the resolver once per layer of a query. Ordinary execution calls it through data
 
 `execution` executes operations and keeps their plans (`plan_cache`). The `planner` makes a plan from a document
 (`document_info`) and the declarations of the schema's fields (`declarations`). `run` executes a plan layer by layer:
-sources return columns of raw values (`sources`, `arguments`), outputs complete them (`outputs`,
-`awaitable_columns`), and fields that need only a reference to their parent are prefetched (`references`). If anything
-failed, `propagation` adds error paths and propagates nulls. An `observer` is told of layers and fallbacks.
+sources return columns of raw values (`sources`, `arguments`), outputs complete them (`outputs`, `awaitable_columns`),
+and fields that need only a reference to their parent are prefetched (`references`). If anything failed, `propagation`
+adds error paths and propagates nulls. An `observer` is notified of layers and fallbacks.
 """
 
 from .batches import Batches

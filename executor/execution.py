@@ -103,8 +103,8 @@ class Executor:
         """Execute one operation of a document and return the result that graphql-core would return.
 
         For a subscription, the root value is the event. Do not modify the data: an object that occurs several times is
-        one dictionary. Cancelling the call cancels everything that it started. `observer` is told how the operation is
-        executed.
+        one dictionary. Cancelling the call cancels everything that it started. `observer` is notified of how the
+        operation is executed.
         """
         operation = self.prepare(document, variable_values, operation_name)
         if isinstance(operation, Operation):

@@ -24,7 +24,7 @@ class BreadthFirst(SchemaExtension):
     """Executes queries and mutations breadth first.
 
     If another extension of the schema wraps resolvers, all operations use ordinary execution, so that the extension
-    sees every field. Cache parsed documents (Strawberry's `ParserCache`): otherwise each operation is planned anew.
+    sees every field. Cache parsed documents (Strawberry's `ParserCache`): otherwise each operation is planned again.
     """
 
     async def on_execute(self) -> AsyncIterator[None]:

@@ -82,8 +82,8 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
     is an exception fails its key only. `load_many` and `load_now` call the function immediately. `load` calls it in the
     next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not
     requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
-    `fetch_many` and `fetch` do what `load_many` and `load_now` do, but return an awaitable that is no future, which is
-    cheaper: use them for values that are awaited, such as the result of a batch resolver.
+    `fetch_many` and `fetch` do what `load_many` and `load_now` do, but return an awaitable that is not a future, which
+    is cheaper: use them for values that are awaited, such as the result of a batch resolver.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """
@@ -247,7 +247,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
                 values = asked
             else:
                 values = asyncio.ensure_future(asked, loop=self.loop)
-                values.add_done_callback(retrieve_exception)  # nobody may wait for it any more
+                values.add_done_callback(retrieve_exception)  # mark its exception as retrieved: all callers may be gone
         except Exception as error:
             values = self.loop.create_future()
             values.set_exception(error)

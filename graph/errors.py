@@ -176,7 +176,7 @@ class RebuildRefused(GraphError):
 
 
 class ArchiverStopped(GraphError):
-    """The archive cannot take further events until somebody acts. The message says why, and what to do."""
+    """The archive cannot take further events until an operator acts. The message says why, and what to do."""
 
 
 class OutdatedWorker(GraphError):

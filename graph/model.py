@@ -82,7 +82,7 @@ class Post(NamedTuple):
     repost_of: the quoted or reposted post.
     mentions: ids of users.
     attachments: JSON objects.
-    ancestors: the nearest posts above the parent, at most 19, the oldest first.
+    ancestors: the nearest posts above the parent, at most 19, oldest first.
     reply_to_author, repost_of_author, root_author: the authors of these posts.
     listed: False for a reply that appears in its thread and among its author's replies, but in no other timeline.
     """

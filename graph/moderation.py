@@ -116,7 +116,7 @@ class Moderation:
         await self._commit([body], IdempotencyKey("-", f"report:{body.user}:{body.subject}", request="report"))
 
     async def reports(self) -> AsyncIterator[Report]:
-        """Yield the open reports, the oldest first.
+        """Yield the open reports, oldest first.
 
         One query for every 1,000, and two round trips for every 500 events that are not archived: they are read twice,
         because a later one can close a report, and only what they close is kept. Raises ArchiveUnavailable and
@@ -142,7 +142,7 @@ class Moderation:
                 yield report_of(event)
 
     async def close(self, numbers: Sequence[int]) -> list[int]:
-        """Close reports, and all other reports of their users and posts. Return the numbers that are no reports.
+        """Close reports, and all other reports of their users and posts. Return the numbers that are not reports.
 
         Closing a closed report appends nothing. One query, and one round trip for each report that is not archived.
         """

@@ -33,7 +33,7 @@ class BookmarkPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page as bookmark cursors."""
+        """The page info of the page, with the cursors of bookmarks."""
         ends = (*self.page.items[:1], *self.page.items[-1:])
         return page_ends(self.page, CursorKind.BOOKMARK, [each.number for each in ends])
 

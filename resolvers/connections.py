@@ -67,7 +67,7 @@ class PostPage(NamedTuple):
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page as post cursors."""
+        """The page info of the page, with the cursors of posts."""
         items = self.page.items
         return page_ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
 
@@ -95,13 +95,13 @@ class FollowPage(NamedTuple):
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page as follow cursors."""
+        """The page info of the page, with the cursors of follows."""
         items = self.page.items
         return page_ends(self.page, CursorKind.FOLLOW, [follow.number for follow in (*items[:1], *items[-1:])])
 
 
 def page_ends(page: Page[Any], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Return the ends of a page from the numbers of its first and last entries, which are empty for an empty page."""
+    """Return the page info of a page from the numbers of its first and last entries, empty for an empty page."""
     start, end = numbers if numbers else (None, None)
     if page.reached is not None:
         start, end = (start, page.reached) if page.has_next else (page.reached, end)

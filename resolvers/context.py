@@ -38,7 +38,7 @@ class Client(Protocol):
 
     @property
     def user_agent(self) -> str | None:
-        """The program of the client, as it names itself; None if it does not."""
+        """The program of the client, from its `User-Agent`; None without this header."""
 
     def event_delay(self) -> float:
         """Return the seconds that the client's next live event must wait, because many were executed."""
@@ -47,7 +47,7 @@ class Client(Protocol):
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
     def note_session(self, session: Session | None) -> None:
-        """Note the session that the operation has started; None if it has ended that of the viewer."""
+        """Note the session that the operation has started; None if it has ended the viewer's session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Context:
     async def watermark(self) -> int:
         """Return a watermark from before any page of `loaders` was read, from the memory of the process.
 
-        A page is loaded once: with a newer watermark, a stream would skip the posts that the page lacks.
+        A page is loaded once: with a newer watermark, a stream would skip posts that are missing from the page.
         """
         if self._followed is not None:
             return await self._followed.watermark()

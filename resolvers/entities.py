@@ -30,8 +30,8 @@ TextEntity: TypeAlias = UserMention | Hashtag | Link
 async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEntity]]:
     """Return the entities of the texts of posts. One round trip, with that of the authors, if users are mentioned.
 
-    A mention of a login that nobody had at the publication is plain text. The operation pays afterwards for more than
-    the usual number of entities.
+    A mention of a login that no user had when the post was published is plain text. The operation pays afterwards for
+    more than the usual number of entities.
     """
     mentioned = list({user: None for post in posts for user in post.mentions})
     if mentioned:

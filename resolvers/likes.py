@@ -35,7 +35,7 @@ class LikePage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page as like cursors."""
+        """The page info of the page, with the cursors of likes."""
         return like_ends(self.page)
 
 
@@ -57,7 +57,7 @@ class LikedPostPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page as like cursors."""
+        """The page info of the page, with the cursors of likes."""
         return like_ends(self.page)
 
 
@@ -70,7 +70,7 @@ class LikePayload(Payload):
 
 
 def like_ends(page: Page[Like] | Page[LikedPost]) -> PageEnds:
-    """Return the ends of a page as like cursors."""
+    """Return the page info of a page, with the cursors of likes."""
     return page_ends(page, CursorKind.LIKE, [like.number for like in (*page.items[:1], *page.items[-1:])])
 
 
@@ -90,7 +90,7 @@ async def unlike_post(
     *,
     input: Annotated[inputs.UnlikePostInput, strawberry.argument(description="The post to unlike.")],
 ) -> LikePayload:
-    """Take back the viewer's like of a post."""
+    """Remove the viewer's like from a post."""
     return await change_like(context, input.post_id, is_liked=False)
 
 

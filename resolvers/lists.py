@@ -35,7 +35,7 @@ class DeleteListPayload(Payload):
 
 
 async def lists(context: Context) -> list[UserList] | None:
-    """Return the viewer's lists, the newest first; None for anonymous requests. One round trip."""
+    """Return the viewer's lists, newest first; None for anonymous requests. One round trip."""
     return None if context.viewer is None else await context.graph.lists.of_user(context.viewer.user)
 
 

@@ -56,8 +56,8 @@ class lazy(Generic[V]):  # noqa: N801 - used like a property
 class Loaders:
     """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
 
-    `view` is the viewer's view of users and posts, which all look-ups share. Make the loaders when the request begins,
-    and anew after a write: look-ups show no state of the store from before.
+    `view` is the viewer's view of users and posts, which all look-ups share. Create the loaders when the request
+    begins, and again after a write: look-ups show no state of the store from before.
     """
 
     def __init__(self, graph: Graph, viewer: int | None, view: View | None = None) -> None:
@@ -105,7 +105,7 @@ class Loaders:
 
     @lazy
     def sessions(self) -> DataLoader[int, list[SessionInfo]]:
-        """Live sessions by user id, the newest first. Only the viewer may see them."""
+        """Live sessions by user id, newest first. Only the viewer may see them."""
         return self._loader("sessions", partial(lists_of_sessions, self._graph))
 
     @lazy

@@ -106,7 +106,7 @@ def _visible_list(key: ids.GlobalId, lists: Mapping[int, UserList | None]) -> Re
 
 
 async def load_public(context: Context, keys: Sequence[ids.GlobalId]) -> list[Timeline | ArchiveUnavailable]:
-    """Return the public timeline, or why it cannot be read, for each key. One query, if any."""
+    """Return the public timeline, or the error of reading it, for each key. One query, if any."""
     try:
         return [await context.graph.public_timeline.begin() for _ in keys]
     except ArchiveUnavailable as outage:

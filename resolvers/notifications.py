@@ -39,7 +39,7 @@ class NotificationPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page as cursors of notifications."""
+        """The page info of the page, with the cursors of notifications."""
         items = self.page.items
         return page_ends(self.page, CursorKind.NOTIFICATION, [each.number for each in (*items[:1], *items[-1:])])
 

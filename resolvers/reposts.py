@@ -1,4 +1,4 @@
-"""The resolvers of plain reposts: repost, take back, and whether the viewer has reposted posts."""
+"""The resolvers of plain reposts: repost, undo, and whether the viewer has reposted posts."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ async def unrepost(
     *,
     input: Annotated[inputs.UnrepostInput, strawberry.argument(description="The post that was reposted.")],
 ) -> UnrepostPayload:
-    """Take the viewer's repost of a post back."""
+    """Undo the viewer's repost of a post."""
     viewer = context.require_viewer()
     post = post_number(input.post_id, "postId")
     original, deleted = await context.graph.reposts.unrepost(context.loaders.view, viewer.user, post)

@@ -22,7 +22,7 @@ class EndSessionPayload(Payload):
 
 
 def sessions(context: Context) -> Awaitable[list[SessionInfo]] | None:
-    """Return the viewer's live sessions, the newest first; None for anonymous requests. One round trip."""
+    """Return the viewer's live sessions, newest first; None for anonymous requests. One round trip."""
     return None if context.viewer is None else context.loaders.sessions.fetch(context.viewer.user)
 
 
@@ -32,7 +32,7 @@ def global_ids(sessions: Sequence[SessionInfo], context: Context) -> list[str]:
 
 
 def are_current(sessions: Sequence[SessionInfo], context: Context) -> list[bool]:
-    """Return whether each session is that of the request."""
+    """Return whether each session is the session of the request."""
     viewer = context.viewer
     return [viewer is not None and session.session == viewer.session for session in sessions]
 
@@ -43,7 +43,7 @@ async def end_session(
     *,
     input: Annotated[inputs.EndSessionInput, strawberry.argument(description="The session to end.")],
 ) -> EndSessionPayload:
-    """End one of the viewer's sessions. If it is that of the request, later fields of the document have no viewer."""
+    """End one of the viewer's sessions. If it is the current one, later fields of the document have no viewer."""
     viewer = context.require_viewer()
     try:
         number = ids.number(ids.Kind.SESSION, input.session_id)

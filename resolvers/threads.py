@@ -12,12 +12,12 @@ from resolvers.page_loading import PageKey
 
 
 def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the posts that posts reply to; None if they are no replies, or their parents are gone. One round trip."""
+    """Return the posts that posts reply to; None for posts that are not replies or have lost them. One round trip."""
     return context.start(related(context, [post.reply_to for post in posts]))
 
 
 def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the first posts of the threads of replies; None like `parents`. One round trip."""
+    """Return the first posts of the threads of replies; None where `parents` returns None. One round trip."""
     return context.start(related(context, [post.root for post in posts]))
 
 
@@ -37,7 +37,7 @@ def originals(
 
 
 async def ancestors(posts: Sequence[Post], context: Context) -> list[list[Post | None] | Exception]:
-    """Return the posts above replies, the oldest first; None for each that is gone. One round trip."""
+    """Return the posts above replies, oldest first; None for each that is gone. One round trip."""
     chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to] for post in posts]
     found = iter(await related(context, [id_ for chain in chains for id_ in chain]))
     return [first_failure([next(found) for _ in chain]) for chain in chains]

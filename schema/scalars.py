@@ -14,7 +14,7 @@ def print_time(time: datetime | str) -> str:
 
 
 def parse_time(text: object) -> datetime:
-    """Return the time that an RFC 3339 string denotes. Raises ValueError if it is malformed or lacks a UTC offset."""
+    """Return the time that an RFC 3339 string denotes. Raises ValueError if it is malformed or has no UTC offset."""
     if not isinstance(text, str):
         raise ValueError("A DateTime must be a string, such as 2026-01-02T03:04:05.678Z.")
     time = datetime.fromisoformat(text)

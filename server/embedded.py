@@ -232,7 +232,7 @@ class EmbeddedStore:
         """Stop the server with SIGTERM and, if that does not suffice, with SIGKILL."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
             if self._is_stopped():
-                return  # its process id may be another process's by now
+                return  # its process id may belong to another process now
             with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
                 os.kill(self.pid, kind)
             until = time.monotonic() + HUNG_SECONDS

@@ -67,7 +67,7 @@ def read_list(value: object) -> object:
 
 
 def read_hosts(value: object) -> object:
-    """Return the hosts in a text, in lower case, each perhaps with a port. Raises ValueError for what is no host."""
+    """Return the hosts in a text, in lower case, each perhaps with a port. Raises ValueError if it is not a host."""
     hosts = read_list(value)
     if isinstance(hosts, tuple):
         normal = {host: normal_authority(host) for host in hosts if host}

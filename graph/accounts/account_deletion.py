@@ -1,8 +1,8 @@
 """The deletion of accounts.
 
 The event decides: the log holds no later event of the user, and nobody follows the user any more. When the mutation
-returns, the sessions have ended, the login is reserved, and the user and everything of the user are hidden from
-everybody (`graph.projections.deletions`). What is hidden is erased afterwards.
+returns, the sessions have ended, the login is reserved, and the user and all of the user's data are hidden from all
+users (`graph.projections.deletions`). What is hidden is erased afterwards.
 """
 
 from graph import keys

@@ -114,7 +114,7 @@ class Sessions:
         self._store.ask([note], unchanged).add_done_callback(retrieve)
 
     def infos(self, user: int) -> "asyncio.Future[list[SessionInfo]]":
-        """Return a user's live sessions, the newest first, at most `MAX_SESSIONS`. One round trip."""
+        """Return a user's live sessions, newest first, at most `MAX_SESSIONS`. One round trip."""
         return self._store.ask(
             [("HGETALL", key) for key in keys_of(user)], partial(as_sessions, int(self._ttl.total_seconds()))
         )
@@ -149,7 +149,7 @@ def keys_of(user: int) -> list[str]:
 
 
 def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionInfo]:
-    """Return the live sessions in the hashes of expiries and details, the newest first.
+    """Return the live sessions in the hashes of expiries and details, newest first.
 
     A session that a process of an older version has started has no details: it was created `ttl` before its expiry.
     """
@@ -182,6 +182,6 @@ def no_session() -> Rejected:
 
 
 def retrieve(reply: "asyncio.Future[Any]") -> None:
-    """Mark the exception of a reply that nobody awaits as retrieved."""
+    """Mark the exception of a reply that is not awaited as retrieved."""
     if not reply.cancelled():
         reply.exception()

@@ -97,7 +97,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         """Insert events of the log up to the number `upto`, and raise the archive watermark to it.
 
         Events that the archive holds stay unchanged, and so do credentials with the same or a higher number. A
-        PostDeleted takes the content of its post, and an Unfollowed ends the earlier follows of its pair, whichever
+        PostDeleted removes the content of its post, and an Unfollowed ends the earlier follows of its pair, whichever
         arrives first. Without `indexes`, posts and names are not added to the search indexes: the worker does that
         later.
 
@@ -232,7 +232,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def likers(self, reads: Sequence[tuple[int, int, Collection[int]]]) -> list[set[int]]:
-        """Return those of the users who liked a post as of a number, for each (post, number, users).
+        """Return the users who liked a post as of a number, for each (post, number, users).
 
         One transaction, with one query per read of up to 900 users and one for the watermark. Raises ArchiveUnavailable
         if the archive does not hold all events up to one of the numbers.
@@ -250,7 +250,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def liked_among(self, user: int, posts: Collection[int], upto: int) -> set[int]:
-        """Return those of the posts that a user likes with a like up to a number. One query per 900 posts."""
+        """Return the posts among these that a user likes with a like up to a number. One query per 900 posts."""
         found = await self._transaction(lambda connection: pages.likes_between(connection, posts, [user]))
         return {like.post for like in found if like.ended is None and like.number <= upto}
 

@@ -38,7 +38,7 @@ async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[i
 
 
 async def wrong_posts(connection: AsyncConnection, posts: Collection[int]) -> dict[int, Listing]:
-    """Return those of the posts that are missing in the table, or there by mistake. Up to four statements per 2,000."""
+    """Return the posts that are missing from the table, or in it by mistake. Up to four statements per 2,000."""
     held, wanted = await public_posts.held_among(connection, posts), await _listed(connection, posts)
     decisions = await public_posts.decisions(connection, {ALL, *held.values(), *wanted.values()})
     fill = decisions.get(ALL, NO_DECISION).rest
@@ -54,7 +54,7 @@ async def wrong_posts(connection: AsyncConnection, posts: Collection[int]) -> di
 
 
 async def _listed(connection: AsyncConnection, posts: Collection[int]) -> dict[int, int]:
-    """Return those of the posts that the events list, with their authors."""
+    """Return the posts among these that the events list, with their authors."""
     found: dict[int, int] = {}
     for chunk in chunks(sorted(posts), IDS_PER_QUERY):
         query = select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.listed_by).where(EVENTS.c.number.in_(chunk))

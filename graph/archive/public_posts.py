@@ -6,7 +6,7 @@ archiver writes the table in its own transaction, and the lock of the watermark 
 A row of `public_moves` per author holds the newest decision about the author's suspension: the one with the highest
 number, so that decisions can be archived in any order, and again. A decision starts a *move* of the author's posts out
 of the table or back, newest first, in steps of the worker (`graph.archiver.moves`). `rest` is its progress: the posts
-below it have not been moved. A newer decision begins a move anew. Meanwhile pages leave the author out.
+below it have not been moved. A newer decision starts the move again. Meanwhile pages leave the author out.
 
 The row of author 0 is the *fill* of an archive from before the table: posts below its `rest` may be missing. Pages read
 them in `events`.
@@ -123,7 +123,7 @@ async def decisions(connection: AsyncConnection, authors: Collection[int]) -> di
 
 
 async def suspended_among(connection: AsyncConnection, authors: Collection[int]) -> set[int]:
-    """Return those of the authors who are suspended. One statement per 2,000 authors."""
+    """Return the authors among these who are suspended. One statement per 2,000 authors."""
     return {author for author, held in (await decisions(connection, authors)).items() if held.suspended}
 
 
@@ -278,7 +278,7 @@ async def _add_missing(connection: AsyncConnection, authors: Mapping[int, int]) 
 
 
 async def held_among(connection: AsyncConnection, posts: Collection[int]) -> dict[int, int]:
-    """Return those of the posts that the table holds, with their authors. One statement per 2,000 posts."""
+    """Return the posts among these that are in the table, with their authors. One statement per 2,000 posts."""
     found: dict[int, int] = {}
     for chunk in chunks(sorted(posts), IDS_PER_QUERY):
         rows = await connection.execute(select(PUBLIC_POSTS).where(PUBLIC_POSTS.c.number.in_(chunk)))

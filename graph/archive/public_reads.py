@@ -52,7 +52,7 @@ class PublicReads(ABC):
         return await self._transaction(lambda connection: public_checks.numbers(connection, after, limit))
 
     async def wrong_public_posts(self, posts: Collection[int]) -> dict[int, Listing]:
-        """Return those of the posts that are wrongly on the public timeline, or missing there. Up to four queries."""
+        """Return the posts that are on the public timeline by mistake, or missing from it. Up to four queries."""
         return await self._transaction(lambda connection: public_checks.wrong_posts(connection, posts))
 
     async def correct_public_posts(self, posts: Collection[int], store: str) -> None:

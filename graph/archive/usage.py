@@ -1,4 +1,4 @@
-"""What one operation reads whose amount is known only afterwards, mostly from the archive, and its budget for that.
+"""The reads of one operation whose number is known only afterwards, mostly of the archive, and its budget.
 
 `USAGE` holds the usage of the operation that runs, or None for the work of the system itself. Tasks inherit it, so that
 a transaction counts for the operation that started it, also after the operation was cancelled.
@@ -87,7 +87,7 @@ class Usage:
             self._begun()
 
     def hold(self) -> None:
-        """Put the charge off until `end_transaction` is called, too: another usage counts for this one."""
+        """Postpone the charge until `end_transaction` has been called, too: another usage counts for this one."""
         self._open += 1
 
     def add(self, other: "Usage") -> None:
@@ -121,7 +121,7 @@ def count_rows(rows: int) -> None:
 
 
 def count_items(items: int) -> None:
-    """Count small steps of the operation that runs, of which nobody knew the number before."""
+    """Count small steps of the running operation whose number was not known in advance."""
     usage = USAGE.get()
     if usage is not None:
         usage.items += items

@@ -2,13 +2,12 @@
 
 A cut removes the oldest posts from a list, such as a timeline:
 
-1. Read from the archive which of them it holds. The log has lost the others, so nobody else completes their
-   projections: project them again, and insert them, from their records.
-2. Free their records, if the record of a post belongs to this list. Readers that find no record ask the archive.
-3. In one script, remove the posts from the list, raise its floor and count them as archived.
-4. Free the records again, because a repeated projection may have written one in the meantime.
+1. Read from the archive which of them it holds. The log has lost the others, so no worker completes their projections:
+project them again, and insert them, from their records. 2. Free their records, if the record of a post belongs to this
+list. Readers that find no record ask the archive. 3. In one script, remove the posts from the list, raise its floor and
+count them as archived. 4. Free the records again, because a repeated projection may have written one in the meantime.
 
-A cut can stop after any step; the next one begins anew. If its process stops in order, it ends the last three steps:
+A cut can stop after any step; the next one starts over. If its process stops in order, it ends the last three steps:
 until another cut, readers would have to ask the archive for each post in the list without a record.
 """
 

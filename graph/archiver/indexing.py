@@ -1,4 +1,4 @@
-"""Closes the gaps of the search indexes in the background: of posts, the newest first, and of the names of users."""
+"""Closes the gaps of the search indexes in the background: of posts, newest first, and of the names of users."""
 
 import asyncio
 import logging

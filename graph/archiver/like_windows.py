@@ -2,9 +2,9 @@
 
 A cut removes the oldest likes from a set, after it has read from the archive that it holds them as live likes:
 
-1. Read the kinds of their rows; insert the rows that are missing. If a later event has ended a like, begin anew: the
-   set changes too.
-2. In one script, remove the likes from the set, raise its floor and, for a post, count them as archived.
+1. Read the kinds of their rows; insert the rows that are missing. If a later event has ended a like, start over: the
+set changes too. 2. In one script, remove the likes from the set, raise its floor and, for a post, count them as
+archived.
 
 Only likes that are projected and archived are cut, so that the archive knows what the store forgets.
 """

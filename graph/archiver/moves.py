@@ -16,7 +16,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class Moves:
-    """Moves posts, the newest first, 500 in a transaction, which also notes the progress.
+    """Moves posts, newest first, 500 in a transaction, which also notes the progress.
 
     So an interruption loses at most one step. The steps are small and have pauses, because the archiver waits for them.
     """

@@ -1,7 +1,7 @@
 """The scan: a slow pass over all posts and likes in the store, which corrects what no event leads to.
 
 It removes posts that have grown old from hot timelines, drops old tombstones, frees records that a crash has left
-behind, and corrects the counts of archived posts. It keeps no state: a pass that is interrupted begins anew.
+behind, and corrects the counts of archived posts. It keeps no state: a pass that is interrupted starts over.
 """
 
 import asyncio

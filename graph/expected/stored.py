@@ -27,7 +27,7 @@ def stored(
     """Yield all keys of the content, with tombstones whose numbers are higher than `tombstones_after`.
 
     Of the posts of cut lists, only those above the archive floor are yielded, and counts of the others. `deleted` are
-    posts that are deleted according to events that the content lacks: they have no counts. A list of notifications
+    posts that are deleted according to events that are not in the content: they have no counts. A list of notifications
     holds the newest `notifications_kept` groups. Of erased users only floors are left.
     """
     for key, value in unerased(content, tombstones_after, cuts or {}, deleted, notifications_kept):
@@ -45,7 +45,7 @@ def owner_of(key: str) -> int:
 
 
 def floors_of(user: int, number: int) -> Stored:
-    """Yield what is left of an erased user beside the tombstone."""
+    """Yield what is left of an erased user besides the tombstone."""
     for key in keys.USER_SETS:
         yield keys.gone(key(user)), SortedSet(f=number)
     yield keys.notifications(user), SortedSet(f=number)

@@ -122,7 +122,7 @@ class Buffer(Generic[C]):
         self._size -= self._taken_size
 
     def delivered(self, until: float) -> None:
-        """End a loan: the update was delivered. The subscription waits on, until then, if nothing has happened."""
+        """End a loan: the update was delivered. The subscription waits until `until`, unless something else happens."""
         self._lent = None
         self._taken_size = 0
         self._until = until

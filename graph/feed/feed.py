@@ -137,13 +137,13 @@ class Feed:
     ) -> AsyncGenerator[StreamUpdate]:
         """Stream the events that match the filter in log order, each once; see `home` for the rest.
 
-        `viewer` is whose view this is, None if anonymous: what is hidden from this user is left out.
+        `viewer` is the user who reads, None if anonymous: events that are hidden from this user are left out.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
         cannot find out what a deleted post said. A firehose requires a permission: raises NotPermitted if the viewer
         does not have it, or when it is revoked.
 
-        Replays of the same viewer take turns. `holder` says whose replays take turns if there is no viewer.
+        Replays of the same viewer take turns. `holder` names the owner of the replays if there is no viewer.
         """
         claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
         if filter_.firehose:

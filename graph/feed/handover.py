@@ -1,9 +1,9 @@
 """Handing updates over without waking the task of their subscription, which costs more than all other steps together.
 
 The task of a live subscription waits for its buffer most of the time. If an update arrives then, and nothing has to be
-awaited before it is sent, a *courier* takes it from the buffer and delivers it. Until it has, the update counts as
-buffered, the task sleeps on and later updates wait. What the courier cannot deliver returns to the front of the buffer,
-and the task sends it, as all that happens to a subscription apart from updates is the task's.
+awaited before it is sent, a *courier* takes it from the buffer and delivers it. Until then, the update counts as
+buffered, the task keeps sleeping, and later updates wait. Updates that the courier cannot deliver return to the front
+of the buffer, and the task sends them. The task also handles everything else that happens to a subscription.
 """
 
 import asyncio

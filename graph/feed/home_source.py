@@ -221,7 +221,7 @@ class HomeSource(Source[HomeChange]):
         return await self._view.visible_at_home(updates)
 
     def shows(self, update: HomeChange) -> bool:
-        """Return True if nobody whom the update shows is hidden or muted, as far as that is in memory."""
+        """Return True if the update shows no user who is hidden or muted according to the marks in memory."""
         return self._view.sees(update)
 
     def join(self, head: int) -> None:
@@ -231,9 +231,9 @@ class HomeSource(Source[HomeChange]):
     async def before_update(self, update: HomeChange | Gap, unprojected: Unprojected) -> None:
         """Before clients refetch because of AuthorAdded or Gap, project all events that the stream has sent.
 
-        Events of a process that died after its commit may be unprojected: the refetched page would lack them, and the
-        stream would not send them again. One round trip, and about six more if such events concern the viewer, as the
-        follow itself usually does.
+        Events of a process that died after its commit may be unprojected: they would be missing from the refetched
+        page, and the stream would not send them again. One round trip, and about six more if such events concern the
+        viewer, as the follow itself usually does.
         """
         if not isinstance(update, AuthorAdded | Gap):
             return

@@ -55,8 +55,8 @@ class CompactUsers:
 class HomeState:
     """The authors in a viewer's home timeline, and what decides about them.
 
-    `authors` are the followed users who are not muted, and `silenced` those who are. `blocking` and `blockers` may lack
-    users if they are very many: the updates of a stream are then checked in the store.
+    `authors` are the followed users who are not muted, and `silenced` those who are. `blocking` and `blockers` may be
+    incomplete if there are very many: the updates of a stream are then checked in the store.
     """
 
     authors: UserIds
@@ -74,7 +74,7 @@ class HomeState:
     def apply(self, viewer: int, event: Event) -> Changes:
         """Apply the next event, if it concerns whom the viewer follows, mutes or blocks, and return what changes.
 
-        A follow while a block stands never counts: lifting the block has a higher number.
+        A follow that is made during a block never counts: lifting the block has a higher number.
         """
         match event.body:
             case Followed(follower, user) if follower == viewer:

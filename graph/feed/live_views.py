@@ -24,7 +24,7 @@ C = TypeVar("C")
 
 
 class LiveView:
-    """The view of one subscription. `marks` are those of its viewer, as far as they are in memory."""
+    """The view of one subscription. `marks` are the marks of its viewer that are in memory."""
 
     def __init__(self, visibility: Visibility, viewer: int | None) -> None:
         self.viewer = viewer
@@ -55,7 +55,7 @@ class LiveView:
                     pass
 
     async def blocked(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who block the viewer or whom the viewer blocks.
+        """Return the users among these with whom there is a block, in either direction.
 
         No round trip, or one if there are too many blocks for memory.
         """
@@ -66,7 +66,7 @@ class LiveView:
         return found | {user for user in users if marks.hides(user)}
 
     async def silenced(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who are hidden or muted. Costs what `blocked` costs."""
+        """Return the users among these who are hidden or muted. Costs what `blocked` costs."""
         found = {user for user in users if self.marks.silences(user)} | self._visibility.suspended_now(users)
         if self.marks.complete or not users:
             return found
@@ -104,7 +104,7 @@ class LiveView:
         return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
 
     def sees(self, update: object) -> bool:
-        """Return True if nobody in the update is hidden or silenced, as usual, and all marks are in memory."""
+        """Return True if no user in the update is hidden or silenced, as usual, and all marks are in memory."""
         if not self.marks.complete:
             return False
         silences, suspended = self.marks.silences, self._visibility.all_suspended_now
@@ -151,7 +151,7 @@ class LiveViews:
 def users_of(update: object) -> tuple[int, ...]:
     """Return the users whom an update shows: the authors of a post and of what it reposts, or both sides of a follow.
 
-    The updates that tell clients about the viewer's own relationships show nobody.
+    Updates about the viewer's own relationships show no users.
     """
     match update:
         case PostAdded(_, post, original_author) | PostPublishedChange(_, post, original_author):

@@ -34,7 +34,7 @@ class IndexedFilter(Generic[S]):
     """A filter with its index, the criteria that the index does not cover, and its subscribers.
 
     `has_all_deletions` if it matches the deletion of every post. `holds` counts who has prepared the filter. `indexing`
-    adds it to its index, and is None when that is done; somebody may wait for `ready`.
+    adds it to its index, and is None when that is done; a task may be waiting for `ready`.
     """
 
     index: "CriterionIndex[IndexedFilter[S]]"
@@ -47,7 +47,7 @@ class IndexedFilter(Generic[S]):
 
     @property
     def is_needed(self) -> bool:
-        """Whether somebody subscribes to the filter, or has prepared it."""
+        """Whether the filter has a subscriber, or has been prepared for one."""
         return bool(self.subscribers) or self.holds > 0
 
 

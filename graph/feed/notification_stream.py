@@ -3,7 +3,7 @@
 Updates wait until they are due: a moment after the first, so that the process that committed the event has projected
 it, and a second after the updates that were sent last. Of several updates in a group only the newest is sent, and at
 most one change of the whole list. So a group is sent at most once a second, however often it is liked. Updates are sent
-in the order of their numbers: a client that resumes after any of them gets those that it lacks.
+in the order of their numbers: a client that resumes after any of them gets the ones that it missed.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class NotificationStream:
         finally:
             await end([upcoming])
             if not upcoming.cancelled():
-                upcoming.exception()  # retrieved: nobody reads on, so the end of the session is no news
+                upcoming.exception()  # mark as retrieved: the stream ends in any case
             await source.aclose()
 
     async def _read(self, waiting: Waiting, upcoming: "asyncio.Task[Any]") -> list[NotificationChange]:

@@ -1,8 +1,8 @@
 """The events that may not be projected yet, in the memory of a process.
 
-A subscription loads projected state, such as whom its viewer follows, and then applies the events that the state may
-lack. Before a client fetches a page again, its subscription projects the events that the page would lack. One copy of
-these events per process makes both cost the same, however far the workers are behind.
+A subscription loads projected state, such as the users that its viewer follows, and then applies the events that may be
+missing from it. Before a client fetches a page again, its subscription projects the events that would be missing from
+the page. One copy of these events per process makes both cost the same, however far the workers are behind.
 """
 
 import time
@@ -31,7 +31,7 @@ def users_of(event: Event) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Generation:
-    """Events by the users whom they concern, those that concern all users, and by author the numbers of the others.
+    """Unprojected events: by user, those that concern all users, and by author the numbers of the others.
 
     Posts have the bulk of a backlog and are rarely asked for, so only their numbers are kept.
     """

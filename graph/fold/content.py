@@ -275,8 +275,8 @@ class Content:
     def placed(self, owner: int, follows: VersionedSet[int]) -> PlacedFollows:
         """Return an owner's follows or followers as the owner's blocks place them.
 
-        A follow counts if no block stands between the two users and its number exceeds the pair's last block or
-        unblock. It is held if only a block stands in its way. Otherwise it can never count, and is a tombstone.
+        A follow counts if there is no block between the two users and its number exceeds the pair's last block or
+        unblock. It is held if only a block keeps it from counting. Otherwise it can never count, and is a tombstone.
         """
         blocking, blockers = self.blocking.get(owner, NO_BLOCKS), self.blockers.get(owner, NO_BLOCKS)
         if blocking is blockers:  # there are no blocks

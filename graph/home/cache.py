@@ -46,7 +46,7 @@ class HomeCache:
     """The home caches of all viewers: at most `size` posts each.
 
     A cache expires 90% to 100% of `lifetime` after its rebuild, so that caches that were rebuilt together do not expire
-    together. Reads do not prolong it: whatever a cache may lack after a failover, it lacks for this time at most.
+    together. Reads do not prolong it: a post that a failover removed from a cache is missing for at most this time.
     """
 
     def __init__(self, store: Store, size: int, lifetime: timedelta) -> None:

@@ -114,8 +114,8 @@ def newest_of_each(
 ) -> "asyncio.Future[dict[int, list[int]]]":
     """Ask for the newest hot posts of each owner's list above a number. One round trip, without a script.
 
-    The result lacks the owners whose hot posts end at an archive floor before the window is full: `merge_hot` tells
-    their floors.
+    The result omits owners whose hot posts end at an archive floor before the window is full: `merge_hot` tells their
+    floors.
     """
     words = ("inf", f"({window.low}", "BYSCORE", "REV", "LIMIT", "0", str(window.count))
     return store.ask_each("ZRANGE", [of.key(owner) for owner in owners], words, partial(without_floors, owners))

@@ -33,7 +33,7 @@ class DeadLetter:
 
     @property
     def is_archived(self) -> bool:
-        """Whether the archive has not refused the content."""
+        """Whether the archive accepts the content. False if the archive has refused it."""
         return self.fields.get("archive") != "refused"
 
 

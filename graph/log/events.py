@@ -91,9 +91,9 @@ class PostPublished(Body):
     """An author published a post, whose id is the event's number.
 
     `attachments` are JSON objects, `mentions` are ids of users. A reply has a parent, `reply_to`, and a `root`, the
-    first post of its thread. `ancestors` are the nearest posts above the parent, the oldest first. A quote has
-    `repost_of`. `…_author` are the authors of these posts. A reply that is not `listed` is in no timeline but its
-    author's replies. `renewed` is that of a plain repost, and False for other posts.
+    first post of its thread. `ancestors` are the nearest posts above the parent, oldest first. A quote has `repost_of`.
+    `…_author` are the authors of these posts. A reply that is not `listed` is in no timeline but its author's replies.
+    `renewed` applies to plain reposts, and is False for other posts.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -176,7 +176,7 @@ class Unreposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Followed(Body):
-    """`follower` began to follow `followee`. It is `renewed` if this had happened before: `followee` was notified."""
+    """`follower` began to follow `followee`. `renewed`: not for the first time, so `followee` was notified before."""
 
     ACTOR: ClassVar[str | None] = "follower"
     SUBJECT: ClassVar[str | None] = "followee"
@@ -246,7 +246,7 @@ class Unblocked(Body):
 
 @dataclass(frozen=True, slots=True)
 class NotificationsRead(Body):
-    """A user has read the notifications with numbers up to `upto`, as far as they existed then."""
+    """A user has read the notifications with numbers up to `upto` that existed at that time."""
 
     ACTOR: ClassVar[str | None] = "user"
 
@@ -281,7 +281,7 @@ class ListChanged(Body):
 
 @dataclass(frozen=True, slots=True)
 class ListDeleted(Body):
-    """A user deleted a list, for good."""
+    """A user permanently deleted a list."""
 
     ACTOR: ClassVar[str | None] = "owner"
     SUBJECT: ClassVar[str | None] = "list_id"

@@ -137,10 +137,9 @@ class Log:
     async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
         """Append each event under a key of its own, however full the log and the store are, and return the events.
 
-        The users who act may be deleted.
-        For events that a projection adds: were they refused, the watermark could not pass the event that they follow
-        from, and the log could not be trimmed. One round trip for every 500 events. Nothing is written for the first
-        event that raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH).
+        The users who act may be deleted. For events that a projection adds: if they were refused, the watermark could
+        not pass the event that they follow from, and the log could not be trimmed. One round trip for every 500 events.
+        Nothing is written for the first event that raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH).
         """
         events = []
         for start in range(0, len(appends), APPENDS_PER_TRIP):
@@ -313,7 +312,7 @@ class Log:
 
     @property
     def discardable(self) -> int:
-        """The number up to which every event is both projected and in the archive, as far as this process knows.
+        """The number up to which every event is both projected and in the archive, to the knowledge of this process.
 
         What only older events need may be discarded: the archive can restore their effects.
         """
@@ -330,7 +329,7 @@ class Log:
 
 
 def raise_refusal(outcome: str, numbers: Sequence[str]) -> None:
-    """Raise the error of an append that was refused whatever the limits are."""
+    """Raise the error of an append that was refused for a reason other than the limits."""
     if outcome == "replaced":
         raise StoreReplaced
     if outcome == "mismatch":

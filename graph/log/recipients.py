@@ -11,7 +11,7 @@ MAX_MENTIONS = 20
 
 
 class Notifying(Protocol):
-    """What decides whom a post notifies: the post, or the event that published it. It is no plain repost."""
+    """What decides whom a post notifies: the post, or the event that published it. It is not a plain repost."""
 
     @property
     def author(self) -> int: ...  # noqa: D102
@@ -34,7 +34,7 @@ def recipients(event: Event) -> Iterator[tuple[int, Group]]:
 
 
 def is_renewed(event: Event) -> bool:
-    """Return True if an event renews a like, follow or repost that the user had taken back."""
+    """Return True if an event renews a like, follow or repost that the user had undone."""
     return isinstance(event.body, Followed | Liked | Reposted) and event.body.renewed
 
 

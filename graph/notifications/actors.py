@@ -34,7 +34,7 @@ SETS = {LIKE: keys.likes, REPOST: keys.reposts}
 class Entries(NamedTuple):
     """The newest entries of a group's set, newest first.
 
-    `others` is the number of entries that were not read and are no users. `is_cut` tells whether the set has more than
+    `others` is the number of entries that were not read and are not users. `is_cut` tells whether the set has more than
     these entries. In a group of reposts an entry is a post, which can be a quote.
     """
 
@@ -94,7 +94,7 @@ class Actors:
         return crowds | await self._further(view, groups, crowds, counted=True)
 
     async def some(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
-        """Return whether somebody acts in each group: at least one of the users if there are any, and no numbers.
+        """Return whether each group has a visible user: at least one of the users if there are any, and no numbers.
 
         One round trip of one command per group. Further ones for groups whose newest users are not visible, as `of`
         takes. Raises ArchiveUnavailable.
@@ -214,7 +214,7 @@ def numbers_in(reply: Sequence[Any]) -> list[int]:
 
 
 def users_of(reposts: Iterable[int], authors: Mapping[int, int | None]) -> list[int]:
-    """Return the users of reposts. The quotes among them are no users."""
+    """Return the users of reposts. The quotes among them are not users."""
     return [author for post in reposts if (author := authors[post]) is not None]
 
 

@@ -37,7 +37,7 @@ async def full_pages(
 
     `read` returns the first entries of the lists of some owners in a window each, in paging direction. `show` returns
     what a viewer sees of them, None for a list that the viewer must not see. Both are called once if everything is
-    shown, and up to four times more for each page that lacks entries.
+    shown, and up to four times more for each page that has too few entries.
     """
     pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
     found: dict[int, list[S]] = {owner: [] for owner in owners}

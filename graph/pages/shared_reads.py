@@ -1,8 +1,8 @@
 """Reads that serve all who ask for the same at the moment: one query in flight for each public page.
 
 A read waits for a connection as the caller who asked first, and only callers of the same name wait for it with the
-first one: nobody waits for the connections of somebody else. Once it has its connection, it serves all. It runs in a
-task of its own, so that who is cancelled takes nothing from the others.
+first one: no operation waits for the connections of another one. Once it has its connection, it serves all. It runs in
+a task of its own, so that who is cancelled takes nothing from the others.
 """
 
 import asyncio

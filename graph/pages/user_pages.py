@@ -20,7 +20,7 @@ async def user_pages(
     """Return a page of the sorted set `key(owner)` of each owner, without the users hidden from the view.
 
     The list of an owner who is hidden is empty. One round trip if nothing is hidden, shared with the first reads of the
-    view; up to four for each page that lacks entries (`graph.pages.full_pages`).
+    view; up to four for each page that has too few entries (`graph.pages.full_pages`).
     """
 
     async def show(owners: Sequence[int], lists: Sequence[Sequence[Follow]]) -> list[Sequence[Follow] | None]:

@@ -28,7 +28,7 @@ from graph.visibility.views import View
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether the viewer follows a user, perhaps held by a block, and whether a block stands between the two.
+    """Whether the viewer follows a user, perhaps held by a block, and whether there is a block between the two.
 
     `known` tells whether a follow is known, which may have ended.
     """
@@ -165,14 +165,14 @@ OUTCOMES = {
 
 
 def standing_reads(viewer: int, users: Sequence[int]) -> list[Command]:
-    """Return the commands that read how a viewer and other users stand, from the viewer's slot."""
+    """Return the commands that read the standing of a viewer with other users, from the viewer's slot."""
     following = keys.following(viewer)
     names = (following, keys.held(following), keys.gone(following), keys.blocking(viewer), keys.blockers(viewer))
     return [("ZMSCORE", name, *users) for name in names]
 
 
 def standings(users: Sequence[int], replies: Sequence[Sequence[float | None]]) -> dict[int, Standing]:
-    """Return how the viewer and each user stand, from the replies to `standing_reads`."""
+    """Return the standing of the viewer with each user, from the replies to `standing_reads`."""
     return {
         user: Standing(
             follows=member is not None or held is not None,
@@ -184,7 +184,7 @@ def standings(users: Sequence[int], replies: Sequence[Sequence[float | None]]) -
 
 
 def after(viewer: int, standings: dict[int, Standing], event: Event) -> dict[int, Standing]:
-    """Apply a later event to how the viewer and other users stand, and return that."""
+    """Apply a later event to the standing of the viewer with other users, and return the result."""
     body = event.body
     if isinstance(body, Followed | Unfollowed):
         if body.follower == viewer and body.followee in standings:

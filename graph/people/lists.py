@@ -131,7 +131,7 @@ class Lists:
         return latest.after(held_in(users, latest.rows), partial(after, viewer, list_id))
 
     async def of_user(self, owner: int) -> list[UserList]:
-        """Return the lists of a user, the newest first. One round trip."""
+        """Return the lists of a user, newest first. One round trip."""
         found, names = await self._store.read(
             [("ZRANGE", keys.lists(owner), 0, -1, "REV"), ("HGETALL", keys.list_names(owner))]
         )

@@ -96,7 +96,7 @@ class Bookmarks:
         return (await full_pages([viewer], window, read, show))[0]
 
     async def _make_room(self, viewer: int) -> None:
-        """Remove bookmarks of deleted posts, the oldest first. Raises Rejected (TOO_MANY) if there are none.
+        """Remove bookmarks of deleted posts, oldest first. Raises Rejected (TOO_MANY) if there are none.
 
         One round trip, and one query for every 2,000 bookmarks.
         """

@@ -1,8 +1,8 @@
 """Pages of the users who like a post, and of the posts that a user likes: newest likes first.
 
 The newest likes are in the store, down to the archive floor of the list, and all are in the archive. The store is read
-first, so that a like that moves to the archive in the meantime is in at least one of them. Of the rows of the archive,
-those are left out that the store knows to be taken back, or repeated since.
+first, so that a like that moves to the archive in the meantime is in at least one of them. Rows of the archive are left
+out if the store knows that the like was removed or repeated since.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

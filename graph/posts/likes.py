@@ -62,15 +62,15 @@ class Likes:
         """Like a post, or the original of a plain repost, and return its id. Again, it appends nothing.
 
         `view` is the viewer's view, which a request shares between its reads. Raises Rejected: NOT_FOUND, and BLOCKED
-        if a block stands between the viewer and the author. Three round trips, and one more for a viewer with many
+        if there is a block between the viewer and the author. Three round trips, and one more for a viewer with many
         blocks; for an archived like or post a query; and more if the store says that the viewer already likes the post.
         """
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=True)
 
     async def unlike(self, viewer: int, post: int, view: View | None = None) -> int:
-        """Take back a like of a post, also across a block, and return the post's id. Costs what `like` costs.
+        """Remove a like from a post, even if there is a block, and return the post's id. Costs what `like` costs.
 
-        Raises Rejected: NOT_FOUND, also for a post across a block that the viewer does not like.
+        Raises Rejected: NOT_FOUND, also if there is a block and the viewer does not like the post.
         """
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=False)
 
@@ -127,7 +127,7 @@ class Likes:
         return [post in held.likes or post in archived for post in posts]
 
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
-        """Return those of the posts that the viewer likes with an archived like.
+        """Return the posts among these that the viewer likes with an archived like.
 
         The archive is read before the store: it may hold a like that the store says was taken back.
         """

@@ -1,7 +1,7 @@
 """The users whom a text mentions, as of its publication.
 
-They are stored with the post, because a login that nobody has then is plain text, also if somebody takes it later. So
-is a login across a block.
+They are stored with the post, because a login that no user has at that time is plain text, even if a user takes it
+later. So is a login across a block.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

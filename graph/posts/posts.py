@@ -302,7 +302,7 @@ class Posts:
                 raise
 
     async def _unprojected(self, post: int) -> Post | None:
-        """Return a post that was committed and is not projected yet, as far as the log knows. One round trip."""
+        """Return a post that was committed but is not projected yet, if the log still has it. One round trip."""
         event = await self._log.get(post)
         body = publication_of(event.body) if event else None
         return None if body is None else published_post(post, body)

@@ -1,9 +1,9 @@
-"""Plain reposts: repost, take back, and whether a viewer has reposted posts.
+"""Plain reposts: repost, undo, and whether a viewer has reposted posts.
 
 A user has one plain repost of a post at most. As with follows (`graph.people.follows`), whether a request changes
 something depends on the last event, not on what the store holds. Two requests that find the same version append one
 event: the version is part of the idempotency key. A key that was used before proves nothing: the repost may have been
-taken back since. So the request looks for the last event, and appends under the next key if that one ends the repost.
+undone since. So the request looks for the last event, and appends under the next key if that one ends the repost.
 
 A repost is renewed if the register has a version: it stood before. This follows from the version alone, so that two
 requests with one key append the same event.
@@ -30,7 +30,7 @@ from graph.store.store import Store
 from graph.visibility.views import SYSTEM, View, no_post, refuse_blocked
 
 MAX_REPOSTS = 100_000
-"""How many plain reposts of a user stand at most. The register takes 76 bytes for each, for as long as it stands."""
+"""The maximum number of plain reposts that a user can have. The register takes 76 bytes for each, while it exists."""
 
 
 class RepostRegister(NamedTuple):
@@ -52,7 +52,7 @@ class Reposts:
     async def repost(self, view: View, viewer: int, post: int) -> Post:
         """Repost a post and return the plain repost. A repost of a plain repost is one of its original.
 
-        Reposting it again returns the same and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if a block stands
+        Reposting it again returns the same and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if there is a block
         between the viewer and the author, and TOO_MANY beyond `MAX_REPOSTS`, which concurrent calls may exceed
         together. Four round trips and those of the fan-out; one more for a plain repost; and more if the store says
         that the viewer has reposted the post, or the request is a repetition.

@@ -143,7 +143,7 @@ class Projections:
             await self._reposts.end_of_deleted(bodies)
 
     async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
-        """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
+        """Project events to the extent that the mode defines. Idempotent. `pace` slows the fan-out of posts down.
 
         A publication costs three round trips and one for every 1,000 followers, a plain repost two and these; a block
         three; a deletion of a user four; a sign-up, follow, unfollow, deletion or end of a repost two; other events

@@ -80,7 +80,7 @@ class RepostProjection:
         """Add plain reposts, and fan them out as the mode says.
 
         Two round trips, and one for every 1,000 followers; two more if reposts are void or replaced. The second one
-        also sends the notices of the reposts. A worker asks the archive about the originals that the store lacks.
+        also sends the notices of the reposts. A worker asks the archive about the originals that are not in the store.
         """
         if not events:
             return
@@ -116,7 +116,7 @@ class RepostProjection:
         return void | (await self._of_deleted(unsure) if mode.is_complete and unsure else {})
 
     async def _of_deleted(self, reposts: dict[int, Reposted]) -> dict[int, Reposted]:
-        """Return those of the reposts whose original is deleted, as far as the archive answers.
+        """Return the reposts among these whose original is deleted, if the archive answers.
 
         The tombstone of a post is dropped a day after its deletion. Without the archive, the repost stays: no page
         shows it without its original.

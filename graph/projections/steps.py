@@ -14,7 +14,7 @@ Bodies: TypeAlias = Sequence[tuple[int, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How events are projected: as far as `mode` says, at this pace. Tombstones up to `trim_up_to` may be trimmed."""
+    """How far `mode` projects events, and at which pace. Tombstones up to `trim_up_to` may be trimmed."""
 
     mode: Mode
     pace: Pace

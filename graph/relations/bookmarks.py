@@ -1,6 +1,6 @@
 """Bookmarks: posts that a user wants to find again. Only the user knows, and nothing counts them.
 
-A bookmark of a deleted post is not shown. It stands until its user removes it, needs the room, or is erased.
+A bookmark of a deleted post is not shown. It is kept until its user removes it, needs the room, or is erased.
 """
 
 from graph import keys

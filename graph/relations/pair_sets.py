@@ -68,7 +68,7 @@ def stored_member(value: int | str) -> str:
 
 
 def value_of(member: str) -> int | str:
-    """Return the id or the text that a member stands for."""
+    """Return the id or the text that a member represents."""
     return member.removeprefix(TEXT) if member.startswith(TEXT) else int(member)
 
 

@@ -45,7 +45,7 @@ class BlockerComparison(Comparison):
     of_users = False
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the blockers whom no event made blockers."""
+        """Return the stored blockers that no event explains."""
         found: list[Difference] = []
         fold = FOLLOWS_AND_BLOCKS.fold
         async for members in self.scope.members(keys.blockers, subjects):
@@ -62,7 +62,7 @@ class BlockerComparison(Comparison):
 async def differences(
     scope: Scope, key: Key, wrong: Mapping[Element, int | None], *, subject: int = 0
 ) -> list[Difference]:
-    """Return those of the elements that are not newer than the archive. One round trip per 500 sets."""
+    """Return the elements that are not newer than the archive. One round trip per 500 sets."""
     found = []
     for element, state in (await still_wrong(scope, key, wrong)).items():
         owner, other = element

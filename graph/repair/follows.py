@@ -126,7 +126,7 @@ async def states(scope: Scope, key: Key, elements: Iterable[Element]) -> dict[El
 
 
 def is_wrong(expected: State, found: State) -> bool:
-    """Return True if a list has a follow in the wrong set, lacks one, or holds it with another number."""
+    """Return True if a list has a follow in the wrong set, misses one, or holds it with another number."""
     return visible(expected) != visible(found)
 
 
@@ -138,7 +138,7 @@ def visible(state: State) -> State:
 async def differences(
     scope: Scope, wrong: Mapping[Element, State], *, in_followers: bool, subject: int = 0
 ) -> list[Difference]:
-    """Return those of the elements that are not newer than the archive. Four round trips per 333 lists.
+    """Return the elements that are not newer than the archive. Four round trips per 333 lists.
 
     `subject` is the place, in an element, of the user to compare again. An element is newer also if a block between the
     two users is: it may have moved the follow.

@@ -95,7 +95,7 @@ class ListComparison(Comparison):
         ]
 
     async def _not_newer(self, lists: Sequence[Element]) -> set[Element]:
-        """Return those of the (owner, list) that no event after the comparison created or deleted."""
+        """Return the (owner, list) pairs that no event after the comparison created or deleted."""
         states = await self.scope.states(keys.lists, lists) if lists else {}
         return {element for element, state in states.items() if abs(state or 0) <= self.scope.upto}
 

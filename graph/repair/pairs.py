@@ -45,7 +45,7 @@ class PairComparison(Comparison):
         return found
 
     async def _differences(self, pair_set: PairSet, wrong: Mapping[tuple[int, str], int | None]) -> list[Difference]:
-        """Return those of the pairs that are not newer than the archive."""
+        """Return the pairs that are not newer than the archive."""
         found = []
         for element, state in (await still_wrong(self.scope, pair_set.key, wrong)).items():
             (owner, member), expected = element, wrong[element]

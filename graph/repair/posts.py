@@ -78,7 +78,7 @@ def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: S
 def post_unknown(
     scope: Scope, subject: int, post: int, body: PostPublished | None, then: Sequence[Command], otherwise: Command
 ) -> Difference:
-    """Return the difference of a post that the archive lacks.
+    """Return the difference of a post that is not in the archive.
 
     `body` is the event that its record holds. The correction adds it to the archive, and then sends commands; without
     a body, it sends the other command.

@@ -1,4 +1,4 @@
-"""Comparison of records: those in the store that no timeline leads to."""
+"""Comparison of the records in the store that are in no timeline."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

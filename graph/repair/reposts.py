@@ -35,7 +35,7 @@ class RepostedComparison(Comparison):
         return found
 
     async def _wrong(self, wrong: Mapping[Element, int | None]) -> list[Difference]:
-        """Return those of the elements that are not newer than the archive."""
+        """Return the elements that are not newer than the archive."""
         found = []
         for element, state in (await still_wrong(self.scope, keys.reposted, wrong)).items():
             user, post = element

@@ -50,7 +50,7 @@ class Scope:
     scanned: int = 0
 
     async def users(self, key: Key) -> AsyncIterator[list[int]]:
-        """Yield all users in chunks, then the ids in the store's keys of one kind that are no users.
+        """Yield all users in chunks, then the ids in the store's keys of one kind that are not users.
 
         One query per chunk. An id of the store may be yielded twice.
         """
@@ -63,7 +63,7 @@ class Scope:
             yield strangers
 
     async def strangers(self, key: Key) -> AsyncIterator[list[int]]:
-        """Yield the ids in the store's keys of one kind that are no users, in chunks. One query per chunk."""
+        """Yield the ids in the store's keys of one kind that are not users, in chunks. One query per chunk."""
         async for owners in self.owners(key, OWNERS_AT_ONCE):
             self.scanned -= len(owners)
             known = await self.archive.credentials(owners)
@@ -195,7 +195,7 @@ class Comparison(ABC):
         self.scope = scope
 
     def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield the owners to compare, in chunks. Users are all users, and the owners of keys who are no users."""
+        """Yield the owners to compare, in chunks. Users are all users, and the owners of keys who are not users."""
         return self.scope.users(self.key) if self.of_users else self.scope.owners(self.key, self.owners_at_once)
 
     @abstractmethod

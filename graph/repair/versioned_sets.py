@@ -56,7 +56,7 @@ async def still_wrong(
 
 
 def is_wrong(expected: int | None, found: int | None) -> bool:
-    """Return True if a set holds a member that must not be there, or lacks one, or holds it with another number."""
+    """Return True if a set holds a member that must not be there, misses one, or holds it with another number."""
     return max(found or 0, 0) != max(expected or 0, 0)
 
 

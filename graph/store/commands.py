@@ -118,7 +118,7 @@ def seconds_blocked(command: Command) -> float:
 
 
 def keys_of(command: Command) -> tuple[str, ...]:
-    """Return the keys that a command names. Knows the commands that the graph uses."""
+    """Return the keys that a command names. Supports the commands that the graph uses."""
     if command[0] in ("EVALSHA", "EVAL"):
         return tuple(str(key) for key in command[3 : 3 + int(command[2])])
     if command[0] in MULTI_KEY_COMMANDS:

@@ -43,13 +43,13 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """One connection, with the reads that wait for replies, the oldest first.
+    """One connection, with the reads that wait for replies, oldest first.
 
     `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
-    True while the server reads more slowly than the pipeline writes. `near` is told of invalidated keys and numbers the
-    reads. `source` is where its values come from, None if the connection tracks no keys. `_began_unasked` is True if a
-    part of a message has arrived that began while no read waited: then it must be a push message, which may arrive in
-    parts at any time.
+    True while the server reads more slowly than the pipeline writes. `near` is notified of invalidated keys and numbers
+    the reads. `source` is where its values come from, None if the connection tracks no keys. `_began_unasked` is True
+    if a part of a message has arrived that began while no read waited: then it must be a push message, which may arrive
+    in parts at any time.
     """
 
     def __init__(

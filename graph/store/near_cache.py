@@ -21,9 +21,9 @@ LOST = -1
 
 
 class TrackingPeriod:
-    """A time during which all changes of the keys that one connection has read were told.
+    """A period in which the server reported all changes of the keys that one connection has read.
 
-    It ends when the connection is lost, or when the server told of changes that it did not name. `answered` is the
+    It ends when the connection is lost, or when the server reported changes without naming the keys. `answered` is the
     number of the last read that was answered, `LOST` once the time has ended, and `sent` that of the last one sent.
     `gave` is True once the cache has kept a value from it.
     """
@@ -36,14 +36,14 @@ class TrackingPeriod:
 
 
 class NearCache:
-    """At most `most` values by key, those that were used least recently dropped first, in two generations.
+    """At most `most` values by key, dropping the least recently used ones first, in two generations.
 
     `absences` is True if it keeps that keys are absent. On a cluster it does not: the node that a slot leaves tells of
     the keys that it held, but not of others, which clients may write to the new node.
 
     `sent` is the number of the last write of reads to any server, and `tracking` is True if a connection tracks keys.
-    `expected` is the latest moment of a request that may use values of any node next, `LOST` if there is none.
-    `hits`, `misses` and `invalidations` count keys, and `added` counts commands that were sent beside those of reads.
+    `expected` is the latest moment of a request that may use values of any node next, `LOST` if there is none. `hits`,
+    `misses` and `invalidations` count keys, and `added` counts commands that were sent in addition to those of reads.
     """
 
     def __init__(self, most: int, *, absences: bool = True) -> None:
@@ -120,7 +120,7 @@ class NearCache:
     def keep(
         self, keys: Sequence[str], values: Sequence[Any], sources: Sequence[TrackingPeriod | None], read: object
     ) -> None:
-        """Keep the values that `read` has received, except of keys that were invalidated since, or asked for again.
+        """Keep the values that `read` has received, except those of keys that were invalidated or read again since.
 
         `sources` are those of the connections when the keys were read, None for values that must not be kept.
         """

@@ -79,7 +79,7 @@ class Node:
             return await self._exchange_durably(connection, commands, deadline)
 
     async def ask(self, commands: Sequence[Command], deadline: float) -> list[Any]:
-        """Return the replies to commands, errors included. One round trip. Loads the scripts if the server lacks one.
+        """Return the replies to commands, errors included. One round trip. Loads the scripts if one is missing.
 
         Raises `OUTAGES` if the server does not answer until the deadline.
         """

@@ -26,7 +26,7 @@ class Read:
 
     `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
     because of this read: a second NOSCRIPT error is then its own. `number` and `source` say when and where it was sent
-    last, as far as the near cache is concerned.
+    last, for the near cache.
     """
 
     __slots__ = ("commands", "convert", "deadline", "future", "number", "packed", "scripts_loaded", "size", "source")

@@ -17,7 +17,7 @@ V = TypeVar("V")
 class LookUp(Generic[V]):
     """A look-up of values by id: the command `name key word…`, and `convert`, which returns the values of its replies.
 
-    The values are shared between requests, so nobody may change them. The keys must have no time to live, because the
+    The values are shared between requests, so they must not be changed. The keys must have no time to live, because the
     server tells of their expiry only when it removes them. Look-ups that differ have different keys.
     """
 

@@ -18,7 +18,7 @@ from graph.store.urls import BACKOFF, Servers
 class SingleServer:
     """A client of one server. Exchanges whose connection fails are repeated, three times at most.
 
-    So are those that the server refuses because it is a replica: its name may lead to another server by now.
+    So are those that the server refuses because it is a replica: its name may point to another server now.
     """
 
     def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:

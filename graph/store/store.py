@@ -49,10 +49,10 @@ class Store:
     slots raises SlotError on a single server too, so that tests find it. `in_order` is True on a single server, which
     executes reads in the order in which they were asked; a cluster does not.
 
-    `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 stands
-    for not waiting. Raises ValueError for a URL that names no store. Connections are opened on first use.
+    `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 means not
+    to wait. Raises ValueError for a URL that names no store. Connections are opened on first use.
 
-    `near` keeps up to `near_cache` values for `graph.store.recall`; 0 stands for no cache.
+    `near` keeps up to `near_cache` values for `graph.store.recall`; 0 means no cache.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0, near_cache: int = 0) -> None:
@@ -143,7 +143,7 @@ class Store:
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
-        """Ask for the values of `name key word…`, and keep them near; see `NearRead`. Only with a near cache."""
+        """Read the values of `name key word…` into the near cache; see `NearRead`. Requires a near cache."""
         loop = self.running_loop()
         future: asyncio.Future[list[Any]] = loop.create_future()
         assert self.near is not None  # noqa: S101 - documented
@@ -343,7 +343,7 @@ class Store:
         return in_groups(items, lambda item: key_slot(key(item).encode()) if many_slots else 0, most)
 
     def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
-        """Yield lists of at most `most` items whose keys are on one node, as far as its slots are known.
+        """Yield lists of at most `most` items whose keys are on one node, according to the known slots.
 
         `read_across_slots` reads them.
         """

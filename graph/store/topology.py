@@ -92,7 +92,7 @@ class Topology:
         return self._owners[slot] or slot
 
     def sample_of(self, name: str) -> str | None:
-        """Return a key that a primary owns as far as the map of the slots says, if one of a thousand keys is its."""
+        """Return a key that a primary owns according to the map of the slots, if one of a thousand keys does."""
         return self._samples.get(name)
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
@@ -103,7 +103,7 @@ class Topology:
         self.begin_refresh()
 
     def _forget(self, names: Collection[str | None]) -> None:
-        """Drop the near values of nodes that have lost slots: they do not hear of writes to the new owners."""
+        """Drop the near values of nodes that have lost slots: they are not notified of writes to the new owners."""
         for name in names:
             if name in self.nodes:
                 self.nodes[name].reads.forget()

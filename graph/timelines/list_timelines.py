@@ -36,7 +36,7 @@ class ListTimelines:
         self._lists = lists
 
     async def page(self, view: View, owner: int, list_id: int, window: Window) -> Page[Post]:
-        """Return a page of the timeline of a list, the newest first. The view is that of the list's owner.
+        """Return a page of the timeline of a list, newest first. The view is that of the list's owner.
 
         Leave out hidden and muted members, and plain reposts of hidden and muted users' posts. Three round trips; one
         more if there are plain reposts; and more if posts were deleted or are left out. One query of the archive if the

@@ -3,7 +3,7 @@
 - A user is *hidden* from a viewer if one of them blocks the other. The profile and the relationship stay visible to
   those who ask for the user. The user's posts, timelines, likes and lists are hidden, and so are the user's entries in
   the lists of others and the mentions of the user in posts.
-- A *suspended* user is hidden from everybody, and so are the user's profile and relationships.
+- A *suspended* user is hidden from all users, and so are the user's profile and relationships.
 - A user is *silenced* for a viewer if the user is hidden or muted. Home timelines, lists, the public timeline and
   notifications leave out silenced users; profiles, threads and search leave out hidden users only.
 
@@ -13,13 +13,13 @@ How to use it:
 
 - `Graph.visibility.of(viewer)` returns the view of a viewer or, for None, of an anonymous client. A request has one
   view (`Loaders.view`), so that it reads the viewer's blocks and mutes at most once.
-- `SYSTEM` is the view of the server itself, which sees everything: for look-ups whose result is shown to nobody.
+- `SYSTEM` is the view of the server itself, which sees everything: for look-ups whose result is not shown to any user.
 - Call `view.begin()` with the first read of a page: the blocks and mutes then arrive with that read, in the same round
   trip. Afterwards `await view.hidden(users)` or `await view.silenced(users)` costs nothing if they are few.
 - Call `view.begin_suspended()` instead with a read of users only, and then `await view.suspended(users)`. A view knows
   the suspensions as of its first read, so that all reads of a request agree.
 - With a near cache, a view that begins asks for nothing that the cache will have after the reply to another read.
-- `refuse_blocked` refuses an action on a user across a block, or on a suspended user.
+- `refuse_blocked` refuses an action if there is a block between the two users, or the user is suspended.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Marks:
     checked: set[int] = field(default_factory=set)
 
     def hides(self, user: int) -> bool:
-        """Return True if a block stands between the viewer and the user, in either direction."""
+        """Return True if there is a block between the viewer and the user, in either direction."""
         return user in self.blocking or user in self.blockers
 
     def silences(self, user: int) -> bool:
@@ -82,8 +82,8 @@ NOBODY: frozenset[int] = frozenset()
 class View:
     """The eyes that look at users and posts. This class sees everything; `ClientView` is the view of a client.
 
-    `viewer` is the viewer's id, None for an anonymous client and for the system. `moment` is when the request began, as
-    far as the near cache is concerned (`graph.store.recall`); None reads everything from the store.
+    `viewer` is the viewer's id, None for an anonymous client and for the system. `moment` is when the request began,
+    for the near cache (`graph.store.recall`); None reads everything from the store.
     """
 
     viewer: int | None = None
@@ -99,7 +99,7 @@ class View:
         """Start to read the suspensions, in the round trip of other reads of the same ticks. `begin` does that too."""
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
-        """Return those of the users who are suspended. No round trip of its own if the view has begun."""
+        """Return the users among these who are suspended. No round trip of its own if the view has begun."""
         return NOBODY
 
     async def suspended_anywhere(self) -> Set[int]:
@@ -110,7 +110,7 @@ class View:
         return NOBODY
 
     def known_suspended(self) -> frozenset[int]:
-        """Return the suspended users as far as this process knows. No round trip: a hint before `suspended`."""
+        """Return the suspended users that this process knows of. No round trip: a hint before `suspended`."""
         return NOBODY
 
     async def marks(self, users: Collection[int]) -> Marks:
@@ -125,14 +125,14 @@ class View:
         return NOTHING
 
     async def hidden(self, users: Collection[int]) -> Set[int]:
-        """Return those of the users who are hidden from the viewer. Costs what `marks` costs."""
+        """Return the users among these who are hidden from the viewer. Costs what `marks` costs."""
         marks, suspended = await self.marks(users), await self.suspended(users)
         if not marks.blocking and not marks.blockers:
             return suspended
         return {user for user in users if user in suspended or marks.hides(user)}
 
     async def silenced(self, users: Collection[int]) -> Set[int]:
-        """Return those of the users who are hidden from the viewer or muted. Costs what `marks` costs."""
+        """Return the users among these who are hidden from the viewer or muted. Costs what `marks` costs."""
         marks, suspended = await self.marks(users), await self.suspended(users)
         return {user for user in users if user in suspended or marks.silences(user)}
 
@@ -170,7 +170,7 @@ class ClientView(View):
         return self._suspensions.known if self._suspended is None else self._suspended
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
-        """Return those of the users who are suspended."""
+        """Return the users among these who are suspended."""
         suspended = await self._all_suspended()
         return suspended & {*users} if suspended else NOBODY
 
@@ -199,7 +199,7 @@ class ViewerView(ClientView):
     def begin(self, users: Iterable[int] = ()) -> None:
         """Start to read the suspensions and the viewer's marks.
 
-        Not what has begun, nor what the near cache will have after another read.
+        This covers neither reads that have begun nor what the near cache will have after another read.
         """
         self._store.expect(self.moment)
         self.begin_suspended()
@@ -286,12 +286,12 @@ class Visibility:
         self._suspensions = Suspensions(store, projected)
 
     def suspended_now(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who are suspended, as far as this process knows. No round trip."""
+        """Return the users among these who are suspended, to the knowledge of this process. No round trip."""
         return self._suspensions.known & users
 
     @property
     def all_suspended_now(self) -> Set[int]:
-        """The suspended users, as far as this process knows. No round trip."""
+        """The suspended users that this process knows of. No round trip."""
         return self._suspensions.known
 
     def note_suspension(self, user: int, number: int, *, suspended: bool) -> None:
@@ -337,7 +337,7 @@ class Visibility:
 
 
 async def refuse_blocked(view: View, user: int, *fields: str) -> None:
-    """Raise Rejected (BLOCKED) if a block stands between the viewer and the user: for replies, quotes, likes, reposts.
+    """Raise Rejected (BLOCKED) if there is a block between the viewer and the author of a post.
 
     Raise Rejected (NOT_FOUND) if the user is suspended, because then the post does not seem to exist.
 
@@ -357,7 +357,7 @@ def no_post(*fields: str) -> Rejected:
 
 
 def blocked(*fields: str) -> Rejected:
-    """Return the rejection of an action across a block."""
+    """Return the rejection of an action that a block forbids."""
     message = "You block this user, or this user blocks you."
     return Rejected.because(ProblemCode.BLOCKED, message, *fields)
 

@@ -1,7 +1,7 @@
 """Healing after a failover in which the log lost events: other shards hold what was derived from those events.
 
-The log lacks them, so reading it again corrects nothing. A repair compares the store with the archive instead, as
-`fanline repair` does.
+They are missing from the log, so reading the log again corrects nothing. A repair compares the store with the archive
+instead, as `fanline repair` does.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Redelivery: project dead letters again, when the cause of their failure is removed.
 
 Projections are idempotent as long as tombstones tell what later events have done. The tombstones of older events may be
-gone: a deletion of an archived post would be counted a second time. `fanline repair` does what such an event lacks.
+gone: a deletion of an archived post would be counted a second time. `fanline repair` does the rest for such an event.
 """
 
 from collections.abc import AsyncIterator, Collection

@@ -1,4 +1,4 @@
-"""Retries of entries that met an outage: each with exponential backoff, while the worker goes on with other entries."""
+"""Retries of entries after an outage, with exponential backoff, while the worker continues with other entries."""
 
 import asyncio
 import logging
@@ -117,7 +117,7 @@ class RetryGroup:
 
 
 class Retries:
-    """The entries of one consumer that met an outage.
+    """The entries of one consumer that failed because of an outage.
 
     Entries that fail together are retried together, in the background. Beyond `GROUPS` groups, entries join the group
     that has begun last, so that none waits for its turn. If no entry of a group succeeds for three leases, they are

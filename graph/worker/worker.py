@@ -6,7 +6,7 @@ not acknowledged and below the oldest post with open fan-out tasks.
 
 An event or task that fails is retried; after five deliveries it becomes a dead letter. One that meets an outage of a
 shard is retried in the background with exponential backoff (`graph.worker.retries`), which does not count as a
-delivery. The other events and tasks go on.
+delivery. The other events and tasks continue.
 
 A worker stops at an event whose kind it does not know: a later version has appended the event, and its workers project
 it. The stopped worker leaves this event and the later ones to them, and continues after they have projected it.

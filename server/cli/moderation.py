@@ -94,7 +94,7 @@ def reports(action: str, numbers: Sequence[int]) -> bool:
 
 
 async def show(graph: Graph) -> bool:
-    """Print the open reports as lines of JSON, the oldest first."""
+    """Print the open reports as lines of JSON, oldest first."""
     count = 0
     batch: list[Report] = []
     async for report in graph.moderation.reports():

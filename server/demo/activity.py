@@ -1,6 +1,6 @@
 """What happens while the demo runs: its users publish, reply, like, repost, delete posts and follow.
 
-They do it most often for those whose home timelines somebody watches.
+They act most often for users whose home timelines are being watched.
 
 A visitor who opens a live stream sees the first event within ten seconds. Without any stream, there is an event per
 minute, so that a demo that runs for days does not fill up.
@@ -67,7 +67,7 @@ async def _act(graph: Graph, random: Random) -> None:
 class Crowd:
     """The users of the demo that act, by id.
 
-    Those whose home timelines somebody watches do not act; or else those who watched last, at first the first of all.
+    Users whose home timelines are being watched do not act; or else those who watched last, at first the first of all.
     """
 
     def __init__(self, graph: Graph, characters: Mapping[int, Character], random: Random) -> None:

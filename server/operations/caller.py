@@ -29,7 +29,7 @@ class Caller:
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
     when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` means that
     the token was in a cookie, and `keeps_cookie` that new tokens go into one. `session` is the session that the
-    operation has started, None if it has ended that of the viewer, and otherwise `...`. `user_agent` is the header of
+    operation has started, None if it has ended the viewer's session, and otherwise `...`. `user_agent` is the header of
     the request, cut to a length that a session keeps.
     """
 
@@ -154,7 +154,7 @@ class Caller:
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
     def note_session(self, session: Session | None) -> None:
-        """Note the session that an operation has started; None if it has ended that of the viewer."""
+        """Note the session that an operation has started; None if it has ended the viewer's session."""
         self.session = session
 
     def issue_token(self, session: Session) -> str:

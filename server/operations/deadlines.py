@@ -1,7 +1,7 @@
 """The deadlines of operations. All operations may run equally long, so one timer, for the oldest, is enough.
 
-A deadline ends its block as `asyncio.timeout` does, with the same rules for a task that is also cancelled by others,
-in a quarter of the time: it has no timer of its own, and entering it is no coroutine.
+A deadline ends its block as `asyncio.timeout` does, with the same rules for a task that is also cancelled by others, in
+a quarter of the time: it has no timer of its own, and entering it is not a coroutine.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 
 class Deadlines:
-    """The deadlines of the operations that run, the oldest first. `seconds` is the time that each may take."""
+    """The deadlines of the operations that run, oldest first. `seconds` is the time that each may take."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -67,4 +67,4 @@ class Deadline:
         if not self.expired:
             del self._open[self]
         elif self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error  # nobody else has cancelled the task meanwhile
+            raise TimeoutError from error  # no other code has cancelled the task in the meantime

@@ -1,8 +1,8 @@
 """Points of the events of subscriptions: a bucket for each viewer or anonymous network, in the memory of the process.
 
-The buckets are apart from those of requests, so that nobody can use up the points of a user by replying to the user. An
-event is charged once it has been executed, into debt if need be. Until the debt is paid, the streams of the holder
-wait: they combine events, or their buffers fill and they send a `Gap`.
+The buckets are separate from those of requests, so that users cannot use up another user's points by replying to that
+user. An event is charged once it has been executed, into debt if need be. Until the debt is paid, the streams of the
+holder wait: they combine events, or their buffers fill and they send a `Gap`.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class EventPoints:
         return max(0.0, self._seconds_to_full(holder) - MINUTE)
 
     async def wait(self, holder: str) -> None:
-        """Wait until the holder has no debt. All that wait go on in the same iteration of the event loop."""
+        """Wait until the holder has no debt. All waiting events continue in the same iteration of the event loop."""
         while delay := self.delay(holder):
             waiting = self._waiting.get(holder)
             if waiting is None:

@@ -42,7 +42,7 @@ class JoinedContexts:
         return key
 
     def close(self, key: Hashable) -> None:
-        """Note that a look-up begins: nobody can join after this iteration of the event loop."""
+        """Note that a look-up begins: no execution can join after this iteration of the event loop."""
         if not self._closing:
             asyncio.get_running_loop().call_soon(self._remove)
         self._closing.append(key)

@@ -137,7 +137,7 @@ class Group:
     async def execute(self, event: Change, contexts: Sequence[Context]) -> Iterable[Outcome]:
         """Execute an event for all.
 
-        Each executes the event itself after all failures but outages of what all have in common, which all would meet.
+        If the shared part fails, each subscription executes the event itself, unless the cause is an outage.
         """
         try:
             if not self.operation.is_independent:

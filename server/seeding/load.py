@@ -164,7 +164,7 @@ def new_note(source: Source, now: datetime) -> Note:
 async def write(
     graph: Graph, source: Source, note: Note, reservation: Reservation, advance: Advance | None = None
 ) -> None:
-    """Write the events that the archive lacks, with the password hashes. One transaction per 5,000 events.
+    """Write the events that are not in the archive yet, with the password hashes. One transaction per 5,000 events.
 
     Raises Overtaken if the archive is bound to another store meanwhile.
     """

@@ -1,11 +1,11 @@
 """Admission control: a process that cannot keep up refuses operations at once, so that it answers the others in time.
 
 Under overload, operations wait in the event loop of the process and in the store. Both are measured together by probes:
-reads of the store, of each primary in turn, that take the same way as those of operations. What a probe takes longer
-than the shortest one to the same primary in ten minutes is the queueing delay. If the smallest delay of a window to any
-primary exceeds TARGET_DELAY, there is a standing queue, and the limit on the operations that run at the same time
-shrinks. It grows while operations reach the limit without such a queue, because they wait for something else, such as
-the archive or a password hash. It stays while no probe is answered.
+reads of the store, of each primary in turn, that pass the same queues as the reads of operations. The queueing delay of
+a probe is its duration minus that of the shortest probe to the same primary in the last ten minutes. If the smallest
+delay of a window to any primary exceeds TARGET_DELAY, there is a standing queue, and the limit on the operations that
+run at the same time shrinks. It grows while operations reach the limit without such a queue, because they wait for
+something else, such as the archive or a password hash. It does not change while no probe is answered.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ def no_headers(_origin: bytes | None) -> Headers:
 
 
 class Permit:
-    """The permit of one operation, from its start until it has its result or, for a subscription, its first one."""
+    """The permit of one operation, from its start until it has its result or, for a subscription, its first result."""
 
     __slots__ = ("_admission", "_held")
 

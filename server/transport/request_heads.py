@@ -1,4 +1,4 @@
-"""Heads of HTTP requests: what a request must not lack or contain, and upgrades to other protocols.
+"""Heads of HTTP requests: what a request must and must not contain, and upgrades to other protocols.
 
 The parser refuses malformed lines and contradictory lengths. It does not know which headers may occur once: of two
 lines with the same name, a proxy may go by one and this server by the other.
