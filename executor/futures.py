@@ -50,7 +50,7 @@ class Shared(Generic[V]):
         return Shared(self._future, lambda result: convert(before(result)))
 
     def cancel(self) -> None:
-        """Ignore the result, also if it is an error. The future continues for its other callers."""
+        """Ignore the result, even if it is an error. The future continues for its other callers."""
         self._future.add_done_callback(retrieve_exception)
 
 

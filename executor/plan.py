@@ -159,7 +159,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Stands for an operation that graphql-core must execute, for this reason."""
+    """A placeholder for an operation that graphql-core must execute, with the reason."""
 
     reason: str
 

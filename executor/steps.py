@@ -29,7 +29,7 @@ class Step:
 
 
 class Open:
-    """Stands for the value of a field that depends on the context, in a run for several contexts."""
+    """A placeholder for the value of a field that depends on the context, in a run for several contexts."""
 
     __slots__ = ("field", "parent")
 

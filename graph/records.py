@@ -53,7 +53,7 @@ class SplitPosts(NamedTuple):
 
 
 class Deleted:
-    """Stands for the record of a deleted post, its tombstone."""
+    """A placeholder for the record of a deleted post, its tombstone."""
 
 
 DELETED = Deleted()

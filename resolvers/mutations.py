@@ -196,7 +196,7 @@ async def result_users(results: Sequence[FollowResult], context: Context) -> lis
 async def follow_edges(results: Sequence[FollowResult], context: Context) -> list[Follow | None]:
     """Return each follow as an entry of the viewer's list of followed users; None if there is none.
 
-    One round trip. None also if the follow is not projected yet.
+    One round trip. None, too, if the follow is not projected yet.
     """
     followed = [each.user for each in results if each.user is not None and each.outcome in FOLLOWING]
     relationships = iter(await context.loaders.relationships.fetch_many(followed))

@@ -27,7 +27,7 @@ async def search_posts(
         datetime | None, strawberry.argument(description="Find posts that were published before this time.")
     ] = None,
 ) -> Search:
-    """Return a search of posts with the archive watermark of now. One query.
+    """Return a search of posts with the current archive watermark. One query.
 
     Raises BadInput and BadFilter for an invalid filter, and ArchiveUnavailable.
     """

@@ -45,7 +45,7 @@ def global_ids(timelines: Sequence[Timeline], context: Context) -> list[str]:
 
 
 async def public_timeline(context: Context) -> Timeline:
-    """Return the public timeline with the archive watermark of now. One query. Raises ArchiveUnavailable."""
+    """Return the public timeline with the current archive watermark. One query. Raises ArchiveUnavailable."""
     return await context.graph.public_timeline.begin()
 
 

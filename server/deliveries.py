@@ -28,7 +28,7 @@ class Deliveries:
         self._is_scheduled = False
 
     def start(self) -> int:
-        """Count a subscription that starts. Return the number from which on its events are live, not replayed."""
+        """Count a subscription that starts. Return the event number from which its events are live, not replayed."""
         self._started.inc()
         return number_at(datetime.now(UTC))
 

@@ -27,7 +27,7 @@ from graph.store.store import Store, unchanged
 MAX_SESSIONS = 100
 MAX_USER_AGENT = 200
 USE_SECONDS = 3600
-"""Times of use are exact to this duration."""
+"""Times of use are accurate to this duration."""
 MAX_REMEMBERED_USES = 20_000
 RENEWAL_SECONDS = 86_400
 MAX_REMEMBERED_ENDED = 10_000

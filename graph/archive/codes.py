@@ -15,7 +15,7 @@ from graph.text.terms import GAP, Keyword, terms_of
 
 LEVELS = (1, 4, 6, 8, 10, 12, 14, 16)
 MAX_CODES = 8
-"""The most codes of a keyword that are looked up. More would exclude few further posts."""
+"""The maximum number of codes of a keyword that are looked up. More would exclude few further posts."""
 LOWEST = 1 << 31
 
 Clause = Sequence[Sequence[int]]

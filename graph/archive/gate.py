@@ -21,7 +21,7 @@ from graph.errors import ArchiveUnavailable
 RESERVED = 2
 """The connections that only the system uses."""
 EACH = 2
-"""The most connections of one caller."""
+"""The maximum number of connections of one caller."""
 HALF_LIFE_SECONDS = 10.0
 """The time in which half of what a caller has used is forgotten."""
 MAX_CALLERS = 10_000

@@ -32,7 +32,7 @@ from graph.paging import Window
 
 SEGMENT_POSTS = 4096
 MAX_PLACES = 1 << 16
-"""The most posts of a segment: posts that arrive late make it longer than SEGMENT_POSTS."""
+"""The maximum number of posts of a segment: posts that arrive late make it longer than SEGMENT_POSTS."""
 
 
 Placed: TypeAlias = tuple[int, Iterable[int]]

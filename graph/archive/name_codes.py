@@ -12,7 +12,7 @@ from graph.text.terms import GAP, Terms, keyword_of, terms_of
 
 MAX_PREFIX = 10
 MAX_CODES = 4
-"""The most codes of a query that are looked up. More would exclude few further users."""
+"""The maximum number of codes of a query that are looked up. More would exclude few further users."""
 
 
 @dataclass(frozen=True, slots=True)

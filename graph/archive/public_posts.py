@@ -32,7 +32,7 @@ from graph.post_lists import TIMELINE
 ALL = 0
 """The author in the row of the fill."""
 FEW = 250
-"""The most moving authors whom a page leaves out by itself."""
+"""The maximum number of moving authors whom a page leaves out by itself."""
 SCANNED = 20_000
 """How many posts of the table a read looks through for posts of authors who are not left out."""
 SCANNED_EVENTS = 2000

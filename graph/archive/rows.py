@@ -21,7 +21,7 @@ LIKE = "Liked"
 UNLIKE = "Unliked"
 READ = "NotificationsRead"
 REDACTED = "Redacted"
-"""The kind of a post's row without content: the post was deleted or taken back, or the database refused its body."""
+"""The kind of a post's row without content: the post was deleted or undone, or the database refused its body."""
 
 ENDED_LIKE = "EndedLike"
 """The kind of the row of a like that a later like or unlike of the same user and post has ended."""

@@ -33,7 +33,7 @@ SEGMENTS_AT_ONCE = 8
 STEPS_PER_CODE = 10
 """What looking a code up costs, in the small steps of `graph.archive.usage`."""
 ZONES = 16
-"""The most gaps, and ranges between gaps, that one call of `candidates` looks through."""
+"""The maximum number of gaps, and ranges between gaps, that one call of `candidates` looks through."""
 
 
 class Candidates(NamedTuple):

@@ -34,7 +34,7 @@ from graph.store.store import Store
 
 ROWS_AT_ONCE = 1000
 UNARCHIVED_STEPS = 10
-"""The most steps whose events wait for the archive: while it is down, the eraser does not fill the log."""
+"""The maximum number of steps whose events wait for the archive: while it is down, the eraser does not fill the log."""
 BUSY_SHARE = 0.5
 POLL_SECONDS = 0.05
 PAUSE_SECONDS = 1.0

@@ -61,7 +61,7 @@ class Follows:
         return [FollowOutcome.NOT_FOUND if user in deleted else o for user, o in zip(users, outcomes, strict=True)]
 
     async def _commit_follows(self, viewer: int, users: Mapping[int, bool]) -> set[int]:
-        """Commit follows, and return the users whom the log refuses because they were deleted meanwhile.
+        """Commit follows, and return the users whom the log refuses because they were deleted in the meantime.
 
         `users` tells for each whether the follow is renewed.
         """
@@ -125,7 +125,7 @@ class Follows:
         return outcomes, changed, count + added
 
     async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, Standing]:
-        """Return how the viewer and each user stand after the last event (`graph.relations.latest`), or nothing.
+        """Return the standing of the viewer with each user after the last event (`graph.relations.latest`), or nothing.
 
         If that is uncertain, the caller appends an event in any case, and answers what the store says.
         """

@@ -32,9 +32,9 @@ async def known_followers(
 ) -> list[KnownFollowers | ScanLimit]:
     """Return for each user a page of the followers whom the viewer follows, by the number of their follow.
 
-    Two round trips; one if the viewer follows nobody. O(f log f) for each user, if the viewer follows f users or the
-    user has f followers, whichever is less. The operation pays for them; users for whom its budget does not suffice
-    have ScanLimit. `view` is the viewer's view: users hidden from it have no followers.
+    Two round trips; one if the viewer does not follow any users. O(f log f) for each user, if the viewer follows f
+    users or the user has f followers, whichever is less. The operation pays for them; users for whom its budget does
+    not suffice have ScanLimit. `view` is the viewer's view: users hidden from it have no followers.
     """
     view.begin(users)
     followed, *sizes = await store.read(

@@ -58,7 +58,7 @@ class PairChanges:
         await self._commit([self._pair_set.body_of(owner, member, begins=begin)])
 
     def _after(self, owner: int, member: str, stands: bool, event: Event) -> bool:
-        """Return whether a pair stands after an event."""
+        """Return whether a pair exists after an event."""
         body = event.body
         is_about = isinstance(body, self._pair_set.begun | self._pair_set.ended)
         is_this = is_about and self._pair_set.pair_of(body) == (owner, member)

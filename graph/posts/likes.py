@@ -129,7 +129,7 @@ class Likes:
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
         """Return the posts among these that the viewer likes with an archived like.
 
-        The archive is read before the store: it may hold a like that the store says was taken back.
+        The archive is read before the store: it may hold a like that was removed according to the store.
         """
         found = list(await (await self._binding.archive()).liked_among(viewer, posts, floor))
         if not found:

@@ -1,7 +1,7 @@
 """The users whom a text mentions, as of its publication.
 
 They are stored with the post, because a login that no user has at that time is plain text, even if a user takes it
-later. So is a login across a block.
+later. So is a login of a user with whom there is a block.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -111,7 +111,7 @@ class Posts:
                 deleted.append(post.id)
 
     async def reposters(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of those of the posts that are plain reposts and not deleted, whoever may see them.
+        """Return the authors of the plain reposts among these posts that are not deleted, visible or not.
 
         One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
@@ -124,7 +124,7 @@ class Posts:
         return authors
 
     async def authors(self, view: View, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of those of the posts that are not deleted, whoever may see them.
+        """Return the authors of the posts among these that are not deleted, visible or not.
 
         Without their texts and counts, so cheaper than `get_many`, unless the near cache has or keeps whole records.
         One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.

@@ -2,7 +2,7 @@
 
 An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
 be repeated: a rebuild that was interrupted is run again, and starts over. Events that were not archived yet are lost
-with the former store; sessions, idempotency keys and home caches start anew.
+with the former store; sessions, idempotency keys and home caches start empty.
 """
 
 import asyncio

@@ -96,7 +96,7 @@ async def confirm(store: Store, archive: "Archive", reservation: Reservation) ->
 
 
 async def complete(store: Store, archive: "Archive", reservation: Reservation) -> None:
-    """Delete home caches that were built meanwhile, set the positions of the log, and bind the store.
+    """Delete home caches that were built in the meantime, set the positions of the log, and bind the store.
 
     Raises RebuildRefused if another rebuild has taken over.
     """

@@ -5,7 +5,7 @@ puts the follows between the two where they belong.
 
 The order of the steps is checked by `tests/properties/test_block_rules.py`: the blocker's slot; the slot of the blocked
 user, with that user's home cache; last, the blocker's home cache. A cache is deleted even if the step changes nothing:
-an interrupted projection may have changed the slot, and a cache that was rebuilt in between may lack posts.
+an interrupted projection may have changed the slot, and a cache that was rebuilt in between may miss posts.
 """
 
 from collections import defaultdict

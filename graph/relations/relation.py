@@ -55,8 +55,8 @@ class Relation(ABC):
     async def ends_by_others(
         self, archive: "Archive", store: Store, user: int, after: int, limit: int
     ) -> tuple[list[EventBody], int | None]:
-        """Return the ends of what others have begun with the user and only the archive can find, and where to go on.
+        """Return events that end what others have begun with the user, and the place to continue from.
 
-        Reads the first `limit` events above the number `after`. The second value is the number of the last one, None
-        after all of them. At most one query and one round trip.
+        Finds what only the archive can find. Reads the first `limit` events above the number `after`. The second value
+        is the number of the last one, None after all of them. At most one query and one round trip.
         """

@@ -34,7 +34,7 @@ class AccountComparison(Comparison):
     key = staticmethod(keys.user)
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all users, the owners of profiles who are no users, and deleted users. Some are yielded twice."""
+        """Yield all users, the owners of profiles who are not users, and deleted users. Some are yielded twice."""
         async for some in super().subjects():
             yield some
         after = 0

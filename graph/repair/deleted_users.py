@@ -31,7 +31,7 @@ class DeletedUsers:
         return found + await self._notes({user: accounts[user] for user in users})
 
     def _profile(self, user: int, account: Account, held: Fields) -> Iterator[Difference]:
-        """Yield the difference of the tombstone. A profile that lacks a tombstone is not newer than the archive.
+        """Yield the difference of the tombstone. A profile without its tombstone is not newer than the archive.
 
         With the tombstone of an erased user, the floors of the user's sets may be lost too.
         """

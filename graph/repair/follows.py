@@ -140,7 +140,7 @@ async def differences(
 ) -> list[Difference]:
     """Return the elements that are not newer than the archive. Four round trips per 333 lists.
 
-    `subject` is the place, in an element, of the user to compare again. An element is newer also if a block between the
+    `subject` is the place, in an element, of the user to compare again. An element is also newer if a block between the
     two users is: it may have moved the follow.
     """
     found = []

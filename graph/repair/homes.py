@@ -41,7 +41,7 @@ class Cache:
         return self._difference(member, f"holds {member}, {problem}", "holds")
 
     def lacks(self, member: str, problem: str) -> Difference:
-        """Return the difference of a member that the cache lacks."""
+        """Return the difference of a member that is missing from the cache."""
         return self._difference(member, f"lacks {member}, {problem}", "lacks")
 
     def _difference(self, member: str, problem: str, found: str) -> Difference:

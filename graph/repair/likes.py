@@ -59,8 +59,8 @@ class LikeSet:
 class LikeComparison(Comparison):
     """Compares sets of likes with the archive.
 
-    For 500 owners one query each and two round trips, and one more for differences. Sets whose archive floor changes
-    meanwhile are left out.
+    For 500 owners one query each and two round trips, and one more for differences. Sets whose archive floor changes in
+    the meantime are left out.
     """
 
     part = defects.LIKES
@@ -101,7 +101,7 @@ class LikeComparison(Comparison):
         return sets
 
     def _set(self, owner: int, floor: int | None, likes: Sequence[LikeRow], *, complete: bool) -> LikeSet:
-        """Return what the archive says of a set. If it has more likes than the store may lack, find a new floor."""
+        """Return what the archive says of a set. If the store misses more likes than it may, find a new floor."""
         kept = likes if complete else likes[: self.scope.tuning.hot_posts]
         bottom = (floor or 0) if complete else likes[len(kept)].number
         return LikeSet(owner, floor, bottom, {self.kind.member(like): like.number for like in kept})

@@ -26,7 +26,7 @@ class PairComparison(Comparison):
     key = staticmethod(PAIRS.pair_sets[0].key)
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all users, and the owners of sets who are no users."""
+        """Yield all users, and the owners of sets who are not users."""
         async for users in super().subjects():
             yield users
         for each in PAIRS.pair_sets[1:]:

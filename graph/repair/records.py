@@ -46,7 +46,7 @@ class RecordComparison(Comparison):
         return found
 
     async def _homes(self, records: Mapping[int, Record], kinds: Mapping[int, str]) -> dict[int, tuple[PostList, int]]:
-        """Return the lists that decide about records, with the authors, as far as records or the archive know them."""
+        """Return the lists that decide about records, with the authors that records or the archive know."""
         bodies = {post: body for post, held in records.items() if (body := readable(post, held)) is not None}
         unread = [post for post in records if post not in bodies and kinds.get(post) in POSTS]
         found = (await self.scope.archive.look_up(unread)).posts if unread else {}

@@ -121,7 +121,7 @@ class TimelineComparison(Comparison):
         ]
 
     async def _read_archive(self, timelines: Sequence[AuthorTimeline]) -> None:
-        """Read the posts above the floors. Find a new floor for a timeline that lacks posts."""
+        """Read the posts above the floors. Find a new floor for a timeline with missing posts."""
         tuning, high = self.scope.tuning, self.scope.upto + 1
         limits, largest = HotLimits.of(tuning, datetime.now(UTC)), tuning.hot_posts + tuning.hot_slack
         reads = []

@@ -75,7 +75,8 @@ class ReplyComparison(TimelineComparison):
     ) -> Iterator[Difference]:
         """Yield the posts in a list that are not above the floor in the archive.
 
-        A post that the archive lacks remains if its record can be read: the list of its author adds it to the archive.
+        A post that is not in the archive remains if its record can be read: the list of its author adds it to the
+        archive.
         """
         for post, score in t.listed.items():
             if post in t.posts or post > self.scope.upto:

@@ -16,7 +16,7 @@ Moment: TypeAlias = int
 NEVER: Moment = sys.maxsize
 """The moment of a look-up that uses no value of the cache, but may keep what it reads."""
 MISSING = object()
-"""Stands for a value that the cache does not hold."""
+"""A placeholder for a value that the cache does not hold."""
 LOST = -1
 
 

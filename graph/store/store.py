@@ -292,7 +292,7 @@ class Store:
         """Write a time to `key`, and wait until the replicas of its shard have received it, for a limited time.
 
         They have then received all earlier writes to the shard too. One round trip without replicas, else two. Raises
-        StoreUnavailable also if the server was demoted before or during the wait.
+        StoreUnavailable if it does not answer, or if the server was demoted before or during the wait.
         """
         await asyncio.shield(self._start(self._replicate(key, milliseconds)))
 

@@ -23,7 +23,7 @@ from graph.visibility.views import View
 STEPS_PER_MEMBER = 3
 """What merging the timeline of a member costs, in the small steps of `graph.archive.usage`."""
 MOST_SCANNED = 2000
-"""The most posts that a page looks at. It may then be short, although there are more."""
+"""The maximum number of posts that a page looks at. It may then be short, although there are more."""
 
 
 class ListTimelines:

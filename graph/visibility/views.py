@@ -39,9 +39,9 @@ from graph.visibility.suspensions import Suspensions
 FEW = 250
 """The most users in each set of a viewer that are read at once. In larger sets, the users of a page are looked up."""
 FEW_NEAR = 100
-"""The most users in each set of a viewer that the near cache keeps."""
+"""The maximum number of users in each set of a viewer that the near cache keeps."""
 TOO_MANY = None
-"""Stands for a larger set in the near cache."""
+"""A placeholder for a larger set in the near cache."""
 SETS = range(3)
 """The places of the sets in `names_of`."""
 NONE: frozenset[int] = frozenset()

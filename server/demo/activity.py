@@ -67,7 +67,8 @@ async def _act(graph: Graph, random: Random) -> None:
 class Crowd:
     """The users of the demo that act, by id.
 
-    Users whose home timelines are being watched do not act; or else those who watched last, at first the first of all.
+    Users whose home timelines are being watched do not act. Without any, the users who were watched last do not act; at
+    first, this is the first user.
     """
 
     def __init__(self, graph: Graph, characters: Mapping[int, Character], random: Random) -> None:

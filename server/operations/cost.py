@@ -185,7 +185,7 @@ class CostAnalysis:
 
 
 def size_of(given: object) -> int:
-    """Return the size that a variable's value stands for: a number, a list's length, or an input's number of ids."""
+    """Return the size that a variable's value represents: a number, a list's length, or an input's number of ids."""
     if isinstance(given, dict):
         return max([0, *(len(each) for name, each in given.items() if name in MANY_IDS and isinstance(each, list))])
     if isinstance(given, list):

@@ -1,8 +1,8 @@
 """Points of the events of subscriptions: a bucket for each viewer or anonymous network, in the memory of the process.
 
 The buckets are separate from those of requests, so that users cannot use up another user's points by replying to that
-user. An event is charged once it has been executed, into debt if need be. Until the debt is paid, the streams of the
-holder wait: they combine events, or their buffers fill and they send a `Gap`.
+user. An event is charged once it has been executed, even if the balance becomes negative. Until it is positive again,
+the streams of the holder wait: they combine events, or their buffers fill and they send a `Gap`.
 """
 
 import asyncio

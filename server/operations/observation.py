@@ -68,7 +68,7 @@ class Observation:
             self._latency.observe(prepared.name, seconds)
 
     def stream_started(self) -> int:
-        """Count a subscription. Return the number from which on its events are live."""
+        """Count a subscription. Return the event number from which its events are live."""
         return 0 if self._deliveries is None else self._deliveries.start()
 
     def delivered(self, event: Change | Checkpoint | Gap, live_from: int) -> None:

@@ -214,7 +214,7 @@ class Admission:
                 context.run(start)  # in its own context, not in that of the request which has made room
 
     def enter(self) -> Permit | None:
-        """Return the permit of an operation that cannot wait, above the limit if need be; None if it must be refused.
+        """Return the permit of an operation that cannot wait, above the limit if necessary; None if it must be refused.
 
         O(1).
         """

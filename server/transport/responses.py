@@ -53,7 +53,7 @@ OVERLOADS = {seconds: _overload(seconds) for seconds in range(1, RETRY_SECONDS +
 def overloaded(cycle: RequestResponseCycle, admission: Admission) -> bytes:
     """Return the response to an operation that is refused because of overload. About 5 microseconds.
 
-    Closes the connection after a request that asked before it sends its body: the client may send it or not.
+    Closes the connection after a request with `Expect: 100-continue`: the client may send the body or not.
     """
     if cycle.waiting_for_100_continue:
         cycle.keep_alive = False
