@@ -25,7 +25,7 @@ cli = typer.Typer(
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 selects a free one.")]
 DataFolder = Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Let the users of the demo do nothing by themselves.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Turn off the activity of the demo's users.")]
 Login = Annotated[str, typer.Argument(help="The login of the user.")]
 PermissionName = Annotated[str, typer.Argument(metavar="PERMISSION", help="The permission, such as `firehose`.")]
 
