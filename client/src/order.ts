@@ -1,4 +1,4 @@
-/** An edge of a list, as far as its place depends on it. `post` identifies the post in its cache. */
+/** An edge of a list, with what determines its place. `post` identifies the post in its cache. */
 export interface ListedEdge {
   readonly post: string;
   readonly cursor: string | undefined;

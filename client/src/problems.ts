@@ -1,4 +1,4 @@
-/** Why an operation failed, as far as a client can act on it. */
+/** Why an operation failed, in terms that a client can act on. */
 export interface Failure {
   /** The `extensions.code` of the first GraphQL error, or undefined if the connection failed. */
   code: string | undefined;

@@ -7,7 +7,7 @@ import type { MutedUsersNextQuery } from "./__generated__/MutedUsersNextQuery.gr
 import type { MutedUsersQuery } from "./__generated__/MutedUsersQuery.graphql";
 import type { MutedUsers_query$key } from "./__generated__/MutedUsers_query.graphql";
 
-/** The users whom the viewer mutes. Who is muted no more stays in the list that is on the screen. */
+/** The users whom the viewer mutes. A user who is no longer muted stays in the list that is on the screen. */
 export function MutedUsers() {
   const data = useLazyLoadQuery<MutedUsersQuery>(
     graphql`
