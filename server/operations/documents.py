@@ -1,17 +1,91 @@
-"""The document cache: documents are checked once, and refusals are cached too."""
+"""The document cache: documents are parsed, measured and validated once, and refusals are cached too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 from cachetools import FIFOCache, LRUCache
-from graphql import DocumentNode, GraphQLError, GraphQLSchema
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLSchema,
+    GraphQLSyntaxError,
+    OperationDefinitionNode,
+    OperationType,
+)
 
-from server.operations.document_checks import DocumentChecks, DocumentRefused
-from server.operations.document_size import DocumentLimits
-from server.operations.prepared_document import PreparedDocument
+from server.errors import COST_LIMIT, shortened
+from server.operations.cost import CostAnalysis, OperationCost, size_of
+from server.operations.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
+from server.operations.parsing import parse_document
+from server.operations.traversal import ABORTED, validate
+from server.operations.validation import RULES, NoIntrospection
+from server.operations.weights import Weights
 
 CACHED_TOKENS = 50_000  # of all cached documents; with its plan a token takes about 700 bytes
 CACHED_REFUSALS = 200
 MAX_REFUSED_LENGTH = 5_000  # characters of a document whose refusal is cached
+CACHED_COSTS = 100  # of one document, by operation and page sizes
+CHARACTERS_PER_TOKEN = 500  # of a text, which take as much memory as a token
+OVERHEAD = 20  # tokens, for the memory of the smallest document
+MAX_ERRORS = 20
+INVALID = "GRAPHQL_VALIDATION_FAILED"
+TOO_COMPLEX = "The document nests too many fragments, or its operations share too many. Split it up."
+
+
+class DocumentRefused(Exception):
+    """A document has a syntax error, is too large, or is invalid. Holds at most 20 errors."""
+
+    def __init__(self, errors: Sequence[GraphQLError]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = tuple(errors)
+
+
+class PreparedDocument:
+    """A valid document.
+
+    `size` is its memory in tokens, including that of a long text; `operations` is the number of its operations.
+    """
+
+    def __init__(self, text: str, document: DocumentNode, weights: Weights) -> None:
+        self.document = document
+        self.size = int(getattr(document, "token_count", 0)) + len(text) // CHARACTERS_PER_TOKEN + OVERHEAD
+        operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+        self.operations = len(operations)
+        self._kinds = {node.name.value if node.name else None: node.operation for node in operations}
+        self._weights = weights
+        self._sized_by: frozenset[str] = frozenset()
+        self._costs: dict[Hashable, OperationCost] = {}  # not of cachetools: this is cleared whenever its keys change
+
+    def kind(self, operation_name: str | None) -> OperationType | None:
+        """Return the kind of the operation that a request executes; None if the document has no such operation."""
+        if not operation_name and self.operations == 1:
+            return next(iter(self._kinds.values()))
+        return self._kinds.get(operation_name)
+
+    def name(self, operation_name: str | None) -> str | None:
+        """Return the name of the operation that a request executes; None if it has none."""
+        return next(iter(self._kinds)) if not operation_name and self.operations == 1 else operation_name
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the operations that have one."""
+        return [name for name in self._kinds if name]
+
+    def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> OperationCost:
+        """Return the maximum cost of an operation. O(1) for page sizes that were requested before, else O(fields)."""
+        known = self._costs.get((operation_name, self._sizes(variables)))
+        if known is not None:
+            return known
+        analysis = CostAnalysis(self._weights, self.document, variables)
+        cost = analysis.of(operation_name)
+        if not analysis.sized_by <= self._sized_by or len(self._costs) >= CACHED_COSTS:
+            self._sized_by |= analysis.sized_by
+            self._costs.clear()
+        self._costs[operation_name, self._sizes(variables)] = cost
+        return cost
+
+    def _sizes(self, variables: Mapping[str, Any]) -> Hashable:
+        return tuple([(name, size_of(variables[name])) for name in self._sized_by if name in variables])
 
 
 class _Documents(LRUCache[str, PreparedDocument]):
@@ -46,7 +120,11 @@ class DocumentCache:
         locations: bool = True,
         on_evict: Callable[[DocumentNode], None] | None = None,
     ) -> None:
-        self._checks = DocumentChecks(schema, limits, introspection=introspection)
+        self._schema = schema
+        self._limits = limits
+        self._hides_schema = not introspection
+        self._rules = RULES if introspection else (*RULES, NoIntrospection)
+        self._weights = Weights(schema)
         self._locations = locations
         self._documents = _Documents(CACHED_TOKENS, on_evict)
         self._refusals: FIFOCache[str, tuple[GraphQLError, ...]] = FIFOCache(CACHED_REFUSALS)
@@ -63,9 +141,9 @@ class DocumentCache:
         prepared = self._pinned.get(text)
         if prepared is None:
             try:
-                prepared = self._pinned[text] = self._checks.prepare(text, locations=self._locations)
+                prepared = self._pinned[text] = self._check(text, locations=self._locations)
             except DocumentRefused:
-                self._checks.prepare(text, locations=True)
+                self._check(text, locations=True)
                 raise
         return prepared
 
@@ -78,9 +156,39 @@ class DocumentCache:
         if refusal is not None:
             raise DocumentRefused(refusal)
         try:
-            prepared = self._documents[text] = self._checks.prepare(text, locations=self._locations)
+            prepared = self._documents[text] = self._check(text, locations=self._locations)
         except DocumentRefused as refused:
             if len(text) <= MAX_REFUSED_LENGTH:
                 self._refusals[text] = refused.errors
             raise
         return prepared
+
+    def _check(self, text: str, *, locations: bool) -> PreparedDocument:
+        """Parse, measure and validate a document, and return it prepared. Raises DocumentRefused.
+
+        Documents are measured first, because validation of hostile documents is slow.
+        """
+        try:
+            document = parse_document(text, self._limits.tokens, locations=locations)
+        except GraphQLSyntaxError as error:
+            raise DocumentRefused([_detached(error, "GRAPHQL_PARSE_FAILED")]) from None
+        try:
+            too_large = excess(measure(document), self._limits.size)
+        except RecursionError:  # only if the limits are far above their defaults
+            too_large = TOO_COMPLEX
+        if too_large is None and longest_alias(document) > MAX_ALIAS_LENGTH:
+            too_large = f"An alias of the document exceeds the limit of {MAX_ALIAS_LENGTH} characters. Shorten it."
+        if too_large is not None:
+            raise DocumentRefused([GraphQLError(too_large, extensions={"code": COST_LIMIT})])
+        errors = validate(self._schema, document, self._rules, MAX_ERRORS, hide_suggestions=self._hides_schema)
+        if errors:
+            raise DocumentRefused([_detached(error, INVALID) for error in errors[:MAX_ERRORS]])
+        return PreparedDocument(text, document, self._weights)
+
+
+def _detached(error: GraphQLError, code: str) -> GraphQLError:
+    """Return a copy of an error with a truncated message, without document and traceback, so that it can be cached."""
+    message = TOO_COMPLEX if error.message == ABORTED else shortened(error.message)
+    copy = GraphQLError(message, extensions={"code": code})
+    copy.locations = error.locations
+    return copy

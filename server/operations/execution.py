@@ -31,9 +31,8 @@ from server.operations.completion import Completion, StreamedResult, Update, com
 from server.operations.couriers import SendNow, SocketCourier
 from server.operations.deadlines import Deadlines
 from server.operations.disconnects import cancel_on_disconnect
-from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
-from server.operations.documents import DocumentCache
+from server.operations.documents import DocumentCache, DocumentRefused
 from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation

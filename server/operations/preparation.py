@@ -13,9 +13,7 @@ from strawberry.types.graphql import OperationType
 from server.errors import RateLimited
 from server.operations.caller import Caller
 from server.operations.cost import OperationCost, cost_error
-from server.operations.document_checks import DocumentRefused
-from server.operations.documents import DocumentCache
-from server.operations.prepared_document import PreparedDocument
+from server.operations.documents import DocumentCache, DocumentRefused, PreparedDocument
 from server.operations.rates import Meter, preparation_points
 
 ALL_KINDS = frozenset(OperationType)

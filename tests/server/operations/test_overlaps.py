@@ -9,9 +9,8 @@ from graphql import DocumentNode, GraphQLError, GraphQLSchema, build_schema, par
 from hypothesis import HealthCheck, given, settings
 
 from schema import schema as strawberry_schema
-from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
-from server.operations.documents import DocumentCache
+from server.operations.documents import DocumentCache, DocumentRefused
 from server.operations.overlaps import LinearOverlappingFields, rule
 from server.operations.overlaps.rule import MAX_CONFLICTS, MAX_STEPS
 from server.operations.overlaps.selections import Field, Reader, Selections

@@ -21,8 +21,8 @@ from graphql import validate as core_validate
 from hypothesis import HealthCheck, given, settings
 
 from schema import schema as strawberry_schema
-from server.operations.document_checks import MAX_ERRORS
 from server.operations.document_size import DocumentLimits
+from server.operations.documents import MAX_ERRORS
 from server.operations.parsing import FastLexer, parse_document
 from server.operations.traversal import validate
 from server.operations.validation import MAX_QUOTED, RULES, NoIntrospection
