@@ -27,9 +27,9 @@ from server.errors import internal_error
 from server.health import Readiness, live
 from server.lifespan import collecting, open_graph
 from server.metrics import Metrics
-from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
 from server.operations.observation import Observation
+from server.operations.parsing import DocumentLimits
 from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
 from server.playground.page import Playground

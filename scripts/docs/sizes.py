@@ -18,8 +18,8 @@ from resolvers.lists import MAX_IDS
 from resolvers.mutations import MAX_FOLLOWS
 from resolvers.nodes import MAX_NODES
 from scripts.docs.tables import markdown
-from server.operations.document_size import MAX_ALIAS_LENGTH
 from server.operations.operation_request import MAX_ID
+from server.operations.parsing import MAX_ALIAS_LENGTH
 
 
 def table() -> str:

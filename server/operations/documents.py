@@ -15,10 +15,8 @@ from graphql import (
 
 from server.errors import COST_LIMIT, shortened
 from server.operations.cost import CostAnalysis, OperationCost, size_of
-from server.operations.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
-from server.operations.parsing import parse_document
-from server.operations.traversal import ABORTED, validate
-from server.operations.validation import RULES, NoIntrospection
+from server.operations.parsing import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure, parse_document
+from server.operations.validation import ABORTED, RULES, NoIntrospection, validate
 from server.operations.weights import Weights
 
 CACHED_TOKENS = 50_000  # of all cached documents; with its plan a token takes about 700 bytes

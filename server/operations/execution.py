@@ -31,10 +31,10 @@ from server.operations.completion import Completion, StreamedResult, Update, com
 from server.operations.couriers import SendNow, SocketCourier
 from server.operations.deadlines import Deadlines
 from server.operations.disconnects import cancel_on_disconnect
-from server.operations.document_size import DocumentLimits
 from server.operations.documents import DocumentCache, DocumentRefused
 from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
+from server.operations.parsing import DocumentLimits
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.root_fields import root_fields

@@ -12,8 +12,8 @@ from graph.log.events import ProfileChanged
 from graph.model import Location
 from schema import schema
 from server.operations.cost import CostAnalysis, OperationCost
-from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
+from server.operations.parsing import DocumentLimits
 from server.operations.preparation import OperationLimits
 from server.operations.weights import BYTES, EXTRA, HOME_PAGE, LEAF, LISTS, PER_ITEM, USUAL, Weights
 from server.settings import Settings

@@ -4,8 +4,8 @@ import pytest
 from graphql import get_introspection_query, parse, specified_rules, validate
 
 from schema import schema as strawberry_schema
-from server.operations.document_size import DocumentLimits, measure
 from server.operations.documents import MAX_ERRORS, DocumentCache, DocumentRefused
+from server.operations.parsing import DocumentLimits, measure
 from server.operations.validation import MAX_INVALID_VALUES, MAX_LINES, REPLACED, RULES
 
 SCHEMA = strawberry_schema._schema

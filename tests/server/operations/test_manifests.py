@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schema import schema
-from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest
+from server.operations.parsing import DocumentLimits
 from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
 from server.setting_values import TrustedDocumentsMode

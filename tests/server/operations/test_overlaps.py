@@ -9,11 +9,11 @@ from graphql import DocumentNode, GraphQLError, GraphQLSchema, build_schema, par
 from hypothesis import HealthCheck, given, settings
 
 from schema import schema as strawberry_schema
-from server.operations.document_size import DocumentLimits
 from server.operations.documents import DocumentCache, DocumentRefused
 from server.operations.overlaps import LinearOverlappingFields, rule
 from server.operations.overlaps.rule import MAX_CONFLICTS, MAX_STEPS
 from server.operations.overlaps.selections import Field, Reader, Selections
+from server.operations.parsing import DocumentLimits
 from server.operations.validation import RULES
 from tests.server.operations.overlapping import PETS, Choices, Writer, choices, core_errors, linear_errors
 

@@ -4,8 +4,8 @@ import pytest
 
 from schema import schema
 from server.operations.cost import cost_error
-from server.operations.document_size import DocumentLimits
 from server.operations.documents import TOO_COMPLEX, DocumentCache, DocumentRefused
+from server.operations.parsing import DocumentLimits
 from server.operations.preparation import OperationLimits
 
 COMPONENTS = 40

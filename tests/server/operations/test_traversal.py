@@ -21,11 +21,9 @@ from graphql import validate as core_validate
 from hypothesis import HealthCheck, given, settings
 
 from schema import schema as strawberry_schema
-from server.operations.document_size import DocumentLimits
 from server.operations.documents import MAX_ERRORS
-from server.operations.parsing import FastLexer, parse_document
-from server.operations.traversal import validate
-from server.operations.validation import MAX_QUOTED, RULES, NoIntrospection
+from server.operations.parsing import DocumentLimits, FastLexer, parse_document
+from server.operations.validation import MAX_QUOTED, RULES, NoIntrospection, validate
 from tests.attacks.fuzz.documents import Writer
 from tests.attacks.world import World
 from tests.executor.differential.tapes import Tape, tapes

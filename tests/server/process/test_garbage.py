@@ -8,9 +8,8 @@ import pytest
 
 from graph.tasks import end
 from schema import schema
-from server.operations.document_size import DocumentLimits
 from server.operations.documents import DocumentCache, DocumentRefused
-from server.operations.parsing import parse_document
+from server.operations.parsing import DocumentLimits, parse_document
 from server.process.garbage import collect_when_grown, resident
 from tests.support.graph_worlds import PATIENCE
 
