@@ -1,13 +1,21 @@
-"""The deadlines of operations. All operations may run equally long, so one timer, for the oldest, is enough.
+"""What ends an operation early: its deadline, and for expensive ones the disconnection of the client.
+
+All operations may run equally long, so one timer, for the oldest, is enough.
 
 A deadline ends its block as `asyncio.timeout` does, with the same rules for a task that is also cancelled by others, in
 a quarter of the time: it has no timer of its own, and entering it is not a coroutine.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from itertools import takewhile
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+T = TypeVar("T")
 
 
 class Deadlines:
@@ -67,4 +75,28 @@ class Deadline:
         if not self.expired:
             del self._open[self]
         elif self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error  # no other code has cancelled the task in the meantime
+            raise TimeoutError from error  # nobody else has cancelled the task meanwhile
+
+
+async def cancel_on_disconnect(work: Coroutine[Any, Any, T], receive: Receive) -> T:
+    """Return the result of a coroutine. Cancel it and raise ClientDisconnect if the client disconnects first.
+
+    The body of the request must have been read. Starts two tasks, so use it only for work that costs much more.
+    """
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.wait((working, leaving))
+        if not working.cancelled():
+            working.exception()  # mark the exception as retrieved
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -29,17 +29,16 @@ from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
 from server.operations.completion import Completion, StreamedResult, Update, completing_alone, result_of
 from server.operations.couriers import SendNow, SocketCourier
-from server.operations.deadlines import Deadlines
-from server.operations.disconnects import cancel_on_disconnect
+from server.operations.deadlines import Deadlines, cancel_on_disconnect
 from server.operations.documents import DocumentCache, DocumentRefused
 from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.parsing import DocumentLimits
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
+from server.operations.quotas import Turns
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.root_fields import root_fields
 from server.operations.shared_runs import Groups
-from server.operations.turns import Turns
 from server.operations.variables import build_executor
 from server.transport.admission import PERMIT_OF_TASK
 

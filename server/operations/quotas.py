@@ -1,18 +1,30 @@
-"""Quotas: limits on the concurrent use of one process by a user, or by the network of an anonymous address."""
+"""Limits on the use of one process by a user, or by the network of an anonymous address.
 
-from collections import Counter
+Quotas limit what is open. Turns limit the operations that run at once; further operations wait in order. Points of
+events limit the events of subscriptions. Their buckets are apart from those of requests, so that nobody can use up the
+points of a user by replying to the user. An event is charged once it has been executed, into debt if need be. Until the
+debt is paid, the streams of the holder wait: they combine events, or their buffers fill and they send a `Gap`.
+"""
+
+import asyncio
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 
 from graphql import GraphQLError
 
-from server.errors import RATE_LIMITED
-from server.operations.event_points import EventPoints
+from server.errors import RATE_LIMITED, RateLimited
 from server.settings import Settings
 
 ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a user
+MAX_WAITING = 50  # operations of one holder, in addition to the running ones
+DELIVERY = 30  # points of an event that was executed for several streams, besides a share of the execution
+CHECKPOINT = 5  # points of a Checkpoint or a Gap
+FULL_BUCKETS = 1_000  # full buckets, which are dropped when there are so many more than after the last time
+MINUTE = 60
 
 Release = Callable[[], None]
 
@@ -48,6 +60,54 @@ class Quota:
         self._held[holder] -= weight
         if not self._held[holder]:
             del self._held[holder]
+
+
+class EventPoints:
+    """Buckets for the events of each holder, with the points of one minute. Requires a running event loop."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_second = per_minute / MINUTE
+        self._full_at: dict[str, float] = {}
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._most = FULL_BUCKETS
+
+    def charge(self, holder: str, points: int) -> None:
+        """Take points from the bucket of a holder, into debt if it has fewer."""
+        now = asyncio.get_running_loop().time()
+        if len(self._full_at) >= self._most and holder not in self._full_at:
+            self._full_at = {each: full_at for each, full_at in self._full_at.items() if full_at > now}
+            self._most = len(self._full_at) + FULL_BUCKETS
+        self._full_at[holder] = max(now, self._full_at.get(holder, now)) + points / self._per_second
+
+    def left(self, holder: str) -> float:
+        """Return the points in the bucket of a holder; below 0 if it is in debt."""
+        return (MINUTE - self._seconds_to_full(holder)) * self._per_second
+
+    def delay(self, holder: str) -> float:
+        """Return the seconds until the holder has no debt; 0.0 if there is none."""
+        return max(0.0, self._seconds_to_full(holder) - MINUTE)
+
+    async def wait(self, holder: str) -> None:
+        """Wait until the holder has no debt. All that wait go on in the same iteration of the event loop."""
+        while delay := self.delay(holder):
+            waiting = self._waiting.get(holder)
+            if waiting is None:
+                loop = asyncio.get_running_loop()
+                waiting = self._waiting[holder] = loop.create_future()
+                loop.call_later(delay, self._wake, holder)
+            await asyncio.shield(waiting)
+
+    def _wake(self, holder: str) -> None:
+        self._waiting.pop(holder).set_result(None)
+
+    def _seconds_to_full(self, holder: str) -> float:
+        full_at = self._full_at.get(holder)
+        return 0.0 if full_at is None else full_at - asyncio.get_running_loop().time()
+
+
+def share(points: int, subscribers: int) -> int:
+    """Return what an event costs each of the subscribers for whom it was executed together."""
+    return points if subscribers <= 1 else min(points, DELIVERY + ceil(points / subscribers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +179,61 @@ class Quotas:
                 "End a subscription first, or use a smaller filter."
             )
             raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+
+
+class Turns:
+    """Limits each holder to `most` concurrent operations in this process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running: dict[Hashable, int] = {}
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+
+    def try_acquire(self, holder: Hashable) -> bool:
+        """Take a turn if one is free; return False otherwise. `release` gives it back."""
+        running = self._running.get(holder, 0)
+        if running >= self._most:
+            return False
+        self._running[holder] = running + 1
+        return True
+
+    async def acquire(self, holder: Hashable) -> None:
+        """Wait for a turn. `release` gives it back. Raises RateLimited if too many operations wait already."""
+        if self.try_acquire(holder):
+            return
+        waiting = self._waiting.setdefault(holder, deque())
+        if len(waiting) >= MAX_WAITING:
+            raise RateLimited(
+                f"{self._most} of your operations are running and {MAX_WAITING} are waiting, which is the limit. "
+                "Send fewer at the same time.",
+                1,
+                "turns",
+            )
+        turn = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release(holder)  # the turn came in the same event-loop iteration as the cancellation
+            elif turn in waiting:
+                waiting.remove(turn)
+                self._remove_if_empty(holder)
+            raise
+
+    def release(self, holder: Hashable) -> None:
+        """Pass the turn to the operation that has waited longest, or free it."""
+        waiting = self._waiting.get(holder, ())
+        while waiting:
+            turn = waiting.popleft()
+            self._remove_if_empty(holder)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._running[holder] -= 1
+        if not self._running[holder]:
+            del self._running[holder]
+
+    def _remove_if_empty(self, holder: Hashable) -> None:
+        if not self._waiting[holder]:
+            del self._waiting[holder]

@@ -14,8 +14,8 @@ from graph.feed import notification_stream
 from graph.log.events import PostPublished
 from graph.model import User
 from graph.store.near_cache import Moment
-from server.operations.event_points import CHECKPOINT, DELIVERY, EventPoints, share
 from server.operations.live_events import AT_ONCE, STARTS, EventTurns
+from server.operations.quotas import CHECKPOINT, DELIVERY, EventPoints, share
 from server.settings import Settings
 from tests.server.conftest import Clock, until
 from tests.server.operations.readers import OWN, SHARED, Reader, Readers, data_of, node

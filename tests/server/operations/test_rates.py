@@ -11,8 +11,8 @@ from graph import Graph
 from server.auth import Tokens
 from server.errors import RateLimited
 from server.operations.cost import OperationCost
+from server.operations.quotas import MAX_WAITING, Turns
 from server.operations.rates import SITE_SHARE, SUBSCRIPTION, Meter, RateLimits, in_words
-from server.operations.turns import MAX_WAITING, Turns
 from server.setting_values import Env
 from server.settings import Settings
 from server.transport.networks import network_of
