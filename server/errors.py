@@ -11,6 +11,7 @@ import orjson
 from graphql import GraphQLError, GraphQLSyntaxError
 from starlette.responses import Response
 from strawberry.schema.exceptions import InvalidOperationTypeError
+from strawberry.types import ExecutionResult
 
 from graph.errors import Overloaded
 from resolvers.errors import code_of
@@ -87,6 +88,11 @@ def internal_error(request_id: str) -> Refused:
 
 def _internal_message(request_id: str) -> str:
     return f"An internal error occurred. Report it to the operator with the request id {request_id}."
+
+
+def was_executed(result: ExecutionResult) -> bool:
+    """Return True if execution started, even if it then failed."""
+    return result.data is not None or any(error.path for error in result.errors or ())
 
 
 def with_codes(errors: Iterable[GraphQLError], request_id: str) -> list[GraphQLError]:

@@ -20,10 +20,9 @@ from graph.paging import CursorKind, encode_cursor
 from server.auth import BadToken
 from server.endpoint.callers import unauthenticated
 from server.endpoint.responses import EVENT_STREAM, Headers, HttpResponse
-from server.errors import UNAUTHENTICATED
+from server.errors import UNAUTHENTICATED, was_executed
 from server.operations.caller import Caller
 from server.operations.completion import StreamedResult
-from server.operations.results import was_executed
 from server.transport.admission import Permit
 from server.transport.http import END_STREAM
 

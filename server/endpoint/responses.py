@@ -11,9 +11,8 @@ from strawberry.types import ExecutionResult
 
 from server.endpoint.requests import JSON, MAX_CACHED_HEADER, parse_media_type
 from server.endpoint.session_cookies import HEADER
-from server.errors import COST_LIMIT, OUTAGES, STATUSES, Refused
+from server.errors import COST_LIMIT, OUTAGES, STATUSES, Refused, was_executed
 from server.operations.rates import Meter
-from server.operations.results import was_executed
 
 GRAPHQL_JSON = "application/graphql-response+json"
 EVENT_STREAM = "text/event-stream"
