@@ -27,11 +27,10 @@ from resolvers.context import Context
 from server.errors import with_codes
 from server.operations.caller import Caller
 from server.operations.cost import OperationCost
-from server.operations.live_events import LiveEvents
+from server.operations.live_events import Group, LiveEvents, Outcome
 from server.operations.observation import Observation
 from server.operations.preparation import PreparedOperation
 from server.operations.quotas import CHECKPOINT, share
-from server.operations.shared_runs import Group, Outcome
 
 Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]

@@ -7,8 +7,8 @@ from typing import TypeAlias
 from graph.feed.updates import Change
 from resolvers.context import Context
 from server.operations.completion import Completion
+from server.operations.live_events import Group, Outcome, SharedRun
 from server.operations.observation import Observation
-from server.operations.shared_runs import Group, Outcome, SharedRun
 
 SendNow: TypeAlias = Callable[[bytes], bool]
 """Sends a result given as JSON. Returns False, and has sent nothing, if that would have to wait for the client."""

@@ -38,7 +38,6 @@ from server.operations.preparation import ALL_KINDS, OperationLimits, Preparatio
 from server.operations.quotas import Turns
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.root_fields import root_fields
-from server.operations.shared_runs import Groups
 from server.operations.variables import build_executor
 from server.transport.admission import PERMIT_OF_TASK
 
@@ -78,7 +77,6 @@ class Execution:
         self._deadlines = Deadlines(limits.deadline.total_seconds())
         self._turns = Turns(limits.at_once)
         self._events = LiveEvents()
-        self._groups = Groups(self._events)
         self._hide_suggestions = not introspection
         self._observation = observation or Observation()
 
@@ -347,7 +345,7 @@ class Execution:
         """Return what completes the events of a subscription."""
         found = self.executor and self.executor.prepare(prepared.document, source.variable_values, operation_name)
         operation = found if isinstance(found, Operation) else None
-        group = self._groups.join(operation, caller.graph) if operation is not None else None
+        group = self._events.join(operation, caller.graph) if operation is not None else None
         reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
         alone = completing_alone(group.operation if group else operation, context, source, reason)
         explained = prepared if explain else None

@@ -38,7 +38,6 @@ from server.operations.couriers import SocketCourier
 from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.quotas import Quotas
-from server.operations.shared_runs import Groups
 from server.settings import Settings
 
 HOME = """subscription { homeTimeline { __typename cursor
@@ -62,7 +61,6 @@ class Executed:
         self.graph = graph
         self.executor = Executor(schema._schema)
         self._events = LiveEvents()
-        self._groups = Groups(self._events)
         self._documents: dict[str, Any] = {}
 
     async def stream(
@@ -80,7 +78,7 @@ class Executed:
         caller = Caller(self.graph, Tokens(["a key that is long enough for a test"]), QUOTAS, "a request", "", who)
         context = Context(self.graph, who, str)
         alone = completing_alone(operation, context, cast(Any, None), "")
-        group, cost = self._groups.join(operation, self.graph), OperationCost(0, 0)
+        group, cost = self._events.join(operation, self.graph), OperationCost(0, 0)
         completion = Completion(caller, alone, context, group, Observation(), None, cost, self._events)
         received = Received()
         if by_courier:

@@ -14,7 +14,6 @@ from graph.visibility.views import FEW
 from resolvers.context import Context
 from schema import schema
 from server.operations.live_events import LiveEvents
-from server.operations.shared_runs import Groups
 from tests.resolvers.conftest import World, post_id, user_id
 from tests.resolvers.test_blocks import DIRECTIONS
 
@@ -149,7 +148,7 @@ async def test_a_live_event_hides_a_mention_from_the_viewers_across_a_block(worl
     text = f"subscription {{ homeTimeline {{ ... on PostAdded {{ edge {{ node {{ {ENTITIES} }} }} }} }} }}"
     operation = Executor(schema._schema).prepare(parse(text), {})
     assert isinstance(operation, Operation)
-    group = Groups(LiveEvents()).join(operation, world.graph)
+    group = LiveEvents().join(operation, world.graph)
     assert group is not None
     contexts = [Context(world.graph, await world.viewer(user), str) for user in (*users, None)]
 

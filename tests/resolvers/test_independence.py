@@ -30,7 +30,6 @@ from resolvers.context import Context
 from resolvers.shared_context import SharedContext
 from schema import schema
 from server.operations.live_events import LiveEvents
-from server.operations.shared_runs import Groups
 from tests.resolvers.conftest import World, errors_of
 from tests.support.graphs import CHEAP, open_graph
 
@@ -179,7 +178,7 @@ async def test_open_runs_give_each_viewer_what_it_gets_alone(world: World, event
         operation = Executor(SCHEMA).prepare(document(root, leaves_open=True), {})
         assert isinstance(operation, Operation)
         assert (operation.is_independent, operation.can_leave_open) == (False, True)
-        group = Groups(LiveEvents()).join(operation, world.graph)
+        group = LiveEvents().join(operation, world.graph)
         assert group is not None
         for event in events[root]:
             outcomes = await group.execute(event, [Context(world.graph, viewer, str) for viewer in viewers])
