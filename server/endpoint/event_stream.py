@@ -22,7 +22,7 @@ from server.endpoint.callers import unauthenticated
 from server.endpoint.responses import EVENT_STREAM, Headers, HttpResponse
 from server.errors import UNAUTHENTICATED, was_executed
 from server.operations.caller import Caller
-from server.operations.completion import StreamedResult
+from server.operations.subscriptions import StreamedResult
 from server.transport.admission import Permit
 from server.transport.http import END_STREAM
 

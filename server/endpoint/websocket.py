@@ -28,10 +28,10 @@ from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
 from server.errors import RATE_LIMITED, Refused, overloaded, was_executed, with_codes
 from server.operations.caller import Caller
-from server.operations.couriers import SendNow
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest, parse_request
 from server.operations.quotas import QuotaExceeded
+from server.operations.subscriptions import SendNow
 from server.operations.trusted_documents import TrustedDocuments
 from server.transport.admission import PERMIT_OF_TASK, Admission, Permit
 from server.transport.websocket import SEND_NOW, SEND_TEXT

@@ -1,13 +1,16 @@
 """Callers: who sent a request or opened a WebSocket, and whether their session is still live."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import EllipsisType
+from typing import Any
 
+from graphql import GraphQLError
 from starlette.types import Receive
+from strawberry.types import ExecutionResult
 
 from graph import Graph
 from graph.archive.usage import Usage, used_by
@@ -15,6 +18,7 @@ from graph.feed.handover import Courier
 from graph.model import Session
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
+from server.errors import with_codes
 from server.operations.quotas import Quotas
 from server.operations.rates import Meter, RateLimits
 from server.transport.networks import network_of, site_of
@@ -160,6 +164,15 @@ class Caller:
     def issue_token(self, session: Session) -> str:
         """Return the access token of a session for the payload: empty if it goes into a cookie."""
         return "" if self.keeps_cookie else self.tokens.issue(session)
+
+    def result(self, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
+        """Return a result for the caller, whose errors have codes."""
+        return ExecutionResult(data, with_codes(errors, self.request_id) if errors else None)
+
+    def failure(self, error: Exception) -> ExecutionResult:
+        """Return the result of an operation that has failed as a whole."""
+        known = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
+        return self.result(None, [known])
 
     def context(self, meter: Meter | None = None, courier: Courier | None = None) -> Context:
         """Return the context of an operation, with the courier of a subscription."""

@@ -12,8 +12,11 @@ from itertools import takewhile
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from graphql import GraphQLError
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
+
+from server.errors import DEADLINE_EXCEEDED
 
 T = TypeVar("T")
 
@@ -32,6 +35,14 @@ class Deadlines:
             self._watched_in = loop
             loop.call_later(self.seconds, self._check, loop)
         return Deadline(self.open, loop, loop.time() + self.seconds)
+
+    def error(self) -> GraphQLError:
+        """Return the error of an operation that was cancelled at its deadline."""
+        message = (
+            f"The operation exceeded the limit of {self.seconds:g} seconds and was cancelled. "
+            "If it was a mutation, check whether its changes were made before you retry."
+        )
+        return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
 
     def _check(self, loop: asyncio.AbstractEventLoop) -> None:
         """Cancel the tasks whose deadline has passed, and wait for the next deadline, if operations run."""

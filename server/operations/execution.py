@@ -3,45 +3,35 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping
-from contextlib import aclosing
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any
 
 import graphql as core
 from graphql import DocumentNode, GraphQLError
 from graphql.execution import ExecutionResult as CoreResult
-from graphql.execution import Executor as CoreExecutor
-from graphql.execution import create_source_event_stream
 from starlette.requests import ClientDisconnect
 from strawberry import Schema
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
-from executor import Executor, Operation
-from executor.plan import Fallback
+from executor import Executor
 from graph.archive.usage import used_by
 from graph.recording import recorded
 from resolvers.context import Context
 from resolvers.recording import current_recording
 from server.auth import BadToken
-from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded
+from server.errors import MAX_ERRORS, RateLimited, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
-from server.operations.completion import Completion, StreamedResult, Update, completing_alone, result_of
-from server.operations.couriers import SendNow, SocketCourier
 from server.operations.deadlines import Deadlines, cancel_on_disconnect
 from server.operations.documents import DocumentCache, DocumentRefused
-from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.parsing import DocumentLimits
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.quotas import Turns
-from server.operations.rates import SUBSCRIPTION, Meter
-from server.operations.root_fields import root_fields
-from server.operations.variables import build_executor
+from server.operations.rates import Meter
+from server.operations.subscriptions import SWITCHED_OFF, SendNow, StreamedResult, Subscriptions
 from server.transport.admission import PERMIT_OF_TASK
-
-SWITCHED_OFF = "FANLINE_EXECUTOR is false."
 
 
 class Execution:
@@ -76,9 +66,11 @@ class Execution:
         self.preparation = Preparation(kept, limits)
         self._deadlines = Deadlines(limits.deadline.total_seconds())
         self._turns = Turns(limits.at_once)
-        self._events = LiveEvents()
         self._hide_suggestions = not introspection
         self._observation = observation or Observation()
+        self._subscriptions = Subscriptions(
+            schema._schema, self.executor, self._deadlines, self._observation, hide_suggestions=not introspection
+        )
 
     async def execute(
         self,
@@ -100,7 +92,7 @@ class Execution:
         try:
             prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
-            return result_of(caller, None, refused.errors)
+            return caller.result(None, refused.errors)
         return await self._execute(caller, prepared, variables, operation_name, explain=explain)
 
     async def _execute(
@@ -141,9 +133,9 @@ class Execution:
         except ClientDisconnect:
             raise
         except TimeoutError as error:
-            return result_of(caller, None, [self._deadline_exceeded() if deadline.expired else _as_graphql(error)])
+            return caller.failure(self._deadlines.error() if deadline.expired else error)
         except Exception as error:
-            return result_of(caller, None, [_as_graphql(error)])
+            return caller.failure(error)
 
     async def _run_in_turn(
         self,
@@ -184,7 +176,7 @@ class Execution:
                 recording.owed = max(0, usage.points - prepared.cost.prepaid)
             if meter:
                 self._turns.release(meter.holder)
-        return result_of(caller, result.data, result.errors)
+        return caller.result(result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
         """Wait for a turn, without the permit. An operation that is refused one is charged for its preparation."""
@@ -203,13 +195,6 @@ class Execution:
             self._turns.release(meter.holder)
             refused = overloaded()
             raise GraphQLError(refused.message, extensions={"code": refused.code})
-
-    def _deadline_exceeded(self) -> GraphQLError:
-        message = (
-            f"The operation exceeded the limit of {self._deadlines.seconds:g} seconds and was cancelled. "
-            "If it was a mutation, check whether its changes were made before you retry."
-        )
-        return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
 
     async def _run(
         self,
@@ -260,96 +245,13 @@ class Execution:
         try:
             prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
-            return _single(result_of(caller, None, refused.errors))
+            return _single(caller.result(None, refused.errors))
         if prepared.kind is core.OperationType.SUBSCRIPTION:
-            courier = None if send_now is None else SocketCourier(send_now, self._observation)
-            return self._subscribe(caller, prepared, variables, operation_name, courier, explain=explain)
+            return self._subscriptions.run(caller, prepared, variables, operation_name, send_now, explain=explain)
         return self._stream_one(caller, prepared, variables, operation_name, explain=explain)
 
     async def _stream_one(self, *arguments: Any, explain: bool) -> AsyncGenerator[StreamedResult, None]:
         yield StreamedResult(await self._execute(*arguments, explain=explain))
-
-    async def _subscribe(
-        self,
-        caller: Caller,
-        prepared: PreparedOperation,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
-        courier: SocketCourier | None,
-        *,
-        explain: bool,
-    ) -> AsyncGenerator[StreamedResult, None]:
-        LOGGED.set((caller.request_id, prepared.name))
-        release = None
-        document = prepared.document
-        deadline = asyncio.timeout(self._deadlines.seconds)  # until the first event, the Checkpoint
-        try:
-            async with deadline:
-                if prepared.meter:
-                    prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
-                    await prepared.meter.settle()
-                release = caller.acquire_stream(root_fields(document, operation_name))
-                context = caller.context(courier=courier)
-                source = self._source(document, context, variables, operation_name)
-                with caller.reading_for_event():
-                    events = source if isinstance(source, list) else await _events_of(source)
-                    event = None if isinstance(events, list) else await anext(events, None)
-            if isinstance(events, list) or isinstance(source, list):
-                yield StreamedResult(result_of(caller, None, cast("list[GraphQLError]", events)))
-                return
-            completion = self._completion(source, prepared, variables, operation_name, caller, context, explain=explain)
-            live_from = self._observation.stream_started()
-            if courier is not None:
-                courier.start(completion, context, live_from)
-            # A filter may be large, and the stream may last for days.
-            context.courier = None
-            del document, prepared, variables, source, context, courier
-            async with aclosing(events):
-                while event is not None:
-                    yield await completion.result(event)
-                    self._observation.delivered(event, live_from)
-                    await completion.wait_for_points(event)
-                    with caller.reading_for_event():
-                        event = await anext(events, None)
-        except Exception as error:
-            failure = self._deadline_exceeded() if deadline.expired() else _as_graphql(error)
-            yield StreamedResult(result_of(caller, None, [failure]))
-        finally:
-            if release:
-                release()
-
-    def _source(
-        self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
-    ) -> "CoreExecutor[Any] | list[GraphQLError]":
-        """Return graphql-core's executor of a subscription, or the errors of its variables."""
-        return build_executor(
-            self.schema._schema,
-            document,
-            context,
-            variables or {},
-            operation_name,
-            hide_suggestions=self._hide_suggestions,
-        )
-
-    def _completion(
-        self,
-        source: "CoreExecutor[Any]",
-        prepared: PreparedOperation,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
-        caller: Caller,
-        context: Context,
-        *,
-        explain: bool,
-    ) -> Completion:
-        """Return what completes the events of a subscription."""
-        found = self.executor and self.executor.prepare(prepared.document, source.variable_values, operation_name)
-        operation = found if isinstance(found, Operation) else None
-        group = self._events.join(operation, caller.graph) if operation is not None else None
-        reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
-        alone = completing_alone(group.operation if group else operation, context, source, reason)
-        explained = prepared if explain else None
-        return Completion(caller, alone, context, group, self._observation, explained, prepared.cost, self._events)
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
@@ -362,14 +264,3 @@ async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | 
 
 async def _single(result: ExecutionResult) -> AsyncGenerator[StreamedResult, None]:
     yield StreamedResult(result)
-
-
-async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None] | list[GraphQLError]:
-    """Return the events of a subscription, or the errors of its arguments."""
-    stream = create_source_event_stream(source)
-    stream = await stream if isawaitable(stream) else stream
-    return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
-
-
-def _as_graphql(error: Exception) -> GraphQLError:
-    return error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)

@@ -32,12 +32,11 @@ from resolvers.context import Context, Viewer
 from schema import schema
 from server.auth import Tokens
 from server.operations.caller import Caller
-from server.operations.completion import IN_PAYLOAD, Completion, StreamedResult, completing_alone
 from server.operations.cost import OperationCost
-from server.operations.couriers import SocketCourier
 from server.operations.live_events import LiveEvents
 from server.operations.observation import Observation
 from server.operations.quotas import Quotas
+from server.operations.subscriptions import IN_PAYLOAD, Completion, SocketCourier, StreamedResult, completing_alone
 from server.settings import Settings
 
 HOME = """subscription { homeTimeline { __typename cursor

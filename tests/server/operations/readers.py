@@ -15,11 +15,10 @@ from resolvers.context import Viewer
 from server.app import make_execution
 from server.auth import Tokens
 from server.operations.caller import Caller
-from server.operations.completion import StreamedResult
-from server.operations.couriers import SendNow
 from server.operations.execution import Execution
 from server.operations.observation import Observation
 from server.operations.quotas import Quotas
+from server.operations.subscriptions import SendNow, StreamedResult
 from server.settings import Settings
 from tests.server.conftest import KEY
 from tests.support.graph_worlds import PATIENCE

@@ -8,8 +8,8 @@ import pytest
 
 from graph.errors import StoreUnavailable
 from graph.model import User
-from server.operations.completion import StreamedResult
 from server.operations.observation import Observation
+from server.operations.subscriptions import StreamedResult
 from tests.server.operations.readers import OWN, SHARED, Reader, Readers, data_of, fail_once, node, paused
 from tests.support.graph_worlds import PATIENCE, befriend, counted
 

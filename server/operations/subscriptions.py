@@ -1,0 +1,362 @@
+"""Subscriptions: each yields a result for every event, completed alone or with the other subscriptions of its group.
+
+Couriers send what a shared run gives over WebSockets, without waking any task.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from inspect import isawaitable
+from typing import Any, TypeAlias, cast
+
+from graphql import DocumentNode, GraphQLError, GraphQLSchema
+from graphql.execution import ExecutionResult as CoreResult
+from graphql.execution import Executor as CoreExecutor
+from graphql.execution import create_source_event_stream, execute_subscription_event
+from strawberry.types import ExecutionResult
+
+from executor import Executor, Operation
+from executor.observer import Observer
+from executor.plan import Fallback
+from graph.feed.updates import (
+    Change,
+    HomeUpdate,
+    NotificationAdded,
+    NotificationsChanged,
+    NotificationUpdate,
+    StreamUpdate,
+)
+from graph.recording import recorded
+from resolvers.context import Context
+from server.log_context import LOGGED
+from server.operations.caller import Caller
+from server.operations.cost import OperationCost
+from server.operations.deadlines import Deadlines
+from server.operations.live_events import Group, LiveEvents, Outcome, SharedRun
+from server.operations.observation import Observation
+from server.operations.preparation import PreparedOperation
+from server.operations.quotas import CHECKPOINT, share
+from server.operations.rates import SUBSCRIPTION
+from server.operations.root_fields import root_fields
+from server.operations.variables import build_executor
+
+Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
+Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
+
+SendNow: TypeAlias = Callable[[bytes], bool]
+"""Sends a result given as JSON. Returns False, and has sent nothing, if that would have to wait for the client."""
+
+IN_PAYLOAD = ExecutionResult(None, None)
+SWITCHED_OFF = "FANLINE_EXECUTOR is false."
+
+logger = logging.getLogger("fanline.server")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResult:
+    """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event.
+
+    `payload` is the result as JSON, if that is known; then there are no errors, and `result` has no data.
+    """
+
+    result: ExecutionResult
+    number: int | None = None
+    payload: bytes | None = None
+
+
+class Completion:
+    """Completes the events of a subscription of a caller.
+
+    A subscription of a `group` takes part in the shared runs of its events. Checkpoints and gaps are its own.
+    `cost` is that of an event, which the caller pays. `explained` is its operation if the client has asked for
+    explanations. `events` are shared by all subscriptions of the process.
+    """
+
+    __slots__ = (
+        "_alone",
+        "_caller",
+        "_context",
+        "_cost",
+        "_events",
+        "_executed",
+        "_explained",
+        "_group",
+        "_observation",
+    )
+
+    def __init__(
+        self,
+        caller: Caller,
+        alone: Complete,
+        context: Context,
+        group: Group | None,
+        observation: Observation,
+        explained: PreparedOperation | None,
+        cost: OperationCost,
+        events: LiveEvents,
+    ) -> None:
+        self._caller = caller
+        self._alone = alone
+        self._context = context
+        self._group = None if explained else group
+        self._observation = observation
+        self._explained = explained
+        self._cost = cost
+        self._events = events
+        self._executed: tuple[Change, Outcome] | None = None
+
+    @property
+    def group(self) -> Group | None:
+        """The group, unless each event is completed by itself."""
+        return self._group
+
+    def keep(self, event: Change, outcome: Outcome) -> None:
+        """Keep the outcome of the shared run of an event until the result for that event is asked for."""
+        self._executed = event, outcome
+
+    def delay(self) -> float:
+        """Return the seconds that the next event must wait for points of the caller."""
+        return self._caller.event_delay()
+
+    async def wait_for_points(self, event: Update) -> None:
+        """Wait before the event after this one is taken, while the caller has used up the points of events.
+
+        A stream of notifications waits by itself: it combines its events before it reads what they show.
+        """
+        if not isinstance(event, NotificationAdded | NotificationsChanged):
+            await self._caller.wait_for_event_points()
+
+    def charge_shared(self, subscribers: int, outcome: Outcome) -> None:
+        """Charge an event that was executed together with other subscriptions, unless it has to be executed alone."""
+        if outcome is not None:
+            self._caller.charge_event(share(self._cost.points, subscribers))
+
+    async def result(self, event: Update) -> StreamedResult:
+        """Return the result for an event, whose errors have codes."""
+        if self._group is not None and isinstance(event, Change):
+            executed, self._executed = self._executed, None
+            if executed is not None and executed[0] is event:
+                outcome = executed[1]
+            else:
+                outcome, subscribers = await self._group.complete(event, self._context)
+                self.charge_shared(subscribers, outcome)
+            if isinstance(outcome, bytes):
+                return StreamedResult(IN_PAYLOAD, event.number, outcome)
+            if outcome is not None:
+                return StreamedResult(self._caller.result(outcome.data, outcome.errors), event.number)
+        caller, reads = self._caller, self._events.reads
+        joined = reads.join(self._context, event) if isinstance(event, Change) else None
+        async with self._events.turns.turn(caller.holder):
+            if joined is not None:
+                reads.close(joined)
+            caller.charge_event(CHECKPOINT if joined is None else self._cost.points)
+            with caller.reading_for_event(self._cost.prepaid):
+                return StreamedResult(await self._by_itself(event), event.number)
+
+    async def _by_itself(self, event: Update) -> ExecutionResult:
+        """Return the result for an event, with an explanation if the client has asked for one."""
+        caller, explained = self._caller, self._explained
+        recording = self._observation.recording(asked=True) if explained is not None else None
+        if explained is None or recording is None:
+            completed = await self._alone(event)
+            return caller.result(completed.data, completed.errors)
+        with recorded(recording):
+            completed = await self._alone(event, observer=recording)
+        result = caller.result(completed.data, completed.errors)
+        self._observation.add(explained, recording, result, caller.request_id, asked=True)
+        return result
+
+
+class SocketCourier:
+    """The courier of one subscription. It takes no updates before `start`.
+
+    The subscription's task sends what the courier cannot: results with errors, and those of clients that do not read.
+    `Completion` keeps the outcome for it.
+    """
+
+    __slots__ = ("_completion", "_context", "_group", "_live_from", "_observation", "_run", "_send", "_taken")
+
+    def __init__(self, send: SendNow, observation: Observation) -> None:
+        self._send = send
+        self._observation = observation
+        self._live_from = 0
+        self._group: Group | None = None
+        self._run: SharedRun | None = None
+        self._taken: tuple[Change, Callable[[bool], None]] | None = None
+
+    def start(self, completion: Completion, context: Context, live_from: int) -> None:
+        """Take updates from now on, if the subscription belongs to a group."""
+        self._completion = completion
+        self._context = context
+        self._live_from = live_from
+        self._group = completion.group
+
+    def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
+        """Join the run of an update.
+
+        Return False if the subscription belongs to no group, or its viewer has to wait for points.
+        """
+        group = self._group
+        if group is None or self._completion.delay():
+            return False
+        self._taken = update, settle
+        run = self._run = group.run_of(update)
+        group.join(run, self._context, self._deliver)
+        return True
+
+    def leave(self) -> None:
+        """Drop the update that was taken, if any: the subscription has ended."""
+        run, self._run, self._taken = self._run, None, None
+        if run is not None:
+            run.leave()
+
+    def _deliver(self, outcome: Outcome) -> None:
+        taken, run, self._run, self._taken = self._taken, self._run, None, None
+        if taken is None or run is None:
+            return
+        update, settle = taken
+        self._completion.charge_shared(run.size, outcome)
+        if self._group is not None and not self._group.operation.is_independent:
+            self._context.forget()  # what the run has loaded in it: the task may complete the next event
+        if isinstance(outcome, bytes) and self._has_sent(outcome):
+            self._observation.delivered(update, self._live_from)
+            settle(True)
+        else:
+            self._completion.keep(update, outcome)
+            settle(False)
+
+    def _has_sent(self, payload: bytes) -> bool:
+        try:
+            return self._send(payload)
+        except Exception:
+            logger.exception("A result could not be sent")
+            return False
+
+
+class Subscriptions:
+    """Executes the subscriptions of one schema: events by a plan of `executor`, without it by graphql-core."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        executor: Executor | None,
+        deadlines: Deadlines,
+        observation: Observation,
+        *,
+        hide_suggestions: bool,
+    ) -> None:
+        self._schema = schema
+        self._executor = executor
+        self._deadlines = deadlines
+        self._observation = observation
+        self._hide_suggestions = hide_suggestions
+        self._events = LiveEvents()
+
+    async def run(
+        self,
+        caller: Caller,
+        prepared: PreparedOperation,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        send_now: SendNow | None,
+        *,
+        explain: bool,
+    ) -> AsyncGenerator[StreamedResult, None]:
+        """Execute a subscription. Yield a result for each event. Results of live events go to `send_now` if possible.
+
+        A failure before or during execution yields a last result without data.
+        """
+        LOGGED.set((caller.request_id, prepared.name))
+        release, courier = None, None if send_now is None else SocketCourier(send_now, self._observation)
+        document = prepared.document
+        deadline = asyncio.timeout(self._deadlines.seconds)  # until the first event, the Checkpoint
+        try:
+            async with deadline:
+                if prepared.meter:
+                    prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
+                    await prepared.meter.settle()
+                release = caller.acquire_stream(root_fields(document, operation_name))
+                context = caller.context(courier=courier)
+                source = self._source(document, context, variables, operation_name)
+                with caller.reading_for_event():
+                    events = source if isinstance(source, list) else await _events_of(source)
+                    event = None if isinstance(events, list) else await anext(events, None)
+            if isinstance(events, list) or isinstance(source, list):
+                yield StreamedResult(caller.result(None, cast("list[GraphQLError]", events)))
+                return
+            completion = self._completion(source, prepared, variables, operation_name, caller, context, explain=explain)
+            live_from = self._observation.stream_started()
+            if courier is not None:
+                courier.start(completion, context, live_from)
+            # A filter may be large, and the stream may last for days.
+            context.courier = None
+            del document, prepared, variables, source, context, courier, send_now
+            async with aclosing(events):
+                while event is not None:
+                    yield await completion.result(event)
+                    self._observation.delivered(event, live_from)
+                    await completion.wait_for_points(event)
+                    with caller.reading_for_event():
+                        event = await anext(events, None)
+        except Exception as error:
+            yield StreamedResult(caller.failure(self._deadlines.error() if deadline.expired() else error))
+        finally:
+            if release:
+                release()
+
+    def _source(
+        self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> "CoreExecutor[Any] | list[GraphQLError]":
+        """Return graphql-core's executor of a subscription, or the errors of its variables."""
+        return build_executor(
+            self._schema, document, context, variables or {}, operation_name, hide_suggestions=self._hide_suggestions
+        )
+
+    def _completion(
+        self,
+        source: "CoreExecutor[Any]",
+        prepared: PreparedOperation,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        caller: Caller,
+        context: Context,
+        *,
+        explain: bool,
+    ) -> Completion:
+        """Return what completes the events of a subscription."""
+        found = self._executor and self._executor.prepare(prepared.document, source.variable_values, operation_name)
+        operation = found if isinstance(found, Operation) else None
+        group = self._events.join(operation, caller.graph) if operation is not None else None
+        reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
+        alone = completing_alone(group.operation if group else operation, context, source, reason)
+        explained = prepared if explain else None
+        return Completion(caller, alone, context, group, self._observation, explained, prepared.cost, self._events)
+
+
+async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None] | list[GraphQLError]:
+    """Return the events of a subscription, or the errors of its arguments."""
+    stream = create_source_event_stream(source)
+    stream = await stream if isawaitable(stream) else stream
+    return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
+
+
+def completing_alone(operation: Operation | None, context: Context, source: "CoreExecutor[Any]", why: str) -> Complete:
+    """Return the function that completes an event in this context: with graphql-core for this reason, or a plan."""
+    if operation is not None:
+        return partial(operation.run, context_value=context)
+    return partial(_complete_with_graphql_core, source, why)
+
+
+async def _complete_with_graphql_core(
+    source: "CoreExecutor[Any]", reason: str, event: Any, observer: Observer | None = None
+) -> CoreResult:
+    """Complete an event with graphql-core, for this reason."""
+    if observer is not None:
+        observer.fell_back(reason)
+    per_event = source.build_per_event_executor(event)
+    per_event._relevant_sub_fields = {}  # otherwise it is shared and grows with every event
+    result = execute_subscription_event(per_event)
+    return await result if isawaitable(result) else result
