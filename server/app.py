@@ -27,10 +27,10 @@ from server.errors import internal_error
 from server.health import Readiness, live
 from server.lifespan import collecting, open_graph
 from server.metrics import Metrics
+from server.operations.cost import OperationLimits
 from server.operations.execution import Execution
 from server.operations.observation import Observation
 from server.operations.parsing import DocumentLimits
-from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
 from server.playground.page import Playground
 from server.playground.visitors import Visitors
@@ -70,8 +70,8 @@ def create_app(settings: Settings, *, demo: Demo | None = None) -> Application:
     tracing = tracing_of(settings)
     observation = Observation(metrics.latency, metrics.deliveries, tracing, explains=settings.explains)
     execution = make_execution(settings, observation)
-    trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.preparation.pin)
-    metrics.latency.trust(execution.preparation.trusted_names)
+    trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.pin)
+    metrics.latency.trust(execution.trusted_names)
     origins = Origins(settings.allowed_origins, local=demo is not None)
     callers = Callers(tokens, settings, origins)
     cross_origin = CrossOrigin(origins, settings.allowed_headers)

@@ -7,6 +7,7 @@ times. The limits of documents bound the number of fields visited here, which co
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from graphql import (
@@ -20,6 +21,7 @@ from graphql import (
     ListValueNode,
     ObjectValueNode,
     OperationDefinitionNode,
+    OperationType,
     SelectionSetNode,
     VariableNode,
 )
@@ -66,6 +68,55 @@ class OperationCost:
     log_ins: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class OperationLimits:
+    """The limits of one operation: points and response bytes, or those of each event, and seconds.
+
+    `at_once` is the number of operations that one holder may run concurrently while rates are limited.
+    """
+
+    points: int = 20_000
+    event_points: int = 500
+    response: int = 5_000_000
+    deadline: timedelta = timedelta(seconds=10)
+    at_once: int = 4
+    event_response: int = 100_000
+
+    def exceeded_by(self, cost: OperationCost, kind: OperationType) -> GraphQLError | None:
+        """Return the error of an operation that costs too much; None for other operations."""
+        points, size = self.points, self.response
+        if kind is OperationType.SUBSCRIPTION:  # one event may go to a thousand streams of one viewer
+            points, size = self.event_points, min(self.event_response, self.response)
+        if cost.archive_roots > MAX_ARCHIVE_ROOTS:
+            message = (
+                f"The operation has {cost.archive_roots} root fields that search posts or users or read the public "
+                f"timeline; the limit is {MAX_ARCHIVE_ROOTS}. Split it into smaller operations."
+            )
+        elif cost.points > points:
+            message = (
+                f"The operation costs up to {cost.points:,} points; the limit is {points:,}. "
+                "Request smaller pages or fewer fields."
+            )
+        elif cost.size > size:
+            message = (
+                f"The response could have up to {cost.size:,} bytes; the limit is {size:,}. "
+                "Request smaller pages or fewer texts."
+            )
+        elif cost.writes > MAX_WRITES:
+            message = (
+                f"The operation writes up to {cost.writes:,} log entries; the limit is {MAX_WRITES}. "
+                "Split it into smaller operations."
+            )
+        elif cost.hashes > 1:
+            message = (
+                f"The operation has {cost.hashes} fields that check or set a password; the limit is 1. "
+                "Send them in separate operations."
+            )
+        else:
+            return None
+        return GraphQLError(message, extensions={"code": COST_LIMIT})
+
+
 class CostAnalysis:
     """Computes the costs of the operations of one valid document, for given variables.
 
@@ -76,9 +127,7 @@ class CostAnalysis:
         self._weights = weights
         self._document = document
         self._variables = variables
-        self._fragments = {
-            node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
-        }
+        self._fragments = fragments_of(document)
         self._defaults: Mapping[str, ValueNode | None] = {}
         self._home_pages = 0
         self._prepaid = 0.0
@@ -100,7 +149,7 @@ class CostAnalysis:
         self._home_pages, self._prepaid = 0, 0.0
         points, size = self._selections(node.selection_set, root, 1, Merged.NONE)
         points += HOME_PAGE * self._home_pages
-        of_root = list(self._fields_of(node.selection_set))
+        of_root = list(fields_of(node.selection_set, self._fragments))
         fields = of_root if node.operation.value == "mutation" else []
         names = [field.name.value for field in fields]
         return OperationCost(
@@ -154,16 +203,6 @@ class CostAnalysis:
         key = len((node.alias or node.name).value) + 4
         return points * (weight.usual or times), math.ceil(size * times) + key
 
-    def _fields_of(self, selection_set: SelectionSetNode) -> Iterator[FieldNode]:
-        """Yield the root fields of an operation and its fragments. A field may be yielded more than once."""
-        for node in selection_set.selections:
-            if isinstance(node, FieldNode):
-                yield node
-            elif isinstance(node, InlineFragmentNode):
-                yield from self._fields_of(node.selection_set)
-            elif isinstance(node, FragmentSpreadNode):
-                yield from self._fields_of(self._fragments[node.name.value].selection_set)
-
     def _writes(self, field: FieldNode) -> int:
         """Return the number of log entries that a mutation writes: one, or one per id."""
         sizes = [self._size(each.value, self._defaults) for each in field.arguments or () if each.name.value == "input"]
@@ -184,6 +223,22 @@ class CostAnalysis:
         return len(value.values) if isinstance(value, ListValueNode) else 0
 
 
+def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+    """Return the fragments of a document by name."""
+    return {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
+
+
+def fields_of(selection_set: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]) -> Iterator[FieldNode]:
+    """Yield the fields of a selection set, also those in fragments. A field may be yielded more than once."""
+    for node in selection_set.selections:
+        if isinstance(node, FieldNode):
+            yield node
+        elif isinstance(node, InlineFragmentNode):
+            yield from fields_of(node.selection_set, fragments)
+        elif isinstance(node, FragmentSpreadNode):
+            yield from fields_of(fragments[node.name.value].selection_set, fragments)
+
+
 def size_of(given: object) -> int:
     """Return the size that a variable's value represents: a number, a list's length, or an input's number of ids."""
     if isinstance(given, dict):
@@ -193,35 +248,3 @@ def size_of(given: object) -> int:
     if isinstance(given, float):
         return int(given) if math.isfinite(given) else 0
     return given if isinstance(given, int) else 0
-
-
-def cost_error(cost: OperationCost, max_points: int, max_size: int) -> GraphQLError | None:
-    """Return the error of an operation that costs too much; None for other operations."""
-    if cost.archive_roots > MAX_ARCHIVE_ROOTS:
-        message = (
-            f"The operation has {cost.archive_roots} root fields that search posts or users or read the public "
-            f"timeline; the limit is {MAX_ARCHIVE_ROOTS}. Split it into smaller operations."
-        )
-    elif cost.points > max_points:
-        message = (
-            f"The operation costs up to {cost.points:,} points; the limit is {max_points:,}. "
-            "Request smaller pages or fewer fields."
-        )
-    elif cost.size > max_size:
-        message = (
-            f"The response could have up to {cost.size:,} bytes; the limit is {max_size:,}. "
-            "Request smaller pages or fewer texts."
-        )
-    elif cost.writes > MAX_WRITES:
-        message = (
-            f"The operation writes up to {cost.writes:,} log entries; the limit is {MAX_WRITES}. "
-            "Split it into smaller operations."
-        )
-    elif cost.hashes > 1:
-        message = (
-            f"The operation has {cost.hashes} fields that check or set a password; the limit is 1. "
-            "Send them in separate operations."
-        )
-    else:
-        return None
-    return GraphQLError(message, extensions={"code": COST_LIMIT})

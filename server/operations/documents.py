@@ -1,8 +1,13 @@
-"""The document cache: documents are parsed, measured and validated once, and refusals are cached too."""
+"""Documents and their operations.
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+The document cache parses, measures and validates each document once, and caches refusals too. A prepared document finds
+the operation of a request, and compares its cost with the limits.
+"""
 
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import graphql as core
 from cachetools import FIFOCache, LRUCache
 from graphql import (
     DocumentNode,
@@ -10,11 +15,12 @@ from graphql import (
     GraphQLSchema,
     GraphQLSyntaxError,
     OperationDefinitionNode,
-    OperationType,
 )
+from strawberry.schema.exceptions import InvalidOperationTypeError
+from strawberry.types.graphql import OperationType
 
 from server.errors import COST_LIMIT, shortened
-from server.operations.cost import CostAnalysis, OperationCost, size_of
+from server.operations.cost import CostAnalysis, OperationCost, OperationLimits, fields_of, fragments_of, size_of
 from server.operations.parsing import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure, parse_document
 from server.operations.validation import ABORTED, RULES, NoIntrospection, validate
 from server.operations.weights import Weights
@@ -26,48 +32,86 @@ CACHED_COSTS = 100  # of one document, by operation and page sizes
 CHARACTERS_PER_TOKEN = 500  # of a text, which take as much memory as a token
 OVERHEAD = 20  # tokens, for the memory of the smallest document
 MAX_ERRORS = 20
+ALL_KINDS = frozenset(OperationType)
+KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
 INVALID = "GRAPHQL_VALIDATION_FAILED"
 TOO_COMPLEX = "The document nests too many fragments, or its operations share too many. Split it up."
 
 
 class DocumentRefused(Exception):
-    """A document has a syntax error, is too large, or is invalid. Holds at most 20 errors."""
+    """A document is invalid or too large, or its operation is missing or too expensive. Holds at most 20 errors."""
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
         super().__init__(errors[0].message)
         self.errors = tuple(errors)
 
 
-class PreparedDocument:
-    """A valid document.
+class PreparedOperation(NamedTuple):
+    """An operation of a valid document, with its variables, that may be executed.
 
-    `size` is its memory in tokens, including that of a long text; `operations` is the number of its operations.
+    `name` is None for an anonymous operation.
     """
+
+    document: DocumentNode
+    kind: core.OperationType
+    name: str | None
+    variables: Mapping[str, Any]
+    cost: OperationCost
+
+    @property
+    def root_fields(self) -> set[str]:
+        """The names of the root fields, through aliases and fragments, whatever their directives."""
+        fragments = fragments_of(self.document)
+        [operation] = [node for node in operations_of(self.document) if name_of(node) == self.name]
+        return {field.name.value for field in fields_of(operation.selection_set, fragments)}
+
+
+class PreparedDocument:
+    """A valid document. `size` is its memory in tokens, including that of a long text."""
 
     def __init__(self, text: str, document: DocumentNode, weights: Weights) -> None:
         self.document = document
         self.size = int(getattr(document, "token_count", 0)) + len(text) // CHARACTERS_PER_TOKEN + OVERHEAD
-        operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
-        self.operations = len(operations)
-        self._kinds = {node.name.value if node.name else None: node.operation for node in operations}
+        self._kinds = {name_of(node): node.operation for node in operations_of(document)}
         self._weights = weights
         self._sized_by: frozenset[str] = frozenset()
         self._costs: dict[Hashable, OperationCost] = {}  # not of cachetools: this is cleared whenever its keys change
-
-    def kind(self, operation_name: str | None) -> OperationType | None:
-        """Return the kind of the operation that a request executes; None if the document has no such operation."""
-        if not operation_name and self.operations == 1:
-            return next(iter(self._kinds.values()))
-        return self._kinds.get(operation_name)
-
-    def name(self, operation_name: str | None) -> str | None:
-        """Return the name of the operation that a request executes; None if it has none."""
-        return next(iter(self._kinds)) if not operation_name and self.operations == 1 else operation_name
 
     @property
     def names(self) -> list[str]:
         """The names of the operations that have one."""
         return [name for name in self._kinds if name]
+
+    def operation(
+        self,
+        name: str | None,
+        variables: Mapping[str, Any],
+        limits: OperationLimits,
+        allowed: Collection[OperationType] = ALL_KINDS,
+    ) -> PreparedOperation:
+        """Return the operation that a request executes: the one with this name, or the only one.
+
+        Raises DocumentRefused if the document has no such operation or its cost exceeds the limits, and
+        InvalidOperationTypeError if its kind is not allowed.
+        """
+        if name is None and len(self._kinds) == 1:
+            [name] = self._kinds
+        kind = self._kinds.get(name)
+        if kind is None:
+            raise DocumentRefused([GraphQLError(self._undetermined(name))])
+        if KINDS[kind] not in allowed:
+            raise InvalidOperationTypeError(KINDS[kind])
+        cost = self.cost(name, variables)
+        error = limits.exceeded_by(cost, kind)
+        if error:
+            raise DocumentRefused([error])
+        return PreparedOperation(self.document, kind, name, variables, cost)
+
+    def check_smallest(self, limits: OperationLimits) -> None:
+        """Raise DocumentRefused if an operation exceeds the limits with any variables."""
+        for node in operations_of(self.document):
+            smallest = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
+            self.operation(name_of(node), smallest, limits)
 
     def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> OperationCost:
         """Return the maximum cost of an operation. O(1) for page sizes that were requested before, else O(fields)."""
@@ -84,6 +128,14 @@ class PreparedDocument:
 
     def _sizes(self, variables: Mapping[str, Any]) -> Hashable:
         return tuple([(name, size_of(variables[name])) for name in self._sized_by if name in variables])
+
+    def _undetermined(self, name: str | None) -> str:
+        """Return why the document has no operation to execute."""
+        if name:
+            return f'Unknown operation named "{name}".'
+        if self._kinds:
+            return "The document has several operations. Name one of them in 'operationName'."
+        return "The document has no operation. Send a query, a mutation or a subscription."
 
 
 class _Documents(LRUCache[str, PreparedDocument]):
@@ -190,3 +242,13 @@ def _detached(error: GraphQLError, code: str) -> GraphQLError:
     copy = GraphQLError(message, extensions={"code": code})
     copy.locations = error.locations
     return copy
+
+
+def operations_of(document: DocumentNode) -> list[OperationDefinitionNode]:
+    """Return the operations of a document."""
+    return [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+
+
+def name_of(operation: OperationDefinitionNode) -> str | None:
+    """Return the name of an operation; None if it is anonymous."""
+    return operation.name.value if operation.name else None

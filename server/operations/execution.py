@@ -7,10 +7,11 @@ from inspect import isawaitable
 from typing import Any
 
 import graphql as core
-from graphql import DocumentNode, GraphQLError
+from graphql import GraphQLError
 from graphql.execution import ExecutionResult as CoreResult
 from starlette.requests import ClientDisconnect
 from strawberry import Schema
+from strawberry.schema.exceptions import InvalidOperationTypeError
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
@@ -18,18 +19,18 @@ from executor import Executor
 from graph.archive.usage import used_by
 from graph.recording import recorded
 from resolvers.context import Context
-from resolvers.recording import current_recording
+from resolvers.recording import OperationRecording
 from server.auth import BadToken
 from server.errors import MAX_ERRORS, RateLimited, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
+from server.operations.cost import OperationLimits
 from server.operations.deadlines import Deadlines, cancel_on_disconnect
-from server.operations.documents import DocumentCache, DocumentRefused
+from server.operations.documents import ALL_KINDS, DocumentCache, DocumentRefused, PreparedOperation
 from server.operations.observation import Observation
 from server.operations.parsing import DocumentLimits
-from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.quotas import Turns
-from server.operations.rates import Meter
+from server.operations.rates import Meter, preparation_points
 from server.operations.subscriptions import SWITCHED_OFF, SendNow, StreamedResult, Subscriptions
 from server.transport.admission import PERMIT_OF_TASK
 
@@ -60,10 +61,10 @@ class Execution:
             else None
         )
         on_evict = self.executor.forget if self.executor else None
-        kept = DocumentCache(
+        self.documents = DocumentCache(
             schema._schema, documents, introspection=introspection, locations=locations, on_evict=on_evict
         )
-        self.preparation = Preparation(kept, limits)
+        self.trusted_names: set[str] = set()
         self._deadlines = Deadlines(limits.deadline.total_seconds())
         self._turns = Turns(limits.at_once)
         self._hide_suggestions = not introspection
@@ -71,6 +72,16 @@ class Execution:
         self._subscriptions = Subscriptions(
             schema._schema, self.executor, self._deadlines, self._observation, hide_suggestions=not introspection
         )
+
+    def pin(self, text: str) -> list[str]:
+        """Prepare a trusted document for the life of the process. Return its errors, as sentences."""
+        try:
+            prepared = self.documents.pin(text)
+            self.trusted_names.update(prepared.names)
+            prepared.check_smallest(self.limits)
+        except DocumentRefused as refused:
+            return [_with_place(error) for error in refused.errors]
+        return []
 
     async def execute(
         self,
@@ -88,45 +99,62 @@ class Execution:
         if the session is live and no rate is used up. A mutation waits for both first. Raises
         InvalidOperationTypeError if the kind of the operation is not allowed.
         """
-        operation_name = operation_name or None
+        meter = caller.start_meter()
         try:
-            prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
+            prepared = self._prepare(caller, meter, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return caller.result(None, refused.errors)
-        return await self._execute(caller, prepared, variables, operation_name, explain=explain)
+        return await self._execute(caller, meter, prepared, explain=explain)
 
-    async def _execute(
+    def _prepare(
         self,
         caller: Caller,
-        prepared: PreparedOperation,
+        meter: Meter | None,
+        query: str,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
-        *,
-        explain: bool,
+        allowed: Collection[OperationType],
+    ) -> PreparedOperation:
+        """Take the document of an operation, check it, and compare its cost with the limits. No round trip.
+
+        A refused request is charged for the preparation of its document. Raises DocumentRefused, also if the holder has
+        no points for the preparation, and InvalidOperationTypeError.
+        """
+        try:
+            if meter and query not in self.documents:
+                meter.begin_preparation(query)
+            return self.documents.prepare(query).operation(
+                operation_name or None, variables or {}, self.limits, allowed
+            )
+        except RateLimited as limited:
+            raise DocumentRefused([limited]) from None
+        except (DocumentRefused, InvalidOperationTypeError):
+            if meter:
+                caller.charge_refused_request(meter, preparation_points(query))
+            raise
+
+    async def _execute(
+        self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, *, explain: bool
     ) -> ExecutionResult:
         """Execute an operation, and observe it."""
         started = time.perf_counter()
         LOGGED.set((caller.request_id, prepared.name))
         recording = self._observation.recording(asked=explain)
         if recording is None:
-            result = await self._execute_in_time(caller, prepared, variables, operation_name)
+            result = await self._execute_in_time(caller, meter, prepared, None)
         else:
             with recorded(recording):
-                result = await self._execute_in_time(caller, prepared, variables, operation_name)
+                result = await self._execute_in_time(caller, meter, prepared, recording)
             self._observation.add(prepared, recording, result, caller.request_id, asked=explain)
         self._observation.timed(prepared, time.perf_counter() - started)
         return result
 
     async def _execute_in_time(
-        self,
-        caller: Caller,
-        prepared: PreparedOperation,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
+        self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, recording: OperationRecording | None
     ) -> ExecutionResult:
         try:
             with self._deadlines.start(caller.graph.store.running_loop()) as deadline:
-                running = self._run_in_turn(caller, prepared, variables, operation_name)
+                running = self._run_in_turn(caller, meter, prepared, recording)
                 if prepared.cost.hashes and caller.receive:
                     return await cancel_on_disconnect(running, caller.receive)
                 return await running
@@ -138,30 +166,26 @@ class Execution:
             return caller.failure(error)
 
     async def _run_in_turn(
-        self,
-        caller: Caller,
-        prepared: PreparedOperation,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
+        self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, recording: OperationRecording | None
     ) -> ExecutionResult:
-        meter = prepared.meter
+        """Run an operation when it is the holder's turn, charge it, and check the session."""
         if meter and not self._turns.try_acquire(meter.holder):
-            await self._wait_for_turn(caller, meter, prepared.preparation)
+            await self._wait_for_turn(caller, meter)
         checking = None
         usage = caller.usage(meter, prepared.cost.prepaid)
         try:
             if meter:
-                meter.charge(prepared.cost, prepared.preparation)
+                meter.charge(prepared.cost)
             checking = caller.start_session_check()
             with used_by(usage):
                 if prepared.kind is core.OperationType.MUTATION:
                     await _await_checks(checking, meter)
                     context = caller.context(meter)
-                    result = await self._run(prepared.document, context, variables, operation_name)
+                    result = await self._run(prepared, context, recording)
                     if meter:
                         await meter.give_back_sign_ups(prepared.cost.sign_ups - context.users_created)
                 else:
-                    result = await self._run(prepared.document, caller.context(meter), variables, operation_name)
+                    result = await self._run(prepared, caller.context(meter), recording)
                     await _await_checks(checking, meter)
         except BaseException:
             if checking:
@@ -171,14 +195,13 @@ class Execution:
             raise
         finally:
             usage.end()
-            recording = current_recording()
             if recording is not None:
                 recording.owed = max(0, usage.points - prepared.cost.prepaid)
             if meter:
                 self._turns.release(meter.holder)
         return caller.result(result.data, result.errors)
 
-    async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
+    async def _wait_for_turn(self, caller: Caller, meter: Meter) -> None:
         """Wait for a turn, without the permit. An operation that is refused one is charged for its preparation."""
         permit = PERMIT_OF_TASK.get()
         if permit:
@@ -186,8 +209,8 @@ class Execution:
         try:
             await self._turns.acquire(meter.holder)
         except BaseException as error:
-            if preparation:
-                caller.charge_refused_request(meter, preparation)
+            if meter.preparation:
+                caller.charge_refused_request(meter, meter.preparation)
             if isinstance(error, RateLimited):
                 meter.record(error)
             raise
@@ -197,29 +220,24 @@ class Execution:
             raise GraphQLError(refused.message, extensions={"code": refused.code})
 
     async def _run(
-        self,
-        document: DocumentNode,
-        context: Context,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
+        self, prepared: PreparedOperation, context: Context, recording: OperationRecording | None
     ) -> CoreResult:
-        recording = current_recording()
         if self.executor:
             return await self.executor.execute(
-                document,
+                prepared.document,
                 context_value=context,
-                variable_values=variables,
-                operation_name=operation_name,
+                variable_values=prepared.variables,
+                operation_name=prepared.name,
                 observer=recording,
             )
         if recording is not None:
             recording.fell_back(SWITCHED_OFF)
         result = core.execute(
             self.schema._schema,
-            document,
+            prepared.document,
             context_value=context,
-            variable_values=dict(variables or {}),
-            operation_name=operation_name,
+            variable_values=dict(prepared.variables),
+            operation_name=prepared.name,
             hide_suggestions=self._hide_suggestions,
         )
         return await result if isawaitable(result) else result
@@ -241,14 +259,14 @@ class Execution:
         A failure before or during execution yields a last result without data. Before the first result, raises the same
         error as `execute`.
         """
-        operation_name = operation_name or None
+        meter = caller.start_meter()
         try:
-            prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
+            prepared = self._prepare(caller, meter, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _single(caller.result(None, refused.errors))
         if prepared.kind is core.OperationType.SUBSCRIPTION:
-            return self._subscriptions.run(caller, prepared, variables, operation_name, send_now, explain=explain)
-        return self._stream_one(caller, prepared, variables, operation_name, explain=explain)
+            return self._subscriptions.run(caller, meter, prepared, send_now, explain=explain)
+        return self._stream_one(caller, meter, prepared, explain=explain)
 
     async def _stream_one(self, *arguments: Any, explain: bool) -> AsyncGenerator[StreamedResult, None]:
         yield StreamedResult(await self._execute(*arguments, explain=explain))
@@ -264,3 +282,8 @@ async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | 
 
 async def _single(result: ExecutionResult) -> AsyncGenerator[StreamedResult, None]:
     yield StreamedResult(result)
+
+
+def _with_place(error: GraphQLError) -> str:
+    place = error.locations[0] if error.locations else None
+    return f"{error.message} (line {place.line}, column {place.column})" if place else error.message

@@ -17,7 +17,7 @@ from resolvers.timelines import KINDS
 from server.deliveries import Deliveries
 from server.errors import RATE_LIMITED, UNAUTHENTICATED, was_executed
 from server.latency import Latency
-from server.operations.preparation import PreparedOperation
+from server.operations.documents import PreparedOperation
 from server.tracing import Tracing
 
 REFUSALS = (UNAUTHENTICATED, RATE_LIMITED)
@@ -64,7 +64,7 @@ class Observation:
         refused = not was_executed(result) and any(_code(error) in REFUSALS for error in result.errors or ())
         if asked and self._explains and not refused:
             result.extensions = {"explain": explain(recording, prepared)}
-        if self._tracing is not None and recording.traced and prepared.kind is not None:
+        if self._tracing is not None and recording.traced:
             self._tracing.trace(
                 recording,
                 prepared.kind.value,
@@ -95,7 +95,7 @@ def explain(recording: OperationRecording, prepared: PreparedOperation) -> dict[
     """Return the explanation of an operation that has ended."""
     return {
         "operation": prepared.name,
-        "kind": prepared.kind.value if prepared.kind else None,
+        "kind": prepared.kind.value,
         "milliseconds": _milliseconds(recording.started, recording.ended),
         "cost": {"points": prepared.cost.points, "late": recording.owed, "bytes": prepared.cost.size},
         "executor": _executor(recording),

@@ -94,31 +94,39 @@ class RateLimits:
 
 
 class Meter:
-    """Charges the rates of one operation. `holder` is the user, or the network of an anonymous address."""
+    """Charges the rates of one operation. `holder` is the user, or the network of an anonymous address.
 
-    __slots__ = ("_address", "_charges", "_limits", "_points", "_rates", "holder")
+    `preparation` is the number of points for preparing the document of the operation; 0 if the document was cached.
+    """
+
+    __slots__ = ("_address", "_charges", "_limits", "_points", "_rates", "holder", "preparation")
 
     def __init__(self, limits: RateLimits, rates: Rates, holder: str, address: str) -> None:
         self._limits = limits
         self._rates = rates
         self.holder = holder
+        self.preparation = 0
         self._address = address
         self._charges: list[PendingCharge] = []
         self._points: Decision | None = None
 
-    def check(self, points: int) -> None:
-        """Raise RateLimited if this process knows that the holder has fewer points left. No round trip."""
-        decisions = self._rates.refusal(self.holder, [(self._limits.points, points)])
+    def begin_preparation(self, text: str) -> None:
+        """Add the points for preparing a new document to the charge.
+
+        Raises RateLimited if this process knows that the holder has fewer points left. No round trip.
+        """
+        self.preparation = preparation_points(text)
+        decisions = self._rates.refusal(self.holder, [(self._limits.points, self.preparation + 1)])
         if decisions is not None:
             self._points = decisions[0]
             raise self._refusal(decisions)
 
-    def charge(self, cost: OperationCost, preparation: int = 0) -> None:
-        """Start charging an operation, in the round trip of other reads. `settle` waits for the result.
+    def charge(self, cost: OperationCost, more: int = 0) -> None:
+        """Start charging an operation and `more` points, in the round trip of other reads.
 
-        Raises RateLimited if this process already knows that a rate is used up.
+        `settle` waits for the result. Raises RateLimited if this process already knows that a rate is used up.
         """
-        points = cost.points + preparation + 1
+        points = cost.points + self.preparation + more + 1
         self._charge_holder(cost, points)
         site, rate = self._site, self._limits.site_points
         if site is not None and self._rates.spend(site, rate, points) is None:

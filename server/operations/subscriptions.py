@@ -5,14 +5,14 @@ Couriers send what a shared run gives over WebSockets, without waking any task.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
-from graphql import DocumentNode, GraphQLError, GraphQLSchema
+from graphql import GraphQLError, GraphQLSchema
 from graphql.execution import ExecutionResult as CoreResult
 from graphql.execution import Executor as CoreExecutor
 from graphql.execution import create_source_event_stream, execute_subscription_event
@@ -35,12 +35,11 @@ from server.log_context import LOGGED
 from server.operations.caller import Caller
 from server.operations.cost import OperationCost
 from server.operations.deadlines import Deadlines
+from server.operations.documents import PreparedOperation
 from server.operations.live_events import Group, LiveEvents, Outcome, SharedRun
 from server.operations.observation import Observation
-from server.operations.preparation import PreparedOperation
 from server.operations.quotas import CHECKPOINT, share
-from server.operations.rates import SUBSCRIPTION
-from server.operations.root_fields import root_fields
+from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.variables import build_executor
 
 Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
@@ -258,9 +257,8 @@ class Subscriptions:
     async def run(
         self,
         caller: Caller,
+        meter: Meter | None,
         prepared: PreparedOperation,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
         send_now: SendNow | None,
         *,
         explain: bool,
@@ -271,29 +269,28 @@ class Subscriptions:
         """
         LOGGED.set((caller.request_id, prepared.name))
         release, courier = None, None if send_now is None else SocketCourier(send_now, self._observation)
-        document = prepared.document
         deadline = asyncio.timeout(self._deadlines.seconds)  # until the first event, the Checkpoint
         try:
             async with deadline:
-                if prepared.meter:
-                    prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
-                    await prepared.meter.settle()
-                release = caller.acquire_stream(root_fields(document, operation_name))
+                if meter:
+                    meter.charge(prepared.cost, SUBSCRIPTION)
+                    await meter.settle()
+                release = caller.acquire_stream(prepared.root_fields)
                 context = caller.context(courier=courier)
-                source = self._source(document, context, variables, operation_name)
+                source = self._source(prepared, context)
                 with caller.reading_for_event():
                     events = source if isinstance(source, list) else await _events_of(source)
                     event = None if isinstance(events, list) else await anext(events, None)
             if isinstance(events, list) or isinstance(source, list):
                 yield StreamedResult(caller.result(None, cast("list[GraphQLError]", events)))
                 return
-            completion = self._completion(source, prepared, variables, operation_name, caller, context, explain=explain)
+            completion = self._completion(caller, prepared, context, source, explain=explain)
             live_from = self._observation.stream_started()
             if courier is not None:
                 courier.start(completion, context, live_from)
             # A filter may be large, and the stream may last for days.
             context.courier = None
-            del document, prepared, variables, source, context, courier, send_now
+            del meter, prepared, source, context, courier, send_now
             async with aclosing(events):
                 while event is not None:
                     yield await completion.result(event)
@@ -307,32 +304,27 @@ class Subscriptions:
             if release:
                 release()
 
-    def _source(
-        self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
-    ) -> "CoreExecutor[Any] | list[GraphQLError]":
+    def _source(self, prepared: PreparedOperation, context: Context) -> "CoreExecutor[Any] | list[GraphQLError]":
         """Return graphql-core's executor of a subscription, or the errors of its variables."""
-        return build_executor(
-            self._schema, document, context, variables or {}, operation_name, hide_suggestions=self._hide_suggestions
-        )
+        hide, variables = self._hide_suggestions, prepared.variables
+        return build_executor(self._schema, prepared.document, context, variables, prepared.name, hide_suggestions=hide)
 
     def _completion(
         self,
-        source: "CoreExecutor[Any]",
-        prepared: PreparedOperation,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
         caller: Caller,
+        prepared: PreparedOperation,
         context: Context,
+        source: "CoreExecutor[Any]",
         *,
         explain: bool,
     ) -> Completion:
         """Return what completes the events of a subscription."""
-        found = self._executor and self._executor.prepare(prepared.document, source.variable_values, operation_name)
+        found = self._executor and self._executor.prepare(prepared.document, source.variable_values, prepared.name)
         operation = found if isinstance(found, Operation) else None
         group = self._events.join(operation, caller.graph) if operation is not None else None
         reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
         alone = completing_alone(group.operation if group else operation, context, source, reason)
-        explained = prepared if explain else None
+        explained = prepared._replace(variables={}) if explain else None  # they may be long
         return Completion(caller, alone, context, group, self._observation, explained, prepared.cost, self._events)
 
 

@@ -295,7 +295,7 @@ async def test_the_document_cache_is_bounded(small_cache: Api) -> None:
         await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
         await small_cache.ask("{ __typename } # used again and again")
         await small_cache.ask(f"{{ wrong{number} }}")
-    documents = list(small_cache.endpoint.execution.preparation.documents._documents)
+    documents = list(small_cache.endpoint.execution.documents._documents)
     assert 15 < len(documents) <= 25
     assert "{ __typename } # used again and again" in documents
     assert not any("wrong" in document for document in documents)
@@ -307,7 +307,7 @@ async def test_the_plan_of_an_evicted_document_is_removed(small_cache: Api) -> N
     assert execution.executor is not None
     for number in range(20):
         await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
-    assert len(execution.executor._plan_cache) == len(execution.preparation.documents._documents) < 15
+    assert len(execution.executor._plan_cache) == len(execution.documents._documents) < 15
 
 
 # Other routes

@@ -11,10 +11,9 @@ from graph import Graph
 from graph.log.events import ProfileChanged
 from graph.model import Location
 from schema import schema
-from server.operations.cost import CostAnalysis, OperationCost
+from server.operations.cost import CostAnalysis, OperationCost, OperationLimits
 from server.operations.execution import Execution
 from server.operations.parsing import DocumentLimits
-from server.operations.preparation import OperationLimits
 from server.operations.weights import BYTES, EXTRA, HOME_PAGE, LEAF, LISTS, PER_ITEM, USUAL, Weights
 from server.settings import Settings
 from tests.server.conftest import Api, serving
@@ -233,7 +232,7 @@ async def test_events_have_a_lower_limit(api: Api) -> None:
     document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostPublished {{ post {{ {0} }} }} }} }}'
     page = "id text author { login timeline { posts(first: 20) { nodes { id text } } } }"
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False)
-    assert execution.preparation.pin(document.format(page)) == []
+    assert execution.pin(document.format(page)) == []
     many = document.format(" ".join(f"a{n}: text" for n in range(30)))
     stream = await api.client.post("/graphql", json={"query": many}, headers={"accept": "text/event-stream"})
     assert "bytes; the limit is 100,000" in stream.text

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from schema import schema
+from server.operations.cost import OperationLimits
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest
 from server.operations.parsing import DocumentLimits
-from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
 from server.setting_values import TrustedDocumentsMode
 from server.settings import Settings, SettingsError
@@ -24,7 +24,7 @@ APOLLO = {"format": "apollo-persisted-query-manifest", "version": 1}
 def load(path: Path) -> TrustedDocuments:
     """Load trusted documents for the real schema."""
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False, locations=False)
-    return TrustedDocuments.load(path, ONLY, execution.preparation.pin)
+    return TrustedDocuments.load(path, ONLY, execution.pin)
 
 
 def text_of(documents: TrustedDocuments, id: str) -> str:

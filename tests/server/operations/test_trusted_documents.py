@@ -327,7 +327,7 @@ async def test_the_cost_limit_applies_to_trusted_documents(only: Api) -> None:
 
 async def test_trusted_documents_stay_prepared(allow: Api) -> None:
     """However many other documents are prepared."""
-    documents = allow.endpoint.execution.preparation.documents
+    documents = allow.endpoint.execution.documents
     trusted = documents.prepare(VIEWER)
     texts = [
         f"query A{number} {{ nodes(ids: [{' 1' * 1_900}]) {{ id }} }}" for number in range(CACHED_TOKENS // 1_900 + 1)
