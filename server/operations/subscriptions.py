@@ -69,21 +69,21 @@ class StreamedResult:
 class Completion:
     """Completes the events of a subscription of a caller.
 
-    A subscription of a `group` takes part in the shared runs of its events. Checkpoints and gaps are its own.
-    `cost` is that of an event, which the caller pays. `explained` is its operation if the client has asked for
-    explanations. `events` are shared by all subscriptions of the process.
+    A subscription of a `group` takes part in the shared runs of its events, unless it is `explained`: that is its
+    operation if the client has asked for explanations. Checkpoints and gaps are its own. `cost` is that of an event,
+    which the caller pays. `events` are shared by all subscriptions of the process.
     """
 
     __slots__ = (
         "_alone",
-        "_caller",
         "_context",
         "_cost",
         "_events",
         "_executed",
         "_explained",
-        "_group",
         "_observation",
+        "caller",
+        "group",
     )
 
     def __init__(
@@ -97,28 +97,19 @@ class Completion:
         cost: OperationCost,
         events: LiveEvents,
     ) -> None:
-        self._caller = caller
+        self.caller = caller
         self._alone = alone
         self._context = context
-        self._group = None if explained else group
+        self.group = None if explained else group
         self._observation = observation
         self._explained = explained
         self._cost = cost
         self._events = events
         self._executed: tuple[Change, Outcome] | None = None
 
-    @property
-    def group(self) -> Group | None:
-        """The group, unless each event is completed by itself."""
-        return self._group
-
     def keep(self, event: Change, outcome: Outcome) -> None:
         """Keep the outcome of the shared run of an event until the result for that event is asked for."""
         self._executed = event, outcome
-
-    def delay(self) -> float:
-        """Return the seconds that the next event must wait for points of the caller."""
-        return self._caller.event_delay()
 
     async def wait_for_points(self, event: Update) -> None:
         """Wait before the event after this one is taken, while the caller has used up the points of events.
@@ -126,27 +117,27 @@ class Completion:
         A stream of notifications waits by itself: it combines its events before it reads what they show.
         """
         if not isinstance(event, NotificationAdded | NotificationsChanged):
-            await self._caller.wait_for_event_points()
+            await self.caller.wait_for_event_points()
 
     def charge_shared(self, subscribers: int, outcome: Outcome) -> None:
         """Charge an event that was executed together with other subscriptions, unless it has to be executed alone."""
         if outcome is not None:
-            self._caller.charge_event(share(self._cost.points, subscribers))
+            self.caller.charge_event(share(self._cost.points, subscribers))
 
     async def result(self, event: Update) -> StreamedResult:
         """Return the result for an event, whose errors have codes."""
-        if self._group is not None and isinstance(event, Change):
+        if self.group is not None and isinstance(event, Change):
             executed, self._executed = self._executed, None
             if executed is not None and executed[0] is event:
                 outcome = executed[1]
             else:
-                outcome, subscribers = await self._group.complete(event, self._context)
+                outcome, subscribers = await self.group.complete(event, self._context)
                 self.charge_shared(subscribers, outcome)
             if isinstance(outcome, bytes):
                 return StreamedResult(IN_PAYLOAD, event.number, outcome)
             if outcome is not None:
-                return StreamedResult(self._caller.result(outcome.data, outcome.errors), event.number)
-        caller, reads = self._caller, self._events.reads
+                return StreamedResult(self.caller.result(outcome.data, outcome.errors), event.number)
+        caller, reads = self.caller, self._events.reads
         joined = reads.join(self._context, event) if isinstance(event, Change) else None
         async with self._events.turns.turn(caller.holder):
             if joined is not None:
@@ -157,7 +148,7 @@ class Completion:
 
     async def _by_itself(self, event: Update) -> ExecutionResult:
         """Return the result for an event, with an explanation if the client has asked for one."""
-        caller, explained = self._caller, self._explained
+        caller, explained = self.caller, self._explained
         recording = self._observation.recording(asked=True) if explained is not None else None
         if explained is None or recording is None:
             completed = await self._alone(event)
@@ -199,7 +190,7 @@ class SocketCourier:
         Return False if the subscription belongs to no group, or its viewer has to wait for points.
         """
         group = self._group
-        if group is None or self._completion.delay():
+        if group is None or self._completion.caller.event_delay():
             return False
         self._taken = update, settle
         run = self._run = group.run_of(update)
@@ -247,11 +238,10 @@ class Subscriptions:
         *,
         hide_suggestions: bool,
     ) -> None:
-        self._schema = schema
+        self._build = partial(build_executor, schema, hide_suggestions=hide_suggestions)
         self._executor = executor
         self._deadlines = deadlines
         self._observation = observation
-        self._hide_suggestions = hide_suggestions
         self._events = LiveEvents()
 
     async def run(
@@ -277,7 +267,7 @@ class Subscriptions:
                     await meter.settle()
                 release = caller.acquire_stream(prepared.root_fields)
                 context = caller.context(courier=courier)
-                source = self._source(prepared, context)
+                source = self._build(prepared.document, context, prepared.variables, prepared.name)
                 with caller.reading_for_event():
                     events = source if isinstance(source, list) else await _events_of(source)
                     event = None if isinstance(events, list) else await anext(events, None)
@@ -303,11 +293,6 @@ class Subscriptions:
         finally:
             if release:
                 release()
-
-    def _source(self, prepared: PreparedOperation, context: Context) -> "CoreExecutor[Any] | list[GraphQLError]":
-        """Return graphql-core's executor of a subscription, or the errors of its variables."""
-        hide, variables = self._hide_suggestions, prepared.variables
-        return build_executor(self._schema, prepared.document, context, variables, prepared.name, hide_suggestions=hide)
 
     def _completion(
         self,
