@@ -1,5 +1,6 @@
-"""Quotas of subscriptions and sockets of a user or an anonymous address."""
+"""Quotas, turns and points of events of a user or an anonymous address."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from server.operations.quotas import Quota, QuotaExceeded
+from server.errors import RateLimited
+from server.operations.quotas import MAX_WAITING, EventPoints, Quota, QuotaExceeded, Turns
 from server.settings import Settings
 from server.transport.networks import network_of
 from tests.server.conftest import Api, Socket, Streamed, events, serving, until
+from tests.support.graph_worlds import PATIENCE
 
 LIVE = "subscription { homeTimeline { cursor } }"
 ANYBODYS = 'subscription { events(filter: {keywords: ["x"]}) { cursor } }'
@@ -193,3 +196,86 @@ def test_a_quota_counts_weights() -> None:
 def test_a_network_of_ipv6_counts_as_one_address(host: str, holder: str) -> None:
     """A client has 2^64 addresses of IPv6. IPv4 addresses count separately, in every notation."""
     assert network_of(host) == holder
+
+
+async def test_turns_are_taken_in_order() -> None:
+    """Two operations run and the others wait; the longest-waiting operation is next."""
+    turns, order = Turns(2), []
+
+    async def run(name: int) -> None:
+        await turns.acquire("a")
+        order.append(name)
+        await asyncio.sleep(0)
+        turns.release("a")
+
+    await asyncio.gather(*(run(number) for number in range(10)))
+    assert order == list(range(10))
+    assert not turns._running
+    assert not turns._waiting
+
+
+async def test_the_turn_of_a_cancelled_operation_goes_to_the_next() -> None:
+    """If it is cancelled while it waits, or in the event-loop iteration of its turn."""
+    turns = Turns(1)
+    await turns.acquire("a")
+    first, second, third = [asyncio.ensure_future(turns.acquire("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    turns.release("a")
+    second.cancel()  # it has its turn already, and does not know yet
+    await asyncio.wait([first, second])
+    await asyncio.wait_for(third, PATIENCE)
+    turns.release("a")
+    assert not turns._running
+
+
+async def test_too_many_waiting_operations_are_refused() -> None:
+    """The limit bounds memory. Other holders do not wait."""
+    turns = Turns(1)
+    await turns.acquire("a")
+    waiting = [asyncio.ensure_future(turns.acquire("a")) for _ in range(MAX_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited, match="Send fewer at the same time"):
+        await turns.acquire("a")
+    await turns.acquire("b")
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
+
+
+async def test_a_bucket_holds_the_points_of_a_minute() -> None:
+    """A charge beyond them is a debt, and nobody else pays it."""
+    points = EventPoints(60)
+    points.charge("a", 60)
+    assert points.delay("a") == 0
+    points.charge("a", 1)
+    assert 0 < points.delay("a") <= 1
+    assert points.left("a") <= 0 < points.left("b") == 60
+    assert points.delay("b") == 0
+
+
+async def test_all_that_wait_for_points_go_on_together() -> None:
+    """A stream that ends meanwhile takes nothing from the others."""
+    points = EventPoints(60_000)
+    points.charge("a", 60_100)
+    waiting = [asyncio.create_task(points.wait("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    done, _ = await asyncio.wait(waiting[1:], return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.sleep(0)
+    assert all(task.done() for task in waiting)
+    assert points.delay("a") == 0
+    assert len(done) >= 1
+
+
+async def test_full_buckets_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bucket in debt stays."""
+    points = EventPoints(60_000_000)
+    points.charge("in debt", 10**9)
+    for at in range(5_000):
+        points.charge(f"{at}", 1)
+        if at % 100 == 0:
+            await asyncio.sleep(0)
+    assert points.delay("in debt")
+    assert len(points._full_at) <= 2_100

@@ -1,6 +1,5 @@
 """Rate limits: headers, 429 and the balance of points; the turns of operations."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,13 +10,12 @@ from graph import Graph
 from server.auth import Tokens
 from server.errors import RateLimited
 from server.operations.cost import OperationCost
-from server.operations.quotas import MAX_WAITING, Turns
 from server.operations.rates import SITE_SHARE, SUBSCRIPTION, Meter, RateLimits, in_words
 from server.setting_values import Env
 from server.settings import Settings
 from server.transport.networks import network_of
 from tests.server.conftest import KEY, Api, events, serving
-from tests.support.graph_worlds import PATIENCE, counts_of
+from tests.support.graph_worlds import counts_of
 
 SMALL = "{ __typename }"
 PUBLISH = 'mutation { publishPost(input: {text: "hello"}) { userErrors { code } } }'
@@ -314,52 +312,6 @@ async def test_rate_limits_add_no_round_trip(settings: Settings, graph: Graph) -
             await each.ask("{ viewer { login homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
             trips.append(store.round_trips - before)
         assert trips[0] == trips[1]
-
-
-async def test_turns_are_taken_in_order() -> None:
-    """Two operations run and the others wait; the longest-waiting operation is next."""
-    turns, order = Turns(2), []
-
-    async def run(name: int) -> None:
-        await turns.acquire("a")
-        order.append(name)
-        await asyncio.sleep(0)
-        turns.release("a")
-
-    await asyncio.gather(*(run(number) for number in range(10)))
-    assert order == list(range(10))
-    assert not turns._running
-    assert not turns._waiting
-
-
-async def test_the_turn_of_a_cancelled_operation_goes_to_the_next() -> None:
-    """If it is cancelled while it waits, or in the event-loop iteration of its turn."""
-    turns = Turns(1)
-    await turns.acquire("a")
-    first, second, third = [asyncio.ensure_future(turns.acquire("a")) for _ in range(3)]
-    await asyncio.sleep(0)
-    first.cancel()
-    await asyncio.sleep(0)
-    turns.release("a")
-    second.cancel()  # it has its turn already, and does not know yet
-    await asyncio.wait([first, second])
-    await asyncio.wait_for(third, PATIENCE)
-    turns.release("a")
-    assert not turns._running
-
-
-async def test_too_many_waiting_operations_are_refused() -> None:
-    """The limit bounds memory. Other holders do not wait."""
-    turns = Turns(1)
-    await turns.acquire("a")
-    waiting = [asyncio.ensure_future(turns.acquire("a")) for _ in range(MAX_WAITING)]
-    await asyncio.sleep(0)
-    with pytest.raises(RateLimited, match="Send fewer at the same time"):
-        await turns.acquire("a")
-    await turns.acquire("b")
-    for each in waiting:
-        each.cancel()
-    await asyncio.wait(waiting)
 
 
 async def test_pages_of_other_origins_may_read_the_headers(settings: Settings, graph: Graph) -> None:
