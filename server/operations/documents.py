@@ -180,8 +180,9 @@ class DocumentCache:
         self._refusals: FIFOCache[str, tuple[GraphQLError, ...]] = FIFOCache(CACHED_REFUSALS)
         self._pinned: dict[str, PreparedDocument] = {}
 
-    def __contains__(self, text: str) -> bool:
-        return text in self._documents or text in self._pinned
+    def known(self, text: str) -> PreparedDocument | None:
+        """Return a document from the cache; None if it is not there."""
+        return self._documents.get(text) or self._pinned.get(text)
 
     def pin(self, text: str) -> PreparedDocument:
         """Prepare a document for the life of the process. Raises DocumentRefused, whose errors have locations.
@@ -199,7 +200,7 @@ class DocumentCache:
 
     def prepare(self, text: str) -> PreparedDocument:
         """Return a prepared document, from the cache if it is there. Raises DocumentRefused."""
-        prepared = self._documents.get(text) or self._pinned.get(text)
+        prepared = self.known(text)
         if prepared is not None:
             return prepared
         refusal = self._refusals.get(text)

@@ -121,11 +121,12 @@ class Execution:
         no points for the preparation, and InvalidOperationTypeError.
         """
         try:
-            if meter and query not in self.documents:
-                meter.begin_preparation(query)
-            return self.documents.prepare(query).operation(
-                operation_name or None, variables or {}, self.limits, allowed
-            )
+            document = self.documents.known(query)
+            if document is None:
+                if meter:
+                    meter.begin_preparation(query)
+                document = self.documents.prepare(query)
+            return document.operation(operation_name or None, variables or {}, self.limits, allowed)
         except RateLimited as limited:
             raise DocumentRefused([limited]) from None
         except (DocumentRefused, InvalidOperationTypeError):
