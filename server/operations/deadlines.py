@@ -86,7 +86,7 @@ class Deadline:
         if not self.expired:
             del self._open[self]
         elif self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error  # nobody else has cancelled the task meanwhile
+            raise TimeoutError from error  # no other code has cancelled the task in the meantime
 
 
 async def cancel_on_disconnect(work: Coroutine[Any, Any, T], receive: Receive) -> T:

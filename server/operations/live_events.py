@@ -227,7 +227,7 @@ class Group:
     async def execute(self, event: Change, contexts: Sequence[Context]) -> Iterable[Outcome]:
         """Execute an event for all.
 
-        Each executes the event itself after all failures but outages of what all have in common, which all would meet.
+        If the shared part fails, each subscription executes the event itself, unless the cause is an outage.
         """
         try:
             if not self.operation.is_independent:
@@ -275,7 +275,7 @@ class Template:
 
     def _leave_open(self, value: object) -> str:
         if not isinstance(value, Open):
-            raise TypeError(f"A {type(value).__name__} is no JSON.")
+            raise TypeError(f"A {type(value).__name__} is not JSON.")
         self.cells.append(value)
         return self._mark
 

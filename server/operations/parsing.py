@@ -115,7 +115,7 @@ class DocumentLimits:
 
     @property
     def size(self) -> Size:
-        """The limits as a size."""
+        """Return the limits as a size."""
         return Size(self.depth, self.selections, self.aliases, self.directives)
 
 

@@ -88,7 +88,7 @@ class EventPoints:
         return max(0.0, self._seconds_to_full(holder) - MINUTE)
 
     async def wait(self, holder: str) -> None:
-        """Wait until the holder has no debt. All that wait go on in the same iteration of the event loop."""
+        """Wait until the holder has no debt. All waiting events continue in the same iteration of the event loop."""
         while delay := self.delay(holder):
             waiting = self._waiting.get(holder)
             if waiting is None:
