@@ -21,7 +21,8 @@ def fold(text: str) -> str:
         return text.lower()
     seen = UNSEEN.sub("", unicodedata.normalize("NFKC", text))
     folded = unicodedata.normalize("NFKC", seen.casefold())
-    return folded.replace("i\u0307", "i").translate(DOTLESS)
+    dotted = folded.replace("i\u0307", "i").translate(DOTLESS)
+    return dotted if dotted == folded else unicodedata.normalize("NFKC", dotted)
 
 
 def unaccented(folded: str) -> str:

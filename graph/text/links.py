@@ -19,27 +19,42 @@ STOPS = "。．｡"
 """Full stops in Chinese and Japanese, which IDNA takes for dots."""
 ASCII_URL = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%"
 URL = rf"(?:[{ASCII_URL}]|[{SPACED}--[\x00-\x7f]])"
-TAIL = regex.compile(rf"(?V1)[/?#](?:{URL}|(?<=[/?#=&_+\-]|[{LETTERS}--[\x00-\x7f]]){UNSPACED})*+")
-"""A path, a query and a fragment."""
-SCHEME = regex.compile(rf"(?V1)(?<![{SPACED}--_])https?://", regex.IGNORECASE)
+FOREIGN = rf"[{LETTERS}--[\x00-\x7f]]"
+MEDIAL = r"·・‧་״׳\u200c\u200d"
+TAIL = regex.compile(
+    rf"(?V1)[/?#](?:{URL}|(?<=[/?#=&_+\-(:,~@’–{MEDIAL}]|%[0-9A-Fa-f]{{2}}|{FOREIGN}){UNSPACED}"
+    rf"|{UNSPACED}(?={UNSPACED}*+[/?_=&])"
+    rf"|(?<=[{LETTERS}])[{MEDIAL}](?=[{LETTERS}])|(?<=[{LETTERS}])[’–](?={FOREIGN}))*+"
+)
+"""A path, a query and a fragment. Letters of scripts without spaces belong to it after a delimiter, or before one."""
+SCHEME = regex.compile(rf"(?V1)(?<![[\p{{L}}\p{{Nd}}]--{UNSPACED}]\p{{M}}*)https?://", regex.IGNORECASE)
 HOST_RUN = regex.compile(rf"(?V1)[{LETTERS}\-.{STOPS}{IGNORABLE}]++")
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?+(?![A-Za-z0-9])"
 ASCII_HOST = regex.compile(rf"{LABEL}(?:\.{LABEL})*+")
-FOLLOWED = regex.compile(rf"(?V1)(?:[{LETTERS}\-]++[.{STOPS}])+{SPACED}{{2,63}}+(?={UNSPACED}|[{STOPS}{IGNORABLE}])")
+FOLLOWED = regex.compile(rf"(?V1)(?:[{LETTERS}\-]++[.．])+{SPACED}{{2,63}}+(?={UNSPACED}|[{STOPS}{IGNORABLE}])")
 """A host that other text follows directly."""
-GOES_ON = regex.compile(rf"(?V1)\.[{LETTERS}]|[{STOPS}][A-Za-z0-9]|[{IGNORABLE}][A-Za-z0-9.]")
+GOES_ON = regex.compile(
+    rf"(?V1)[.．][{LETTERS}]|[{IGNORABLE}][A-Za-z0-9.]|[。｡][{LETTERS}\-.{STOPS}]++(?=[/?#:])"
+    rf"|[。｡][A-Za-z0-9\-.]*+(?<=[A-Za-z])(?=\s|$)"
+)
+"""After a stop in Chinese or Japanese, a host goes on if a path follows, or nothing but a label in ASCII."""
 PORT = regex.compile(r":([0-9]{1,5}+)(?![0-9A-Za-z])")
-NO_HOST = regex.compile(r"[A-Za-z0-9\-._~:!$&'()*+,;=%]*+@|%")
-"""What must not follow a host: credentials end there, or it goes on."""
+JOINED = rf"[{LETTERS}\p{{S}}·‧・‐–⁄׳{IGNORABLE}\-]"
+NO_HOST = regex.compile(
+    rf"(?V1)[A-Za-z0-9\-._~:!$&'()*+,;=%]*+@|%|\.?(?=[^\x00-\x7f]){JOINED}++\.[{LETTERS}\p{{S}}]"
+    rf"|(?:{JOINED}|[|\"^{{}}\[\]、：])*+@[{LETTERS}\-]++[.．]\w"
+)
+"""What must not follow a host: credentials end there, or a browser goes on with symbols and another label."""
 NO_PORT = regex.compile(r":[A-Za-z0-9]")
 PUNCTUATION = ".,;:!?'*"
 EMPHASIS = "_~"
 BRACKETS = {")": "(", "]": "["}
 ADDRESS = regex.compile(
-    rf"(?V1)(?<![{LETTERS}@.\-])(?:(?:[{LETTERS}\-]++\.)+\p{{L}}{{2,63}}+\.?(?::[0-9]{{1,5}}+)?+(?=[/?#])"
+    rf"(?V1)(?<![{LETTERS}@.\-+])(?:(?:(?:[{LETTERS}\-]++[.．])+\p{{L}}{{2,63}}+\.?|localhost|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}})(?::[0-9]{{1,5}}+)?+(?=[/?#])"
     rf"|[A-Za-z][A-Za-z0-9+.\-]*+://){URL}*+"
 )
 """A URL, or an address without a scheme but with a path, a query or a fragment."""
+HAS_ADDRESS = regex.compile(r"[.．]|://|localhost")
 
 
 def links_in(text: str) -> list[tuple[int, int]]:
@@ -64,6 +79,8 @@ def link_end(text: str, start: int, authority: int) -> int | None:
         if int(port[1]) > MAX_PORT:
             return None
         end = port.end()
+        if NO_HOST.match(text, end):
+            return None
     elif NO_PORT.match(text, end):
         return None
     tail = TAIL.match(text, end)
@@ -86,10 +103,13 @@ def host_end(text: str, start: int) -> int | None:
             return None
         return start + len(host) + is_absolute if len(host) <= MAX_HOST else None
     followed = FOLLOWED.match(host)
-    if followed is not None and GOES_ON.search(host, followed.end()) is None:
-        host = followed.group()
-    host = host.rstrip(f".-_{STOPS}")
-    return start + len(host) if is_international(host) else None
+    has_tail = text[run.end() : run.end() + 1] in ("/", "?", "#")
+    if followed is not None and GOES_ON.search(text, start + followed.end(), run.end() + 1) is None:
+        host, has_tail = followed.group(), False
+    whole, host = host, host.rstrip(f".-_{STOPS}")
+    if (has_tail and whole not in (host, host + ".")) or not is_international(host):
+        return None
+    return start + len(host) + (has_tail and whole != host)
 
 
 def is_international(host: str) -> bool:
@@ -107,7 +127,7 @@ def is_international(host: str) -> bool:
 
 def without_addresses(text: str) -> str:
     """Return the text with a space for each character of a link or another address. All other places stay. O(n)."""
-    if "." not in text and "://" not in text:
+    if HAS_ADDRESS.search(text) is None:
         return text
     rest, after = [], 0
     for start, end in links_in(text):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 
 from graph.text.folding import fold
-from graph.text.scripts import BREAK, IGNORABLE, LETTERS, SPACED
+from graph.text.scripts import BREAK, IGNORABLE, LETTERS, SPACED, WORD_BEFORE
 
 MAX_LOGIN = 30
 HASH = "#＃﹟"
@@ -23,24 +23,34 @@ SCRIPT = "[\\p{{Script={0}}}\\p{{M}}]"
 """A letter of one script, or a mark on it."""
 MEDIAL = "|".join(
     (
-        rf"(?<={LETTER})[\u00b7\u2027\u30fb\uff65\u30a0\u301c\uff5e\u3003\u058a\u0f0b\u0f0c](?={LETTER})",
+        rf"(?<={LETTER})[\u00b7\u2027\u30fb\uff65\u30a0\u301c\uff5e\u3003\u055b\u055c\u055e\u055f\u058a\u0f0b\u0f0c](?={LETTER})",
         rf"(?<={SCRIPT.format('Hebrew')})[\u05be\u05f3\u05f4'\"\u2019\u201d](?={SCRIPT.format('Hebrew')})",
         rf"(?<={SCRIPT.format('Cyrillic')})['\u2019](?={SCRIPT.format('Cyrillic')})",
     )
 )
 """Punctuation inside of words (UAX #29, UAX #31). Apostrophes end a hashtag in Latin: `#Alice's`."""
-INNER = rf"[{LETTERS}]|{MEDIAL}|[{IGNORABLE}--{BREAK}](?=[{LETTERS}])"
-HASHTAG = regex.compile(rf"(?V1)(?<!{SPACED}|&)[{HASH}](?=[_\p{{N}}]*+\p{{L}})((?:{INNER})++)[{HASH}]?+")
+DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
+INNER = rf"[{LETTERS}]|{MEDIAL}|[{IGNORABLE}--[{BREAK}{DIRECTIONS}]]++(?=[{LETTERS}])"
+HASHTAG = regex.compile(rf"(?V1)(?<!{WORD_BEFORE}|&)[{HASH}](?=[_\p{{N}}]*+\p{{L}})((?:{INNER})++)[{HASH}]?+")
 """A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens no other: #北京#你好."""
 LOGIN = rf"[A-Za-z0-9_Ａ-Ｚａ-ｚ０-９＿]{{2,{MAX_LOGIN}}}+"
-NO_LOGIN = rf"{SPACED}|[{AT}]|\.(?:{SPACED})|(?:-[\w-]*+)?+/\w|:[\w-]++\.\w"
-MENTION = regex.compile(rf"(?V1)(?<!{SPACED}|[{AT}]|\w\+)[{AT}]({LOGIN})(?!{NO_LOGIN})")
+SERVER = rf"[{AT}]\w|:[\w-]++\.\w"
+NO_LOGIN = "|".join(
+    (
+        rf"[{SPACED}--{IGNORABLE}]|[{AT}]|[.．]{SPACED}|/\w|:[\w-]++\.\w",
+        rf"-[\w-]*+(?:[.．]{SPACED}|/\w)|[-+=]\w[\w.=+-]*+(?:{SERVER})",
+    )
+)
+MENTION = regex.compile(rf"(?V1)(?<!{WORD_BEFORE}|[{AT}]|\w\+)[{AT}]({LOGIN})(?!{NO_LOGIN})")
 """user@host, @user@host, @user.host, @user:host and @scope/package contain no mention."""
 
 
 FOLDED = regex.compile(rf"(?V1)(?:{INNER})*+")
-CHARACTERS = regex.compile(rf"(?V1)[{LETTERS}·‧・゠〜～〃֊་༌־׳״'\"’”]*+")
+CHARACTERS = regex.compile(rf"(?V1)[{LETTERS}·‧・゠〜～〃֊་༌־׳״'\"’”՛՜՞՟]*+")
+MEDIALS = "·・゠〜〃֊་״’՛՜՞՟"
 HAS_LETTER = regex.compile(r"[_\p{N}]*+\p{L}")
+HEBREW = regex.compile(r"\p{Script=Hebrew}")
+SAME = str.maketrans("'׳\"”‧～", "’’״״·〜")
 LAST_LETTERS = regex.compile(rf"(?V1).*[{LETTERS}]", regex.DOTALL)
 
 
@@ -60,13 +70,15 @@ def hashtags_in(text: str) -> Iterator[Found]:
         if FOLDED.fullmatch(tag) is None:
             raw = before_other(match[1])
             end, tag = start + 1 + len(raw), folded_tag(raw)
+        tag = tag.rstrip(MEDIALS)
         if HAS_LETTER.match(tag):
             yield Found(start, end, tag)
 
 
 def folded_tag(tag: str) -> str:
-    """Return a tag as it is compared. Keyboards write the wave dash of Japanese in two ways."""
-    return fold(tag.replace("～", "〜"))
+    """Return a tag as it is compared. Keyboards write some punctuation inside words in several ways."""
+    folded = fold(tag.translate(SAME)).replace(" ", "")
+    return folded.replace("’", "׳") if HEBREW.search(folded) else folded
 
 
 def before_other(tag: str) -> str:

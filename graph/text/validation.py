@@ -43,7 +43,7 @@ def folded_login(login: str) -> str | None:
 
 def typed_login(login: str) -> str | None:
     """Return a login as users type it to log in, in lower case: perhaps with white space around it, and an `@`."""
-    return folded_login(login.strip().removeprefix("@"))
+    return folded_login(login.strip().removeprefix("＠").removeprefix("@"))
 
 
 @dataclass(slots=True)

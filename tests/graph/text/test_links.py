@@ -123,7 +123,22 @@ def test_links_have_words_but_no_hashtags() -> None:
     "piece",
     [
         *("https://a:", "https://a.b", "https://a)", "https://((", "https://a]]]]", "://", "https://a-.", "https://"),
-        *("a.", "a.bc", "a.bc/", "a-", "https://é", "https://a。", "https://北.", "https://a.b/北", "é.北", "a:", "1."),
+        *(
+            "a.",
+            "a.bc",
+            "a.bc/",
+            "a-",
+            "https://é",
+            "https://a。",
+            "https://北.",
+            "https://a.b/北",
+            "é.北",
+            "a:",
+            "1.",
+            "a+",
+            "日.",
+            "é.",
+        ),
     ],
 )
 def test_long_hostile_texts(piece: str) -> None:

@@ -53,6 +53,7 @@ def test_real_names_are_accepted(name: str) -> None:
         ("a\u2067\u202eb\u2069", False),
         ("a\u202e\u202eb\u202c", True),
         ("שלום a عربي \u200f", False),
+        ("\u2067a b\u202ec\u2069 d", False),
     ],
     ids=ascii,
 )
@@ -68,3 +69,10 @@ def test_directions_that_are_not_closed_are_refused_in_lines_and_descriptions(te
     post = Check()
     post.text(text)
     assert not post.problems
+
+
+def test_a_paragraph_closes_what_it_has_opened() -> None:
+    """The last one of a comment decides."""
+    assert turns_what_follows("\u2067a\n\u202eb\u2069")
+    assert not turns_what_follows("\u202ea\u2029b")
+    assert turns_what_follows("\u202a\u2069" * 100_000)
