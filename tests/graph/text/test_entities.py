@@ -1,6 +1,7 @@
 """The entities of texts: mentions, hashtags and links with their places."""
 
 import pytest
+import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -90,6 +91,15 @@ def test_entities_are_in_order_and_do_not_overlap(text: str) -> None:
         signs = {Mention: "@＠﹫", Hashtag: "#＃﹟", Link: "hH"}[type(entity)]
         assert part(text, entity)[0] in signs
     assert 2 * at <= len(text.encode("utf-16-le"))
+
+
+@given(texts)
+@example("#a\u0301\u200d @bob\u0301 https://example.org/e\u0301 #한\u1161")
+def test_entities_cut_no_character_in_two(text: str) -> None:
+    """Each ends where an extended grapheme cluster of the text ends, but for invisible characters after it."""
+    for entity in entities_of(text):
+        rest = text.encode("utf-16-le")[2 * entity.end :].decode("utf-16-le")
+        assert regex.match(r"(?![\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}])\p{Grapheme_Extend}", rest) is None
 
 
 @given(texts)
