@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 
 const TIMEOUT = 50_000;
 const STEP = 25; // milliseconds between looks at a page
-const PATIENCE = 2_000; // milliseconds until a list that does not grow is complete
+const PATIENCE = 10_000; // milliseconds until a list that does not grow is complete; busy machines take seconds
 const PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="360"><rect width="640" height="360" fill="#7a9"/></svg>';
 const browser = await chromium.launch({
