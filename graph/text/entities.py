@@ -58,8 +58,9 @@ def entities_of(text: str) -> list[Entity]:
     """Return the mentions, hashtags and links of a text in their order. They never overlap. O(n log n)."""
     if SIGN.search(text) is None:
         return []
-    rest, units = without_addresses(text), code_units(text)
-    found: list[Entity] = [Link(units[start], units[end], text[start:end]) for start, end in links_in(text)]
+    links, units = links_in(text), code_units(text)
+    rest = without_addresses(text, links)
+    found: list[Entity] = [Link(units[start], units[end], text[start:end]) for start, end in links]
     found += (Mention(units[each.start], units[each.end], each.text) for each in mentions_in(rest))
     for each in hashtags_in(rest):
         if len(each.text) <= MAX_TAG:

@@ -9,6 +9,8 @@ the host.
 Addresses without a scheme, such as `social.example/@alice`, are not links either, but contain no mentions and hashtags.
 """
 
+from collections.abc import Sequence
+
 import idna
 import regex
 
@@ -49,8 +51,9 @@ NO_PORT = regex.compile(r":[A-Za-z0-9]")
 PUNCTUATION = ".,;:!?'*"
 EMPHASIS = "_~"
 BRACKETS = {")": "(", "]": "["}
+BARE_HOST = rf"(?:[{LETTERS}\-]++[.．])+\p{{L}}{{2,63}}+\.?|localhost|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}"
 ADDRESS = regex.compile(
-    rf"(?V1)(?<![{LETTERS}@.\-+])(?:(?:(?:[{LETTERS}\-]++[.．])+\p{{L}}{{2,63}}+\.?|localhost|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}})(?::[0-9]{{1,5}}+)?+(?=[/?#])"
+    rf"(?V1)(?<![{LETTERS}@.\-+])(?:(?:{BARE_HOST})(?::[0-9]{{1,5}}+)?+(?=[/?#])"
     rf"|[A-Za-z][A-Za-z0-9+.\-]*+://){URL}*+"
 )
 """A URL, or an address without a scheme but with a path, a query or a fragment."""
@@ -125,12 +128,15 @@ def is_international(host: str) -> bool:
     return b"." in encoded
 
 
-def without_addresses(text: str) -> str:
-    """Return the text with a space for each character of a link or another address. All other places stay. O(n)."""
+def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:
+    """Return the text with a space for each character of a link or another address. All other places stay. O(n).
+
+    `links` are those of the text, if the caller knows them.
+    """
     if HAS_ADDRESS.search(text) is None:
         return text
     rest, after = [], 0
-    for start, end in links_in(text):
+    for start, end in links_in(text) if links is None else links:
         rest += [text[after:start], " " * (end - start)]
         after = end
     return ADDRESS.sub(lambda match: " " * len(match.group()), "".join([*rest, text[after:]]))

@@ -18,17 +18,23 @@ from graph.text.scripts import BREAK, IGNORABLE, LETTERS, SPACED, WORD_BEFORE
 MAX_LOGIN = 30
 HASH = "#＃﹟"
 AT = "@＠﹫"
-LETTER = r"[\p{L}\p{M}]"
-SCRIPT = "[\\p{{Script={0}}}\\p{{M}}]"
-"""A letter of one script, or a mark on it."""
+ANY_MEDIAL = "·‧・･゠〜～〃՛՜՞՟֊་༌"
+"""Punctuation inside of words of any script (UAX #29, UAX #31)."""
+MEDIAL_OF = {"Hebrew": "־׳״'\"’”", "Cyrillic": "'’"}
+"""Punctuation inside of words of one script. Apostrophes end a hashtag in Latin: `#Alice's`."""
+SAME = str.maketrans("'׳\"”‧～", "’’״״·〜")
+"""Spellings of the same punctuation, of which keyboards choose one."""
+ALL_MEDIAL = "".join(dict.fromkeys([*ANY_MEDIAL, *"".join(MEDIAL_OF.values())]))
+
+
+def between(letter: str, punctuation: str) -> str:
+    """Return the expression of punctuation between two such letters, perhaps with marks."""
+    return rf"(?<=[{letter}\p{{M}}])[{punctuation}](?=[{letter}\p{{M}}])"
+
+
 MEDIAL = "|".join(
-    (
-        rf"(?<={LETTER})[\u00b7\u2027\u30fb\uff65\u30a0\u301c\uff5e\u3003\u055b\u055c\u055e\u055f\u058a\u0f0b\u0f0c](?={LETTER})",
-        rf"(?<={SCRIPT.format('Hebrew')})[\u05be\u05f3\u05f4'\"\u2019\u201d](?={SCRIPT.format('Hebrew')})",
-        rf"(?<={SCRIPT.format('Cyrillic')})['\u2019](?={SCRIPT.format('Cyrillic')})",
-    )
+    [between(r"\p{L}", ANY_MEDIAL), *(between(rf"\p{{Script={each}}}", of) for each, of in MEDIAL_OF.items())]
 )
-"""Punctuation inside of words (UAX #29, UAX #31). Apostrophes end a hashtag in Latin: `#Alice's`."""
 DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
 INNER = rf"[{LETTERS}]|{MEDIAL}|[{IGNORABLE}--[{BREAK}{DIRECTIONS}]]++(?=[{LETTERS}])"
 HASHTAG = regex.compile(rf"(?V1)(?<!{WORD_BEFORE}|&)[{HASH}](?=[_\p{{N}}]*+\p{{L}})((?:{INNER})++)[{HASH}]?+")
@@ -44,13 +50,10 @@ NO_LOGIN = "|".join(
 MENTION = regex.compile(rf"(?V1)(?<!{WORD_BEFORE}|[{AT}]|\w\+)[{AT}]({LOGIN})(?!{NO_LOGIN})")
 """user@host, @user@host, @user.host, @user:host and @scope/package contain no mention."""
 
-
 FOLDED = regex.compile(rf"(?V1)(?:{INNER})*+")
-CHARACTERS = regex.compile(rf"(?V1)[{LETTERS}·‧・゠〜～〃֊་༌־׳״'\"’”՛՜՞՟]*+")
-MEDIALS = "·・゠〜〃֊་״’՛՜՞՟"
+CHARACTERS = regex.compile(rf"(?V1)[{LETTERS}{ALL_MEDIAL}]*+")
 HAS_LETTER = regex.compile(r"[_\p{N}]*+\p{L}")
 HEBREW = regex.compile(r"\p{Script=Hebrew}")
-SAME = str.maketrans("'׳\"”‧～", "’’״״·〜")
 LAST_LETTERS = regex.compile(rf"(?V1).*[{LETTERS}]", regex.DOTALL)
 
 
@@ -70,13 +73,13 @@ def hashtags_in(text: str) -> Iterator[Found]:
         if FOLDED.fullmatch(tag) is None:
             raw = before_other(match[1])
             end, tag = start + 1 + len(raw), folded_tag(raw)
-        tag = tag.rstrip(MEDIALS)
+        tag = tag.rstrip(ALL_MEDIAL)
         if HAS_LETTER.match(tag):
             yield Found(start, end, tag)
 
 
 def folded_tag(tag: str) -> str:
-    """Return a tag as it is compared. Keyboards write some punctuation inside words in several ways."""
+    """Return a tag as it is compared."""
     folded = fold(tag.translate(SAME)).replace(" ", "")
     return folded.replace("’", "׳") if HEBREW.search(folded) else folded
 
