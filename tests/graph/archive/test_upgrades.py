@@ -1,10 +1,11 @@
 """Upgrades of an archive of an earlier version, in SQLite, PostgreSQL and MariaDB."""
 
 from collections.abc import Callable
+from struct import pack
 
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import text, update
 from sqlalchemy.exc import DBAPIError
 
 from graph.archive import migrations
@@ -12,10 +13,11 @@ from graph.archive.archive import Archive
 from graph.archive.codes import keyword_clause
 from graph.archive.name_codes import name_query
 from graph.archive.rows import EventRow
+from graph.archive.tables import NAMES
 from graph.paging import Window
 from graph.text.terms import keyword_of
 from tests.graph.archive.events import STORE, append, deletion, list_changed, list_created, post
-from tests.graph.archive.test_names import created
+from tests.graph.archive.test_names import created, index_of
 from tests.graph.archive.test_public_posts import as_old, finish, suspended, table, unsuspended
 
 MANY = 1100
@@ -46,7 +48,7 @@ async def test_a_migration_lists_the_posts_of_earlier_versions(
 async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """Version 0.1.0 begins each transaction with a change of the watermark. Its posts would be in no list."""
+    """The earlier version begins each transaction with a change of the watermark. Its posts would be in no list."""
     archive = opened(archive_url)
     await append(archive, post(10, 1))
     await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
@@ -112,16 +114,23 @@ async def test_a_migration_finds_the_members_of_lists(archive_url: str, opened: 
 async def test_a_migration_lets_the_search_indexes_be_built_anew(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """An earlier version has indexed the words with accents."""
+    """An earlier version has indexed the words with accents. Meanwhile, names are found as before."""
     archive = opened(archive_url)
-    await append(archive, post(10, 1, "un café"), created(11, "zoe", "Zoë"))
+    await append(archive, post(10, 1, "un café"), created(11, "login", "Zoë Ray"))
     clauses = [keyword_clause([keyword_of("cafe")])]
-    for name in ("search_terms", "search_name_codes"):
-        await execute(archive, f"DELETE FROM {name}")  # noqa: S608 - a constant
+    await execute(archive, "DELETE FROM search_terms")
+    index = await index_of(archive)
+    accented = set(name_query("zoe").codes()) - set(name_query("z").codes())
+    await execute(archive, f"DELETE FROM search_name_codes WHERE code IN ({', '.join(map(str, accented))})")  # noqa: S608
+    left = pack(f"<{len(index[11] - accented)}i", *sorted(index[11] - accented))
+    async with archive.database.engine.begin() as connection:
+        await connection.execute(update(NAMES).where(NAMES.c.user == 11).values(codes=left))
     assert (await archive.candidates(clauses, Window(9, True), 9)).rows == []
+    assert await archive.named(name_query("zoe").codes(), Window(9, True)) == ([], None)
     await execute(archive, "UPDATE fanline_schema SET version_num = '0009'")
 
     migrated = opened(archive_url)
+    assert await migrated.named(name_query("ray").codes(), Window(9, True)) == ([11], None)
     await migrated.note_unindexed(STORE)
     while (some := await migrated.unindexed(9)) is not None:
         await migrated.close_gap(*some, 9, STORE)
@@ -129,7 +138,9 @@ async def test_a_migration_lets_the_search_indexes_be_built_anew(
         pass
 
     assert [row.number for row in (await migrated.candidates(clauses, Window(9, True), 9)).rows] == [10]
-    assert await migrated.named(name_query("zoe").codes(), Window(9, True)) == ([11], None)
+    for query in ("zoe", "ray"):
+        assert await migrated.named(name_query(query).codes(), Window(9, True)) == ([11], None)
+    assert await index_of(migrated) == index
 
 
 async def test_a_new_archive_has_nothing_to_fill(archive_url: str, opened: Callable[..., Archive]) -> None:

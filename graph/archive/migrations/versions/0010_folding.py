@@ -1,10 +1,12 @@
-"""Empty the search indexes, because words are folded in another way: without accents, and with one letter I of Turkish.
+"""Let the search indexes be built anew: words are folded without accents, and with one letter I of Turkish.
 
-They are filled again in the background, as after the upgrade from a version without them; searches are right meanwhile.
+The index of posts is emptied and filled again in the background; searches look at posts one by one meanwhile. The names
+of users stay in their index, and each is replaced in the background: a name without accents is found as before.
 
 Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
 """
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0010"
@@ -12,10 +14,14 @@ down_revision = "0009"
 branch_labels = None
 depends_on = None
 
-TABLES = ("search_terms", "search_segments", "search_gaps", "search_name_codes", "search_names")
+POSTS = ("search_terms", "search_segments", "search_gaps")
+NAMES = sa.table("search_names", sa.column("user"), sa.column("number"))
+PROGRESS = 0
 
 
 def upgrade() -> None:
-    """Empty the tables."""
-    for table in TABLES:
-        op.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
+    """Empty the index of posts, and forget which event set each name, and how far names are indexed."""
+    for table in POSTS:
+        op.execute(sa.delete(sa.table(table)))
+    op.execute(sa.update(NAMES).where(NAMES.c.user != PROGRESS).values(number=0))
+    op.execute(sa.delete(NAMES).where(NAMES.c.user == PROGRESS))
