@@ -9,6 +9,8 @@ Every step can be repeated, because MySQL commits each step by itself and a cras
 import sqlalchemy as sa
 from alembic import op
 
+from graph.archive.migrations.watermark import rename_watermark
+
 revision = "0008"
 down_revision = "0007"
 branch_labels = None
@@ -25,7 +27,7 @@ SUSPENDED, UNSUSPENDED = "UserSuspended", "UserUnsuspended"
 
 def upgrade() -> None:
     """Rename the column, create the tables, and note the newest decision about each user and what is to be filled."""
-    rename()
+    rename_watermark("archived_upto", "public_upto")
     op.create_table(
         "public_posts",
         sa.Column("number", NUMBER, primary_key=True, autoincrement=False),
@@ -67,19 +69,3 @@ def note_progress() -> None:
         "INSERT INTO public_moves (author, number, suspended, rest) "  # noqa: S608 - no part comes from outside
         f"SELECT 0, 0, 0, {held} FROM archive_state"
     )
-
-
-def rename() -> None:
-    """Rename the column."""
-    columns = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("archive_state")}
-    if "archived_upto" not in columns:
-        return
-    if op.get_bind().dialect.name == "mysql":  # MariaDB before 10.5 needs the type, too
-        op.alter_column(
-            *("archive_state", "archived_upto"),
-            new_column_name="public_upto",
-            existing_type=NUMBER,
-            existing_nullable=False,
-        )
-    else:
-        op.execute("ALTER TABLE archive_state RENAME COLUMN archived_upto TO public_upto")

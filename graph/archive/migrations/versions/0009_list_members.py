@@ -13,6 +13,8 @@ import orjson
 import sqlalchemy as sa
 from alembic import op
 
+from graph.archive.migrations.watermark import rename_watermark
+
 revision = "0009"
 down_revision = "0008"
 branch_labels = None
@@ -26,7 +28,7 @@ EVENTS_AT_ONCE = 1000
 
 def upgrade() -> None:
     """Rename the column, create the table, and fill it."""
-    rename()
+    rename_watermark("public_upto", "members_upto")
     op.create_table(
         "list_members",
         sa.Column("member", NUMBER, primary_key=True, autoincrement=False),
@@ -62,19 +64,3 @@ def members(kind: str, body: str | None) -> list[int]:
         return [int(user) for user in dict.fromkeys(orjson.loads(body or "{}").get(MEMBERS[kind], ()))]
     except (AttributeError, TypeError, ValueError):
         return []
-
-
-def rename() -> None:
-    """Rename the column."""
-    columns = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("archive_state")}
-    if "public_upto" not in columns:
-        return
-    if op.get_bind().dialect.name == "mysql":  # MariaDB before 10.5 needs the type, too
-        op.alter_column(
-            *("archive_state", "public_upto"),
-            new_column_name="members_upto",
-            existing_type=NUMBER,
-            existing_nullable=False,
-        )
-    else:
-        op.execute("ALTER TABLE archive_state RENAME COLUMN public_upto TO members_upto")

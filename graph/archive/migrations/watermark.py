@@ -1,0 +1,20 @@
+"""The name of the column with the archive watermark, which a migration changes to keep earlier archivers from writing.
+
+Each write of an archiver begins with a change of the watermark by the name that it knows.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+TABLE = "archive_state"
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def rename_watermark(old: str, new: str) -> None:
+    """Rename the column, unless that is done already: MySQL commits each step of a migration by itself."""
+    if old not in {column["name"] for column in sa.inspect(op.get_bind()).get_columns(TABLE)}:
+        return
+    if op.get_bind().dialect.name == "mysql":  # MariaDB before 10.5 needs the type, too
+        op.alter_column(TABLE, old, new_column_name=new, existing_type=NUMBER, existing_nullable=False)
+    else:
+        op.execute(f"ALTER TABLE {TABLE} RENAME COLUMN {old} TO {new}")
