@@ -19,14 +19,15 @@ from graph.log.events import (
     Unliked,
     Unreposted,
 )
-from graph.log.pair_events import Muted, Unmuted
+from graph.relations.pair_sets import value_of
+from graph.relations.register import PAIRS
 
 
 def ends_of(user: int, events: Sequence[Event]) -> list[EventBody]:
-    """Return the events that end everything of a user, and the plain reposts of the user's posts."""
-    pairs: dict[tuple[str, int, int], EventBody | None] = {}
+    """Return the events that end everything of a user, what others have begun with the user, and reposts of posts."""
+    pairs: dict[tuple[str, int, int | str], EventBody | None] = {}
     posts: dict[int, PostPublished] = {}
-    lists: set[int] = set()
+    lists: dict[tuple[int, int], bool] = {}
     reposts: dict[tuple[int, int], Unreposted] = {}
     for event in events:
         match event.body:
@@ -42,10 +43,6 @@ def ends_of(user: int, events: Sequence[Event]) -> list[EventBody]:
                 pairs["block", blocker, blocked] = Unblocked(blocker, blocked)
             case Unblocked(blocker, blocked):
                 pairs["block", blocker, blocked] = None
-            case Muted(muter, muted) if user in (muter, muted):
-                pairs["mute", muter, muted] = Unmuted(muter, muted)
-            case Unmuted(muter, muted):
-                pairs["mute", muter, muted] = None
             case Reposted(reposter, post, author):
                 reposts[reposter, post] = Unreposted(reposter, post, event.number, author)
             case Unreposted(reposter, post):
@@ -54,18 +51,35 @@ def ends_of(user: int, events: Sequence[Event]) -> list[EventBody]:
                 posts[event.number] = event.body
             case PostDeleted(post=post):
                 posts.pop(post, None)
-            case ListCreated(owner) if user == owner:
-                lists.add(event.number)
-            case ListChanged(owner, list_id) if user == owner:
-                lists.add(list_id)
-            case ListDeleted(list_id=list_id):
-                lists.discard(list_id)
-            case _:
-                pass
+            case ListCreated(owner, _, members):
+                lists[owner, event.number] = user in members
+            case ListChanged(owner, list_id, _, added, removed):
+                lists[owner, list_id] = user in added or (lists.get((owner, list_id), False) and user not in removed)
+            case ListDeleted(owner, list_id):
+                lists.pop((owner, list_id), None)
+            case body:
+                pairs |= ends_of_pair(user, body)
     ends: list[EventBody] = [end for end in pairs.values() if end is not None]
     ends += [end for (reposter, post), end in reposts.items() if reposter == user or post in posts]
     ends += [
         PostDeleted(user, post, "", body.reply_to, body.root, body.repost_of, body.listed)
         for post, body in posts.items()
     ]
-    return [*ends, *(ListDeleted(user, list_id) for list_id in sorted(lists))]
+    ends += [ListDeleted(user, list_id) for owner, list_id in sorted(lists) if owner == user]
+    ends += [
+        ListChanged(owner, list_id, removed=(user,))
+        for (owner, list_id), is_in in lists.items()
+        if owner != user and is_in
+    ]
+    return ends
+
+
+def ends_of_pair(user: int, body: EventBody) -> dict[tuple[str, int, int | str], EventBody | None]:
+    """Return the end of a pair of or with a user that an event begins, None if the event ends it; empty for others."""
+    for each in PAIRS.pair_sets:
+        if isinstance(body, each.begun | each.ended):
+            owner, member = each.pair_of(body)
+            if user in (owner, value_of(member)):
+                is_begun = isinstance(body, each.begun)
+                return {(each.noun, owner, member): each.body_of(owner, member, begins=False) if is_begun else None}
+    return {}
