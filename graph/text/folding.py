@@ -10,6 +10,10 @@ UNSEEN = regex.compile(rf"(?V1)[{IGNORABLE}--{BREAK}]+")
 DOTLESS = {0x131: "i"}
 ACCENTS = regex.compile(r"(?V1)(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Arabic}\p{Script=Hebrew}])\p{Mn}+")
 """Accents of Latin and Greek letters, and the points of Arabic and Hebrew, which most people leave out."""
+PLAIN_LETTERS = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŧ": "t", "ŋ": "n", "ё": "е"}
+)
+"""Letters that Unicode does not decompose, but that are written so where a keyboard lacks them."""
 
 
 def fold(text: str) -> str:
@@ -26,7 +30,7 @@ def fold(text: str) -> str:
 
 
 def unaccented(folded: str) -> str:
-    """Return a folded text without accents, for words: `cafe` finds `café`."""
+    """Return a folded text without accents and strokes, for words: `cafe` finds `café`, and `lodz` finds `łódź`."""
     if folded.isascii():
         return folded
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", folded))).replace("ё", "е")
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", folded))).translate(PLAIN_LETTERS)

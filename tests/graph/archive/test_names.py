@@ -82,6 +82,8 @@ def test_a_user_has_the_codes_of_beginnings_and_of_parts_of_runs() -> None:
         ("王明", "x", "王小明", False),
         ("明 an", "anna", "王小明", True),
         ("mü", "x", "MÜLLER", True),
+        ("mul", "x", "MÜLLER", True),
+        ("lodz", "x", "Łódź", True),
         ("#red", "x", "#Red fox", True),
         ("abcdefghijkl", "x", "abcdefghijklmn", True),
         ("abcdefghijkz", "x", "abcdefghijklmn", False),
