@@ -21,14 +21,18 @@ STOPS = "。．｡"
 """Full stops in Chinese and Japanese, which IDNA takes for dots."""
 ASCII_URL = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%"
 URL = rf"(?:[{ASCII_URL}]|[{SPACED}--[\x00-\x7f]])"
+IN_BRACKETS = rf"\[(?:(?![\[\]]){URL})*+\]"
 FOREIGN = rf"[{LETTERS}--[\x00-\x7f]]"
 MEDIAL = r"·・‧་״׳\u200c\u200d"
 TAIL = regex.compile(
-    rf"(?V1)[/?#](?:{URL}|(?<=[/?#=&_+\-(:,~@’–{MEDIAL}]|%[0-9A-Fa-f]{{2}}|{FOREIGN}){UNSPACED}"
+    rf"(?V1)[/?#](?:{IN_BRACKETS}|(?!\]\(){URL}|(?<=[/?#=&_+\-(:,~@’–{MEDIAL}]|%[0-9A-Fa-f]{{2}}|{FOREIGN}){UNSPACED}"
     rf"|{UNSPACED}(?={UNSPACED}*+[/?_=&])"
     rf"|(?<=[{LETTERS}])[{MEDIAL}](?=[{LETTERS}])|(?<=[{LETTERS}])[’–](?={FOREIGN}))*+"
 )
-"""A path, a query and a fragment. Letters of scripts without spaces belong to it after a delimiter, or before one."""
+"""A path, a query and a fragment. Letters of scripts without spaces belong to it after a delimiter, or before one.
+
+It ends before `](`: in Markdown, a URL that is the text of a link.
+"""
 SCHEME = regex.compile(rf"(?V1)(?<![[\p{{L}}\p{{Nd}}]--{UNSPACED}]\p{{M}}*)https?://", regex.IGNORECASE)
 HOST_RUN = regex.compile(rf"(?V1)[{LETTERS}\-.{STOPS}{IGNORABLE}]++")
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?+(?![A-Za-z0-9])"

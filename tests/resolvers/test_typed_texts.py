@@ -1,47 +1,88 @@
-"""The table of what people really type, through the API: who is mentioned, and what is found and streamed, agrees."""
+"""The table of what people really type, through the API: what is shown, who is notified and what is found agrees."""
 
 import json
+from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from graph.feed.filters import EventFilter
 from graph.log.events import Event, PostPublished
+from graph.model import User
+from graph.text.validation import MAX_TEXT
 from tests.graph.text import test_inputs
 from tests.resolvers.conftest import World, texts
 from tests.support.graph_worlds import archive_log
 
 INPUTS = json.loads(Path(test_inputs.__file__).with_name("inputs.json").read_text("utf-8"))
+PUBLISH = """mutation ($text: String!) { publishPost(input: {text: $text}) { userErrors { code } post { id text
+    entities { __typename start end ... on MentionEntity { user { login } } ... on HashtagEntity { tag }
+        ... on LinkEntity { url } } } } }"""
 SEARCH = """query ($keywords: [String!]!) { searchPosts(filter: { keywords: $keywords }) {
     posts(first: 100) { edges { node { text } } } } }"""
+NOTIFIED = """query ($after: String) { notifications { entries(first: 100, after: $after) {
+    nodes { kind post { text } } pageInfo { hasNextPage endCursor } } } }"""
 
 
-def stored(text: str) -> bool:
-    """Return whether a post keeps this text: in NFC and trimmed, and not longer than usual."""
-    return text == text.strip() and len(text) <= 200
+def storable(given: dict[str, Any]) -> bool:
+    """Return whether a post can keep this text as it is. NFC may move the entities in it."""
+    text = given["text"]
+    return text == text.strip() and len(text) <= MAX_TEXT
 
 
-async def test_entities_searches_and_streams_agree_with_the_table(world: World) -> None:
+def shown(entity: dict[str, Any]) -> dict[str, Any]:
+    """Return an entity from the API as the table has it."""
+    match entity["__typename"]:
+        case "MentionEntity":
+            kind, value = "mention", entity["user"]["login"]
+        case "HashtagEntity":
+            kind, value = "hashtag", entity["tag"]
+        case _:
+            kind, value = "link", entity["url"]
+    return {"kind": kind, "start": entity["start"], "end": entity["end"], "value": value}
+
+
+def by_value(inputs: Collection[dict[str, Any]], kind: str) -> dict[str, set[str]]:
+    """Return the texts that mention each login, or have each hashtag."""
+    found = defaultdict(set)
+    for given in inputs:
+        for entity in given["entities"]:
+            if entity["kind"] == kind:
+                found[entity["value"]].add(given["text"])
+    return found
+
+
+async def notified(world: World, user: User) -> set[str]:
+    """Return the texts that have notified a user."""
+    found, after = set(), None
+    while True:
+        entries = (await world.ask(NOTIFIED, user, after=after)).data["notifications"]["entries"]
+        assert {each["kind"] for each in entries["nodes"]} <= {"MENTION"}
+        found |= {each["post"]["text"] for each in entries["nodes"]}
+        if not entries["pageInfo"]["hasNextPage"]:
+            return found
+        after = entries["pageInfo"]["endCursor"]
+
+
+async def test_entities_notifications_searches_and_streams_agree_with_the_table(world: World) -> None:
     [author, bob] = await world.users("author", "bob")
-    given: list[dict[str, Any]] = [each for each in INPUTS[::4] if stored(each["text"])]
-    ids = {}
-    for each in given:
-        post = await world.graph.posts.publish(author.id, each["text"])
-        if post.text == each["text"]:
-            ids[post.id] = each
+    inputs = {each["text"]: each for each in INPUTS if storable(each)}
+    await world.users(*by_value(inputs.values(), "mention").keys() - {"author", "bob"})
+    for text, given in list(inputs.items()):
+        published = (await world.ask(PUBLISH, author, text=text)).data["publishPost"]
+        assert published["userErrors"] == [], text
+        if published["post"]["text"] != text:
+            del inputs[text]
+            continue
+        assert [shown(each) for each in published["post"]["entities"]] == given["entities"], text
+    assert len(inputs) > 550
     await world.graph.worker().drain()
     await archive_log(world.graph)
 
-    mentioned = 0
-    for post_id, each in ids.items():
-        [found_post] = await world.graph.posts.get_many(world.graph.visibility.of(None), [post_id])
-        assert found_post is not None
-        logins = {entity["value"] for entity in each["entities"] if entity["kind"] == "mention"}
-        assert ({bob.id} if "bob" in logins else set()) == {*found_post.mentions}, each["text"]
-        mentioned += "bob" in logins
-        tags = [entity["value"] for entity in each["entities"] if entity["kind"] == "hashtag"]
-        for tag in tags:
-            filter_ = EventFilter.of(keywords=[f"#{tag}"])
-            assert filter_.matches(Event(post_id, PostPublished(author.id, each["text"]))), each["text"]
-            found = texts((await world.ask(SEARCH, None, keywords=[f"#{tag}"])).data["searchPosts"]["posts"])
-            assert each["text"] in found or len(found) == 100, (tag, each["text"])
-    assert mentioned > 10
+    assert await notified(world, bob) & inputs.keys() == by_value(inputs.values(), "mention")["bob"]
+    for tag, expected in by_value(inputs.values(), "hashtag").items():
+        filter_ = EventFilter.of(keywords=[f"#{tag}"])
+        streamed = {text for text in inputs if filter_.matches(Event(1, PostPublished(author.id, text)))}
+        assert streamed == expected, tag
+        found = texts((await world.ask(SEARCH, None, keywords=[f"#{tag}"])).data["searchPosts"]["posts"])
+        assert {*found} & inputs.keys() == expected or len(found) == 100, tag
