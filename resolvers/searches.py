@@ -1,6 +1,7 @@
 """The resolvers of searches of posts and users."""
 
 from collections.abc import Awaitable, Sequence
+from datetime import datetime
 from typing import Annotated
 
 import strawberry
@@ -19,6 +20,12 @@ async def search_posts(
     context: Context,
     *,
     filter: Annotated[PostFilter, strawberry.argument(description="The filter that posts must match.")],  # noqa: A002 - contract
+    since: Annotated[
+        datetime | None, strawberry.argument(description="Find posts that were published at this time or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, strawberry.argument(description="Find posts that were published before this time.")
+    ] = None,
 ) -> Search:
     """Return a search of posts with the current archive watermark. One query.
 
@@ -30,7 +37,7 @@ async def search_posts(
         filter.keywords,
         None if box is None else Box(box.south, box.west, box.north, box.east),
     )
-    return await context.graph.searches.begin(chosen)
+    return await context.graph.searches.begin(chosen, since, until)
 
 
 async def search_users(

@@ -84,8 +84,8 @@ class Query:
     )
     search_posts: PostSearch | None = single(
         searches.search_posts,
-        description="Search all posts, including old ones, by author, words and place. Null if the search is not "
-        "possible; `errors` gives the reason.",
+        description="Search all posts, including old ones, by author, words, place and time. Null if the search is "
+        "not possible; `errors` gives the reason.",
     )
     muted_users: UserConnection | None = single(
         blocks.muted_users,

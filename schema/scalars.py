@@ -1,9 +1,15 @@
 """The custom scalars of the API."""
 
+import re
 from datetime import UTC, datetime
 
 import strawberry
+from graphql import GraphQLError
 from strawberry.types.scalar import ScalarDefinition
+
+RFC_3339 = re.compile(
+    r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
 
 
 def print_time(time: datetime | str) -> str:
@@ -14,13 +20,16 @@ def print_time(time: datetime | str) -> str:
 
 
 def parse_time(text: object) -> datetime:
-    """Return the time that an RFC 3339 string denotes. Raises ValueError if it is malformed or has no UTC offset."""
-    if not isinstance(text, str):
-        raise ValueError("A DateTime must be a string, such as 2026-01-02T03:04:05.678Z.")
-    time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError("A DateTime must have a UTC offset, as in 2026-01-02T03:04:05.678Z.")
-    return time
+    """Return the time that an RFC 3339 string denotes, to the microsecond.
+
+    Raises GraphQLError if it has another form, or if there is no such time, such as February 30th or a leap second.
+    """
+    if not isinstance(text, str) or not RFC_3339.fullmatch(text):
+        raise GraphQLError("A DateTime must be a string in the format of RFC 3339, such as 2026-01-02T03:04:05.678Z.")
+    try:
+        return datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise GraphQLError(f"There is no time {text}: {error}.") from None
 
 
 print_time.exact = str  # type: ignore[attr-defined]  # read by the executor: such values are what the response holds

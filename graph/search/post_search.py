@@ -6,7 +6,8 @@ streams decides which of them match, and the store knows which of those were del
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from graph.archive.codes import Clause, area_clause, author_clause, keyword_clause
 from graph.archive.rows import EventRow, post_of
@@ -15,7 +16,7 @@ from graph.binding import Binding
 from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, check_length
 from graph.log.encoding import decode
-from graph.model import Page, Post
+from graph.model import MAX_NUMBER, Page, Post, number_at
 from graph.pages.scanning import MOST_SCANNED, scanned_page
 from graph.paging import Window
 from graph.posts.posts import Posts
@@ -31,10 +32,15 @@ SEGMENTS = (4, 16, 64)
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: its filter, and the archive watermark from before its pages are read."""
+    """A search: its filter, the archive watermark from before its pages are read, and the numbers that it looks at.
+
+    It finds posts with numbers between `low` and `high`, both exclusive.
+    """
 
     filter: EventFilter
     watermark: int
+    low: int = 0
+    high: int = MAX_NUMBER
 
 
 def post_filter(
@@ -68,9 +74,16 @@ class Searches:
         self._posts = posts
         self._most = scanned
 
-    async def begin(self, filter_: EventFilter) -> Search:
-        """Return a search from the present archive watermark down. One shared query. Raises ArchiveUnavailable."""
-        return Search(filter_, await self._binding.archived_upto())
+    async def begin(self, filter_: EventFilter, since: datetime | None = None, until: datetime | None = None) -> Search:
+        """Return a search from the present archive watermark down, of posts from `since` on and before `until`.
+
+        One shared query. Raises BadFilter if no time is between the two, and ArchiveUnavailable.
+        """
+        if since is not None and until is not None and since >= until:
+            raise BadFilter("'until' must be later than 'since'.")
+        low = 0 if since is None else min(max(number_at(since) - 1, 0), MAX_NUMBER)
+        high = MAX_NUMBER if until is None else min(max(number_at(until), 0), MAX_NUMBER)
+        return Search(filter_, await self._binding.archived_upto(), low, high)
 
     async def posts(self, view: View, search: Search, window: Window) -> Page[Post]:
         """Return a page of the posts that match, newest first.
@@ -89,6 +102,7 @@ class Searches:
             count_items(STEPS_PER_CANDIDATE * len(rows))
             return await self._visible(view, [row for row in rows if matches(search.filter, row)])
 
+        window = replace(window, low=max(window.low, search.low), high=min(window.high, search.high))
         return await scanned_page(window, read, show, upto=search.watermark, most=self._most)
 
     async def _visible(self, view: View, rows: Sequence[EventRow]) -> list[Post]:

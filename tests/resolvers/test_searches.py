@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from graph.errors import ArchiveUnavailable
-from graph.model import Location
+from graph.model import Location, time_of
+from schema.scalars import print_time
 from tests.resolvers.conftest import World, texts, user_id
 from tests.support.graph_worlds import archive_log
 
@@ -39,6 +40,21 @@ async def test_posts_are_found_by_author_words_and_place(world: World) -> None:
     assert await found(users=[user_id(alice)], keywords=["茶"]) == ["红茶"]
     assert await found(within={"south": 0, "west": 0, "north": 10, "east": 20}) == ["here"]
     assert await found(users=[user_id(alice)], within={"south": 0, "west": 0, "north": 10, "east": 20}) == []
+
+
+async def test_posts_of_a_time_are_found(world: World) -> None:
+    [alice] = await world.users("alice")
+    [first] = await world.post(alice, "tea")
+    await archive(world)
+    search = """query ($since: DateTime, $until: DateTime) {
+        searchPosts(filter: { keywords: ["tea"] }, since: $since, until: $until) {
+            posts(first: 9) { edges { node { text } } } } }"""
+    at = print_time(time_of(first.id))
+
+    assert texts((await world.ask(search, None, since=at)).data["searchPosts"]["posts"]) == ["tea"]
+    assert texts((await world.ask(search, None, until=at)).data["searchPosts"]["posts"]) == []
+    refused = await world.ask(search, None, since=at, until=at)
+    assert refused.errors == [(("searchPosts",), "BAD_USER_INPUT")]
 
 
 async def test_a_search_is_paged_in_both_directions(world: World) -> None:

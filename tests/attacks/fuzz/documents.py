@@ -60,6 +60,8 @@ class Writer:
                 return tape.pick((1, 3, 20, 100, 0, 101))
             case "keywords":
                 return [tape.pick(("hello", "#tag", "北京", "a b c", "", "x" * 70)) for _ in range(1 + tape.below(3))]
+            case "since" | "until":
+                return tape.pick(("2020-01-01T00:00:00Z", "2100-01-01T00:00:00.5+01:00", "2026-02-30T00:00:00Z", "now"))
             case "within":
                 return {
                     "south": 1,

@@ -22,6 +22,7 @@ LEAVES: Mapping[str, tuple[Any, ...]] = {
     "String": ("word", "", 'a "quote"\n', "北京"),
     "Boolean": (True, False),
     "ID": ("a", "7", 3),
+    "DateTime": ("2026-01-02T03:04:05.678Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999999999-12:00"),
 }
 FREE = (1, "free", [1, [2]], {"a": {"b": 2.5}}, True)
 BAD = ("bad", 1.5, True, {"nobody": 1}, [[None]], 2**40)

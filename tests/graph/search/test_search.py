@@ -2,6 +2,8 @@
 
 import asyncio
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -15,7 +17,7 @@ from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter
 from graph.feed.updates import Checkpoint, PostPublishedChange
 from graph.log.events import Event, PostPublished
-from graph.model import MAX_NUMBER, Location, Post
+from graph.model import MAX_NUMBER, Location, Post, number_at, time_of
 from graph.paging import Window
 from graph.search.post_search import Search, Searches, post_filter
 from graph.visibility.views import SYSTEM
@@ -189,6 +191,38 @@ async def test_what_is_not_archived_yet_comes_from_the_stream(graph: Graph) -> N
 
     assert await found(graph, search) == [first]
     assert first <= search.watermark < (await graph.searches.begin(search.filter)).watermark
+
+
+async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
+    """From a time on and before another one, page by page in both directions."""
+    [alice] = await people(graph, "alice")
+    written = [post for n in range(12) for post in await posts(graph, alice, f"rain {n}")]
+    await settle(graph)
+    filter_, step = post_filter(keywords=["rain"]), timedelta(milliseconds=1)
+    times = [time_of(post) + shift for post in written[::3] for shift in (timedelta(0), step)]
+
+    for since, until in [(None, None), *product([None, *times], times), *product(times, [None])]:
+        if since is not None and until is not None and since >= until:
+            with pytest.raises(BadFilter, match="'until' must be later than 'since'"):
+                await graph.searches.begin(filter_, since, until)
+            continue
+        search = await graph.searches.begin(filter_, since, until)
+        low, high = number_at(since) if since else 0, number_at(until) if until else MAX_NUMBER
+        assert await found(graph, search, Random(1)) == [post for post in written[::-1] if low <= post < high]  # noqa: S311
+
+
+@pytest.mark.parametrize("years", [1, 9999])
+async def test_a_search_of_a_time_without_posts_finds_nothing(graph: Graph, years: int) -> None:
+    """However long ago or far ahead it is."""
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "rain")
+    await settle(graph)
+    far, filter_ = datetime(years, 1, 2, tzinfo=UTC), post_filter(keywords=["rain"])
+
+    since, until = await graph.searches.begin(filter_, since=far), await graph.searches.begin(filter_, until=far)
+
+    assert await found(graph, since) == ([post] if years == 1 else [])
+    assert await found(graph, until) == ([post] if years == 9999 else [])
 
 
 async def test_a_page_looks_at_so_many_candidates_only(graph: Graph) -> None:
