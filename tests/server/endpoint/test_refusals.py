@@ -3,6 +3,7 @@
 https://graphql.github.io/graphql-over-http/draft/#sec-Status-Codes
 """
 
+import logging
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ TWO = "query A { __typename } query B { __typename }"
 COSTLY = (
     '{ a: user(by: {login: "x"}) { followers(first: 100) { nodes { followers(first: 100) { nodes { login } } } } } }'
 )
+TIMES = '{ searchPosts(filter: {keywords: ["tea"]}, since: %s) { liveCursor } }'
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown operation": ({"query": TWO, "operationName": "C"}, "BAD_USER_INPUT", 'Unknown operation named "C".'),
     "unknown operation of one": ({"query": "{ __typename }", "operationName": "C"}, "BAD_USER_INPUT", 'named "C"'),
@@ -26,6 +28,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "syntax": ({"query": "{"}, "GRAPHQL_PARSE_FAILED", "Syntax Error"),
     "unknown field": ({"query": "{ nothing }"}, "GRAPHQL_VALIDATION_FAILED", "Cannot query field"),
     "variables": ({"query": "query ($id: ID!) { node(id: $id) { id } }"}, "BAD_USER_INPUT", "Variable '$id'"),
+    "a time of another form": ({"query": TIMES % '"yesterday"'}, "GRAPHQL_VALIDATION_FAILED", "RFC 3339"),
+    "no time": (
+        {"query": TIMES % '"2026-02-30T00:00:00Z"'},
+        "GRAPHQL_VALIDATION_FAILED",
+        "There is no time 2026-02-30",
+    ),
+    "a number as a time": ({"query": TIMES % 5}, "GRAPHQL_VALIDATION_FAILED", "RFC 3339"),
+    "a variable time": (
+        {"query": f"query ($t: DateTime) {TIMES % '$t'}", "variables": {"t": "2026-02-30T00:00:00Z"}},
+        "BAD_USER_INPUT",
+        "There is no time 2026-02-30T00:00:00Z: day is out of range",
+    ),
     "cost": ({"query": COSTLY}, "COST_LIMIT", "points"),
 }
 CASES = pytest.mark.parametrize(("body", "code", "message"), REFUSED.values(), ids=REFUSED)
@@ -46,14 +60,24 @@ def check(errors: list[dict[str, Any]], code: str, message: str) -> None:
 @CASES
 @pytest.mark.parametrize(("accept", "status"), [(JSON, 200), ("*/*", 200), (GRAPHQL_JSON, 400)])
 async def test_a_well_formed_request_that_is_not_executed(
-    api: Api, body: dict[str, Any], code: str, message: str, accept: str, status: int
+    api: Api,
+    body: dict[str, Any],
+    code: str,
+    message: str,
+    accept: str,
+    status: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """In plain JSON, another status than 200 would mean that the answer is not one of GraphQL."""
+    """In plain JSON, another status than 200 would mean that the answer is not one of GraphQL.
+
+    It is the client's fault: the log has no error.
+    """
     response = await api.client.post("/graphql", json=body, headers={"accept": accept})
     assert response.status_code == status
     assert response.headers["content-type"] == (GRAPHQL_JSON if accept == GRAPHQL_JSON else JSON)
     assert response.json().keys() == {"errors"}
     check(response.json()["errors"], code, message)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @CASES
