@@ -44,6 +44,8 @@ GOES_ON = regex.compile(
     rf"|[。｡][A-Za-z0-9\-.]*+(?<=[A-Za-z])(?=\s|$)"
 )
 """After a stop in Chinese or Japanese, a host goes on if a path follows, or nothing but a label in ASCII."""
+UNSEEN = regex.compile(rf"(?V1)[{IGNORABLE}]")
+DOT = regex.compile(f"[.．{STOPS}]")
 PORT = regex.compile(r":([0-9]{1,5}+)(?![0-9A-Za-z])")
 JOINED = rf"[{LETTERS}\p{{S}}·‧・‐–⁄׳{IGNORABLE}\-]"
 NO_HOST = regex.compile(
@@ -57,7 +59,7 @@ EMPHASIS = "_~"
 BRACKETS = {")": "(", "]": "["}
 BARE_HOST = rf"(?:[{LETTERS}\-]++[.．])+\p{{L}}{{2,63}}+\.?|localhost|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}"
 ADDRESS = regex.compile(
-    rf"(?V1)(?<![{LETTERS}@.\-+])(?:(?:{BARE_HOST})(?::[0-9]{{1,5}}+)?+(?=[/?#])"
+    rf"(?V1)(?<![{LETTERS}@.．\-+])(?:(?:{BARE_HOST})(?::[0-9]{{1,5}}+)?+(?=[/?#])"
     rf"|[A-Za-z][A-Za-z0-9+.\-]*+://){URL}*+"
 )
 """A URL, or an address without a scheme but with a path, a query or a fragment."""
@@ -121,15 +123,17 @@ def host_end(text: str, start: int) -> int | None:
 
 def is_international(host: str) -> bool:
     """Return True if a host is a valid domain name, perhaps with letters beyond ASCII."""
-    if len(host) > MAX_HOST or regex.search(f"[{IGNORABLE}]", host):
+    if len(host) > MAX_HOST or UNSEEN.search(host):
         return False
     if host.isascii():
         return ASCII_HOST.fullmatch(host) is not None
+    if DOT.search(host) is None:
+        return False
     try:
-        encoded = idna.encode(host, uts46=True)
+        idna.encode(host, uts46=True)
     except idna.IDNAError:
         return False
-    return b"." in encoded
+    return True
 
 
 def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:

@@ -8,6 +8,7 @@ A mention is an `@` followed by a login. Addresses and names of other networks c
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -86,10 +87,16 @@ def folded_tag(tag: str) -> str:
 
 def before_other(tag: str) -> str:
     """Return the beginning of a tag before a character that folds to others, as a fraction folds to a slash. O(n)."""
-    folded = (folded_tag(character) for character in tag)
-    end = next((at for at, one in enumerate(folded) if one and not CHARACTERS.fullmatch(one)), len(tag))
+    end = next((at for at, character in enumerate(tag) if folds_to_other(character)), len(tag))
     match = LAST_LETTERS.match(tag[:end])
     return match.group() if match else ""
+
+
+@lru_cache(maxsize=1024)
+def folds_to_other(character: str) -> bool:
+    """Return True if a character folds to one that ends a hashtag."""
+    folded = folded_tag(character)
+    return bool(folded) and not CHARACTERS.fullmatch(folded)
 
 
 def mentions_in(text: str) -> Iterator[Found]:

@@ -138,6 +138,8 @@ def test_links_have_words_but_no_hashtags() -> None:
             "a+",
             "日.",
             "é.",
+            "é．",
+            "．\u0345\u0323",
         ),
     ],
 )
