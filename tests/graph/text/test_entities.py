@@ -1,5 +1,7 @@
 """The entities of texts: mentions, hashtags and links with their places."""
 
+from dataclasses import replace
+
 import pytest
 import regex
 from hypothesis import example, given
@@ -9,11 +11,12 @@ from graph.text.entities import MAX_TAG, Entity, Hashtag, Link, Mention, entitie
 from graph.text.folding import fold
 from graph.text.links import links_in
 from graph.text.terms import keyword_of, terms_of
+from tests.graph.text.typed import typed_texts
 
 ALPHABET = (
     "aB1_ #．＃﹟@＠é\u0301ßİп北京カ゛ｶ\uff9e한ᄀ\u1161\u11a8ㄱㅏกำह\u093f\u200d\ufe0f😀𠮷-,、℀ﬁ㍿﷼\u0345\u037a:/.https"
 )
-texts = st.text(alphabet=ALPHABET, max_size=40) | st.text(max_size=20)
+texts = st.text(alphabet=ALPHABET, max_size=40) | st.text(max_size=20) | typed_texts
 
 
 def part(text: str, entity: Entity) -> str:
@@ -100,6 +103,24 @@ def test_entities_cut_no_character_in_two(text: str) -> None:
     for entity in entities_of(text):
         rest = text.encode("utf-16-le")[2 * entity.end :].decode("utf-16-le")
         assert regex.match(r"(?![\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}])\p{Grapheme_Extend}", rest) is None
+
+
+@given(texts)
+def test_entities_cut_no_word_in_two(text: str) -> None:
+    """No letter or digit follows a hashtag without a sign at its end, and none of ASCII a mention or a link."""
+    for entity in entities_of(text):
+        if part(text, entity)[-1] in "#＃﹟":
+            continue
+        rest = text.encode("utf-16-le")[2 * entity.end :].decode("utf-16-le")
+        follows = r"[\p{L}\p{Nd}_]" if isinstance(entity, Hashtag) else r"[A-Za-z0-9]"
+        assert regex.match(follows, rest) is None, (text, entity)
+
+
+@given(texts)
+def test_the_text_of_an_entity_has_only_that_entity(text: str) -> None:
+    for entity in entities_of(text):
+        [alone] = entities_of(part(text, entity))
+        assert alone == replace(entity, start=0, end=entity.end - entity.start)
 
 
 @given(texts)

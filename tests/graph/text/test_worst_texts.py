@@ -9,18 +9,14 @@ from pathlib import Path
 import pytest
 import regex
 from hypothesis import HealthCheck, assume, given, settings, target
-from hypothesis import strategies as st
 
 from graph.text.entities import entities_of
 from graph.text.terms import terms_of
+from tests.graph.text.typed import typed_texts
 
 INPUTS = json.loads(Path(__file__).with_name("inputs.json").read_text("utf-8"))
 LENGTH = 10_000
 MOST = 10  # times the median of the table
-SIGNS = "# ＃ @ https:// :// . ． 。 / ? & : = - _ + ]( ~ %2e · ״ '"
-WORDS = "a A1 a@b.c a.bc/ localhost 1.2.3.4 münchen.de é e\u0301 İ ß 北 한 ก א п ﬁ ℀ ½ ㍿ 😀"
-UNSEEN = "\u0301 \u0345\u0323 \u1161 \u200b \u200d \ufe0f \u202e"
-PIECES = [*SIGNS.split(" "), *WORDS.split(" "), *UNSEEN.split(" "), " "]
 REFUSED = regex.compile(r"\p{M}{31}")
 """Too many marks in a row, which no post has."""
 ROUNDS = 3000
@@ -49,9 +45,9 @@ def test_no_text_takes_ten_times_as_long_as_the_median_of_the_table(long_profile
     median = statistics.median(seconds(repeated(each["text"])) for each in INPUTS if each["text"])
 
     @settings(max_examples=ROUNDS, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-    @given(st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8))
-    def search(pieces: list[str]) -> None:
-        text = repeated("".join(pieces))
+    @given(typed_texts.filter(bool))
+    def search(piece: str) -> None:
+        text = repeated(piece)
         assume(REFUSED.search(text) is None)
         spent = seconds(text)
         target(spent)
