@@ -140,7 +140,6 @@ def make_execution(settings: Settings, observation: Observation) -> Execution:
         limits,
         introspection=settings.shows_schema,
         locations=not settings.production,
-        breadth_first=settings.executor,
         observation=observation,
     )
 

@@ -73,15 +73,15 @@ COUNTERS: dict[str, tuple[str, Read]] = {
     ),
     "operations_planned": (
         "Operations executed breadth first.",
-        lambda state: state.executor.planned if state.executor else 0,
+        lambda state: state.executor.planned,
     ),
     "operations_with_errors": (
         "Operations executed breadth first that had errors.",
-        lambda state: state.executor.slow if state.executor else 0,
+        lambda state: state.executor.slow,
     ),
     "operations_fallen_back": (
         "Operations executed by graphql-core.",
-        lambda state: state.executor.fallen_back if state.executor else 0,
+        lambda state: state.executor.fallen_back,
     ),
     "archive_failures": ("Failures of the archiver, which are retried.", lambda state: state.graph.archiver.failures),
 }

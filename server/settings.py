@@ -156,9 +156,6 @@ class Settings(ObservabilitySettings, RateSettings):
         description="Addresses or networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; "
         "`unix` for a unix socket.",
     )
-    executor: bool = Field(
-        default=True, description="Whether operations are executed breadth first. If not, graphql-core executes them."
-    )
     allowed_origins: Names = Field(default=(), description="Other web origins whose pages can use the API; `*`: all.")
     allowed_headers: HeaderNames = Field(default=(), description="Further request headers that such pages may send.")
     introspection: bool | None = Field(

@@ -1,17 +1,29 @@
 """Fanline as it is served, with a near cache, and without the executor."""
 
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
 from benchmarks.stores import archive_url
+from executor import Executor
+from executor.plan import Fallback
 from server.app import create_app
+from server.operations import execution
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
 from server.serving import configure
 from server.settings import Settings
 
 NEAR_CACHE = 50_000  # values
+
+
+class GraphQLCore(Executor):
+    """Passes all operations to graphql-core."""
+
+    def prepare(self, *_: Any) -> Fallback:
+        """Return that nothing is planned."""
+        return Fallback("The benchmark compares with graphql-core.")
 
 
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
@@ -29,8 +41,9 @@ def near_cache(url: str, folder: Path, key: str) -> uvicorn.Config:
 
 
 def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Return the configuration of Fanline with Strawberry's own execution."""
-    return _configured({"FANLINE_EXECUTOR": "off", "FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
+    """Return the configuration of Fanline with Strawberry's own execution, which is that of graphql-core."""
+    execution.Executor = GraphQLCore  # type: ignore[attr-defined]  # in a process of its own
+    return _configured({"FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
 
 
 def limited(url: str, folder: Path, key: str) -> uvicorn.Config:

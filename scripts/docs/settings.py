@@ -12,7 +12,7 @@ from scripts.docs.tables import anchored, markdown
 from server.settings import PREFIX, Settings
 
 GROUPS = {
-    "process": "env data_dir worker executor",
+    "process": "env data_dir worker",
     "store": "store_url store_full_at durability replicas archive_url log_retention log_limit hot_posts hot_age "
     "near_cache",
     "timelines": "timeline_mode push_limit home_size sync_followers hibernate_after",

@@ -7,7 +7,6 @@ Then the operation waits for the turn of its holder, is charged, and is executed
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping
-from inspect import isawaitable
 from typing import Any
 
 import graphql as core
@@ -35,15 +34,14 @@ from server.operations.observation import Observation
 from server.operations.parsing import DocumentLimits
 from server.operations.quotas import Turns
 from server.operations.rates import Meter, preparation_points
-from server.operations.subscriptions import SWITCHED_OFF, SendNow, StreamedResult, Subscriptions
+from server.operations.subscriptions import SendNow, StreamedResult, Subscriptions
 from server.transport.admission import PERMIT_OF_TASK
 
 
 class Execution:
     """Executes operations of one schema: `execute` returns one result, `stream` yields results.
 
-    `executor` executes breadth-first; without it, graphql-core executes. A client that passes `explain` gets an
-    explanation in the extensions of its results, if `observation` permits it.
+    A client that passes `explain` gets an explanation in the extensions of its results, if `observation` permits it.
     """
 
     def __init__(
@@ -54,24 +52,17 @@ class Execution:
         *,
         introspection: bool,
         locations: bool = True,
-        breadth_first: bool = True,
         observation: Observation | None = None,
     ) -> None:
         self.schema = schema
         self.limits = limits
-        self.executor = (
-            Executor(schema._schema, hide_suggestions=not introspection, max_errors=MAX_ERRORS)
-            if breadth_first
-            else None
-        )
-        on_evict = self.executor.forget if self.executor else None
+        self.executor = Executor(schema._schema, hide_suggestions=not introspection, max_errors=MAX_ERRORS)
         self.documents = DocumentCache(
-            schema._schema, documents, introspection=introspection, locations=locations, on_evict=on_evict
+            schema._schema, documents, introspection=introspection, locations=locations, on_evict=self.executor.forget
         )
         self.trusted_names: set[str] = set()
         self._deadlines = Deadlines(limits.deadline.total_seconds())
         self._turns = Turns(limits.at_once)
-        self._hide_suggestions = not introspection
         self._observation = observation or Observation()
         self._subscriptions = Subscriptions(
             schema._schema, self.executor, self._deadlines, self._observation, hide_suggestions=not introspection
@@ -227,25 +218,13 @@ class Execution:
     async def _run(
         self, prepared: PreparedOperation, context: Context, recording: OperationRecording | None
     ) -> CoreResult:
-        if self.executor:
-            return await self.executor.execute(
-                prepared.document,
-                context_value=context,
-                variable_values=prepared.variables,
-                operation_name=prepared.name,
-                observer=recording,
-            )
-        if recording is not None:
-            recording.fell_back(SWITCHED_OFF)
-        result = core.execute(
-            self.schema._schema,
+        return await self.executor.execute(
             prepared.document,
             context_value=context,
-            variable_values=dict(prepared.variables),
+            variable_values=prepared.variables,
             operation_name=prepared.name,
-            hide_suggestions=self._hide_suggestions,
+            observer=recording,
         )
-        return await result if isawaitable(result) else result
 
     def stream(
         self,

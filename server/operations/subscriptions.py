@@ -49,7 +49,6 @@ SendNow: TypeAlias = Callable[[bytes], bool]
 """Sends a result given as JSON. Returns False, and has sent nothing, if that would have to wait for the client."""
 
 IN_PAYLOAD = ExecutionResult(None, None)
-SWITCHED_OFF = "FANLINE_EXECUTOR is false."
 
 logger = logging.getLogger("fanline.server")
 
@@ -227,12 +226,12 @@ class SocketCourier:
 
 
 class Subscriptions:
-    """Executes the subscriptions of one schema: events by a plan of `executor`, without it by graphql-core."""
+    """Executes the subscriptions of one schema."""
 
     def __init__(
         self,
         schema: GraphQLSchema,
-        executor: Executor | None,
+        executor: Executor,
         deadlines: Deadlines,
         observation: Observation,
         *,
@@ -304,11 +303,13 @@ class Subscriptions:
         explain: bool,
     ) -> Completion:
         """Return what completes the events of a subscription."""
-        found = self._executor and self._executor.prepare(prepared.document, source.variable_values, prepared.name)
-        operation = found if isinstance(found, Operation) else None
-        group = self._events.join(operation, caller.graph) if operation is not None else None
-        reason = found.reason if isinstance(found, Fallback) else SWITCHED_OFF
-        alone = completing_alone(group.operation if group else operation, context, source, reason)
+        # no errors: the variables are coerced
+        planned = cast(
+            "Operation | Fallback",
+            self._executor.prepare(prepared.document, source.variable_values, prepared.name),
+        )
+        group = self._events.join(planned, caller.graph) if isinstance(planned, Operation) else None
+        alone = completing_alone(group.operation if group else planned, context, source)
         explained = prepared._replace(variables={}) if explain else None  # they may be long
         return Completion(caller, alone, context, group, self._observation, explained, prepared.cost, self._events)
 
@@ -320,11 +321,11 @@ async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None
     return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
 
 
-def completing_alone(operation: Operation | None, context: Context, source: "CoreExecutor[Any]", why: str) -> Complete:
-    """Return the function that completes an event in this context: with graphql-core for this reason, or a plan."""
-    if operation is not None:
-        return partial(operation.run, context_value=context)
-    return partial(_complete_with_graphql_core, source, why)
+def completing_alone(planned: Operation | Fallback, context: Context, source: "CoreExecutor[Any]") -> Complete:
+    """Return the function that completes an event in this context: by a plan, or else with graphql-core."""
+    if isinstance(planned, Operation):
+        return partial(planned.run, context_value=context)
+    return partial(_complete_with_graphql_core, source, planned.reason)
 
 
 async def _complete_with_graphql_core(

@@ -76,7 +76,7 @@ class Executed:
         who = None if viewer is None else Viewer(viewer, "a session", datetime.now(UTC))
         caller = Caller(self.graph, Tokens(["a key that is long enough for a test"]), QUOTAS, "a request", "", who)
         context = Context(self.graph, who, str)
-        alone = completing_alone(operation, context, cast(Any, None), "")
+        alone = completing_alone(operation, context, cast(Any, None))
         group, cost = self._events.join(operation, self.graph), OperationCost(0, 0)
         completion = Completion(caller, alone, context, group, Observation(), None, cost, self._events)
         received = Received()

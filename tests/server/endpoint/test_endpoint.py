@@ -304,7 +304,6 @@ async def test_the_document_cache_is_bounded(small_cache: Api) -> None:
 async def test_the_plan_of_an_evicted_document_is_removed(small_cache: Api) -> None:
     """The plans of many large documents do not accumulate."""
     execution = small_cache.endpoint.execution
-    assert execution.executor is not None
     for number in range(20):
         await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
     assert len(execution.executor._plan_cache) == len(execution.documents._documents) < 15

@@ -108,7 +108,6 @@ class Pause:
 async def paused(execution: Execution) -> AsyncIterator[Pause]:
     """Pause the executions of the block."""
     pause, executor = Pause(), execution.executor
-    assert executor is not None
     run = executor._run
 
     async def run_later(*arguments: Any) -> Any:

@@ -175,13 +175,6 @@ async def test_layers_and_the_reason_of_a_fallback(town: Town) -> None:
     assert "introspection" in introspection["executor"]["reason"]
 
 
-async def test_the_setting_of_the_executor_is_a_reason(settings: Settings, graph: Graph) -> None:
-    async with serving(settings.model_copy(update={"executor": False}), graph) as api:
-        explanation, round_trips, commands = await Town(api).ask('{ user(by: {login: "nobody"}) { id } }')
-    assert explanation["executor"]["reason"] == "FANLINE_EXECUTOR is false."
-    assert (explanation["store"]["roundTrips"], explanation["store"]["commands"]) == (round_trips, commands)
-
-
 async def test_an_explanation_is_not_cached(town: Town) -> None:
     """Shared caches ignore the header that asked for it."""
     answers = [
