@@ -124,29 +124,6 @@ def plot_memory(table: Table, folder: Path) -> None:
     plot(folder / "memory.svg", table.title, ("posts in the cache", "bytes"), lines)
 
 
-def plot_read_clients(table: Table, folder: Path) -> None:
-    """Draw the CPU time of each client as bars that begin at zero, with one row of bars per scenario."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    scenarios = list(dict.fromkeys(map(str, table.column("reads"))))
-    with pyplot.rc_context(SETTINGS):
-        size = (7.2, 0.6 + 0.3 * len(table.rows) + 0.5 * len(scenarios))
-        figure, grid = pyplot.subplots(len(scenarios), 1, figsize=size, layout="constrained")
-        for scenario, on in zip(scenarios, grid, strict=True):
-            rows = table.where(reads=scenario)
-            values = numbers(rows.column("CPU ms"))[::-1]
-            bars = on.barh([str(name) for name in rows.column("client")][::-1], values)
-            on.bar_label(bars, [shown(value) for value in values], fontsize=8, padding=2)
-            on.set_title(f"{scenario}: CPU ms of an operation")
-            on.margins(x=0.15)
-            on.grid(alpha=0.3, axis="x")
-        figure.savefig(folder / "read-clients.svg", format="svg", metadata={"Date": None})
-        pyplot.close(figure)
-
-
 def plot_overload(loads: Table, times: Table, folder: Path) -> None:
     """Draw goodput and the latency of answered requests, by load and over time, for each server."""
     import matplotlib

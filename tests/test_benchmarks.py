@@ -8,10 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.read_clients import build, check
-from benchmarks.store_clients import OURS, connected, missing
-from benchmarks.stores import private_store, raw
-
 ROOT = Path(__file__).parents[1]
 TABLES = {
     "archive_attacks": ["archive-attacks"],
@@ -27,8 +23,6 @@ TABLES = {
     "likes": ["likes", "memory"],
     "most_expensive": ["most-expensive-sqlite", "most-expensive-events-sqlite"],
     "near_cache": ["near-cache", "near-cache-writes", "near-cache-cluster"],
-    "public_posts": ["moves"],
-    "read_clients": ["reads", "ratios"],
     "rebuild": ["rebuild"],
     "searching": ["archiving", "searches"],
     "sharding": ["sharding", "nodes"],
@@ -44,14 +38,13 @@ UNPLOTTED = {
     "likes",
     "most_expensive",
     "near_cache",
-    "public_posts",
     "rebuild",
     "searching",
     "sharding",
     "store_size",
 }
 """Benchmarks whose tables are too small for a plot."""
-QUICK = {"capacity", "conversations", "read_clients"}
+QUICK = {"capacity", "conversations"}
 """Benchmarks that run in every full run of the tests: what the others share with them breaks here too."""
 
 
@@ -78,21 +71,3 @@ def test_a_benchmark_runs_and_writes_its_tables(name: str, tmp_path: Path) -> No
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
     assert name in UNPLOTTED or "No plots" in done.stdout or list((tmp_path / "plots").glob("*.svg"))
     assert not list(tmp_path.glob("fanline-benchmark-*")), "a store's folder was not removed"
-
-
-@pytest.mark.skipif(bool(missing()), reason="needs the dependency group 'bench'")
-async def test_read_clients_of_other_libraries_give_the_same_replies() -> None:
-    with private_store() as url, raw(url) as client:
-        scenarios = build(client)
-        async with connected(url) as clients:
-            libraries = {name.split()[0] for name in clients}
-            await check(clients, scenarios)
-    assert libraries == {OURS, "redis-py", "coredis", "valkey-glide"}
-
-
-async def test_a_read_client_with_different_replies_is_reported() -> None:
-    with private_store() as url, raw(url) as client, private_store() as other:
-        scenarios = build(client)
-        async with connected(url) as clients, connected(other) as wrong:
-            with pytest.raises(AssertionError, match="wrong reads a page differently"):
-                await check({OURS: clients[OURS], "wrong": wrong[OURS]}, scenarios)
