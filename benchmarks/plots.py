@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import Cell, Table, shown
+from benchmarks.report import Cell, Table
 
 Lines = Mapping[str, tuple[Sequence[Cell], Sequence[Cell]]]
 """Named lines: x and y of their points."""

@@ -337,7 +337,7 @@ class EventFilter:
 
     users: list[strawberry.ID] | None = strawberry.field(
         description="Match posts by these users, and follows where one of them is the follower or the followed user. "
-        "1 to 3,000 global ids."
+        "1 to 500 global ids."
     )
     keywords: list[str] | None = strawberry.field(
         description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "

@@ -32,8 +32,6 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.inputs import EventFilter
 
-USERS_AT_ONCE = 500  # ids of a filter that are decoded in one slice
-
 After: TypeAlias = Annotated[
     str | None,
     strawberry.argument(
@@ -99,16 +97,10 @@ def _position(context: Context, after: str | None) -> int | None:
 
 def _building(given: EventFilter) -> Generator[None, None, filters.EventFilter]:
     """Decode and check the filter of a client, in slices. Raises BadInput and BadFilter."""
-    users: list[int] | None = None
-    if given.users is not None:
-        users = []
-        for start in range(0, len(given.users), USERS_AT_ONCE):
-            users += user_numbers(given.users[start : start + USERS_AT_ONCE])
-            yield
     box = given.within
     return (
         yield from filters.EventFilter.building(
-            users=users,
+            users=None if given.users is None else user_numbers(given.users),
             keywords=given.keywords,
             within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
             sample=given.sample,

@@ -18,7 +18,7 @@ from graph.text.folding import UNSEEN
 from graph.text.terms import HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
 from graph.text.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
-MAX_USERS = 3000
+MAX_USERS = 500
 MAX_KEYWORDS = 400
 MAX_KEYWORD_TERMS = 2000  # in all keywords together
 KEYWORDS_AT_ONCE = 100  # entries that are checked in one slice

@@ -40,7 +40,6 @@ from server.operations.live_events import Group, LiveEvents, Outcome, SharedRun
 from server.operations.observation import Observation
 from server.operations.quotas import CHECKPOINT, share
 from server.operations.rates import SUBSCRIPTION, Meter
-from server.operations.variables import build_executor
 
 Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
@@ -237,7 +236,7 @@ class Subscriptions:
         *,
         hide_suggestions: bool,
     ) -> None:
-        self._build = partial(build_executor, schema, hide_suggestions=hide_suggestions)
+        self._build = partial(CoreExecutor.build, schema, hide_suggestions=hide_suggestions)
         self._executor = executor
         self._deadlines = deadlines
         self._observation = observation
@@ -266,7 +265,7 @@ class Subscriptions:
                     await meter.settle()
                 release = caller.acquire_stream(prepared.root_fields)
                 context = caller.context(courier=courier)
-                source = self._build(prepared.document, context, prepared.variables, prepared.name)
+                source = self._build(prepared.document, None, context, dict(prepared.variables), prepared.name)
                 with caller.reading_for_event():
                     events = source if isinstance(source, list) else await _events_of(source)
                     event = None if isinstance(events, list) else await anext(events, None)

@@ -227,7 +227,7 @@ def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
         ({}, "'firehose: true'"),
         ({"sample": 0.5, "kinds": [EventKind.POST_DELETED]}, "'firehose: true'"),
         ({"users": []}, "'users' must not be empty"),
-        ({"users": [*range(3001)]}, "'users' has 3,001 entries; the limit is 3,000"),
+        ({"users": [*range(501)]}, "'users' has 501 entries; the limit is 500"),
         ({"keywords": []}, "'keywords' must not be empty"),
         ({"keywords": ["a"] * 401}, "'keywords' has 401 entries; the limit is 400"),
         ({"keywords": ["rain", "!?"]}, "The entry '!?' of 'keywords' has no word"),
@@ -264,7 +264,7 @@ def test_a_bad_filter_is_rejected_with_the_name_of_the_field(asked: dict[str, An
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: EventFilter.of(users=[*range(3000)]),
+        lambda: EventFilter.of(users=[*range(500)]),
         lambda: EventFilter.of(keywords=[f"a{n} b c d e" for n in range(400)]),
         lambda: EventFilter.of(keywords=["หมู่บ้านนี้", "नमस्ते", "e" + "\u0301" * 30]),
         lambda: EventFilter.of(keywords=[f"word{n}" for n in range(400)]),

@@ -24,7 +24,7 @@ from tests.graph.feed.test_matching import reachable
 from tests.graph.feed.watching import following
 from tests.support.graph_worlds import people, posts
 
-LARGE = EventFilter.of(users=range(1, 3001), keywords=[f"word{n}" for n in range(400)])
+LARGE = EventFilter.of(users=range(1, 501), keywords=[f"word{n}" for n in range(400)])
 
 
 @pytest.fixture(autouse=True, scope="module")
