@@ -12,6 +12,7 @@ from graph.archive.archive import Archive
 from graph.archive.database import TIMEOUT_SECONDS
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.store.store import Store
+from graph.store.urls import servers_of
 from graph.tasks import end
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.process.garbage import collect_when_grown
@@ -20,6 +21,7 @@ from server.worker import work
 
 WATCH_SECONDS = 1.0
 BULK_SECONDS = 60.0
+NEAR_CACHE = 50_000
 """The timeout of the archive for bulk commands, which nobody waits for but the operator."""
 
 logger = logging.getLogger("fanline.server")
@@ -53,7 +55,8 @@ async def open_graph(
         migrates = archive is not ArchiveUse.READ_ONLY
         timeout = BULK_SECONDS if archive is ArchiveUse.REBUILD else TIMEOUT_SECONDS
         database = Archive(settings.archive, timeout=timeout, migrates=migrates)
-        store_class = partial(Store, wait_for_replicas=settings.wait_for_replicas, near_cache=settings.near_cache)
+        near_cache = near_cache_of(settings, url)
+        store_class = partial(Store, wait_for_replicas=settings.wait_for_replicas, near_cache=near_cache)
         graph = await Graph.open(url, database, settings.tuning, store_class)
         stack.push_async_callback(graph.close)
         await _check_archive(graph, archive)
@@ -64,6 +67,13 @@ async def open_graph(
             yield graph
         finally:
             await end(tasks)
+
+
+def near_cache_of(settings: Settings, store_url: str) -> int:
+    """Return the most values that the near cache of a process keeps."""
+    if settings.near_cache is not None:
+        return settings.near_cache
+    return 0 if servers_of(store_url).is_cluster else NEAR_CACHE
 
 
 @asynccontextmanager

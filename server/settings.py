@@ -100,8 +100,11 @@ class Settings(ObservabilitySettings, RateSettings):
         default=0.9,
         description="Part of the store's memory from which only deletions, unfollows, blocks and log-outs work.",
     )
-    near_cache: int = Field(
-        default=0, ge=0, description="Users, posts, counts and the like that a process caches; 0 for none."
+    near_cache: int | None = Field(
+        default=None,
+        ge=0,
+        description="Users, posts, counts and the like that a process caches; 0 for none. Default: 50,000, and with a "
+        "cluster none.",
     )
     worker_lag: Duration = Field(
         default=timedelta(minutes=10), description="Lag of the worker from which `/health/ready` answers 503."

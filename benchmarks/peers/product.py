@@ -1,4 +1,4 @@
-"""Fanline as it is served, with a near cache, and without the executor."""
+"""Fanline as it is served, without its near cache, and without the executor."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from server.process.logs import LOGGING
 from server.serving import configure
 from server.settings import Settings
 
-NEAR_CACHE = 50_000  # values
+ALWAYS_READING = {"FANLINE_NEAR_CACHE": "0", "FANLINE_LOAD_SHEDDING": "off"}
 
 
 class GraphQLCore(Executor):
@@ -27,23 +27,22 @@ class GraphQLCore(Executor):
 
 
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Return the configuration of Fanline. A worker process runs fan-outs.
+    """Return the configuration of Fanline without its near cache: no peer has one. A worker process runs fan-outs.
 
     Operations are not refused: clients that always have a request are an overload.
     """
-    return _configured({"FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
+    return _configured(ALWAYS_READING, url, folder, key)
 
 
 def near_cache(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Return the configuration of Fanline with a near cache that has room for all records of the world."""
-    environment = {"FANLINE_NEAR_CACHE": str(NEAR_CACHE), "FANLINE_LOAD_SHEDDING": "off"}
-    return _configured(environment, url, folder, key)
+    """Return the configuration of Fanline with its near cache, which has room for all records of the world."""
+    return _configured({"FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
 
 
 def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
     """Return the configuration of Fanline with Strawberry's own execution, which is that of graphql-core."""
     execution.Executor = GraphQLCore  # type: ignore[attr-defined]  # in a process of its own
-    return _configured({"FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
+    return _configured(ALWAYS_READING, url, folder, key)
 
 
 def limited(url: str, folder: Path, key: str) -> uvicorn.Config:

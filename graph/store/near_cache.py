@@ -18,6 +18,12 @@ NEVER: Moment = sys.maxsize
 MISSING = object()
 """A placeholder for a value that the cache does not hold."""
 LOST = -1
+WINDOW = 50_000
+"""Look-ups after which the cache is judged."""
+LEAST_HITS = 0.2
+"""The share of them that must find something."""
+REST = 500_000
+"""Look-ups that read from the store after fewer did."""
 
 
 class TrackingPeriod:
@@ -41,18 +47,21 @@ class NearCache:
     `absences` is True if it keeps that keys are absent. On a cluster it does not: the node that a slot leaves tells of
     the keys that it held, but not of others, which clients may write to the new node.
 
-    `sent` is the number of the last write of reads to any server, and `tracking` is True if a connection tracks keys.
+    A read that is kept costs the store and the process a little more than another one. So the cache rests while few
+    look-ups find anything, as in a process that answers other queries than pages.
+
+    `sent` is the number of the last write of reads to any server.
     `expected` is the latest moment of a request that may use values of any node next, `LOST` if there is none. `hits`,
     `misses` and `invalidations` count keys, and `added` counts commands that were sent in addition to those of reads.
     """
 
     def __init__(self, most: int, *, absences: bool = True) -> None:
         self.absences = absences
-        self.tracking = False
         self.expected: Moment = LOST
         self.sent: Moment = 0
         self.hits = self.misses = self.invalidations = self.added = 0
         self._sources: set[TrackingPeriod] = set()
+        self._judged_at, self._judged_hits, self._rest = WINDOW, 0, 0
         self._half = max(1, most // 2)
         self._floor: Moment = 0
         self._young: dict[str, tuple[TrackingPeriod, Any]] = {}
@@ -62,6 +71,22 @@ class NearCache:
     def __len__(self) -> int:
         """Return the number of values."""
         return len(self._young) + len(self._old)
+
+    @property
+    def tracking(self) -> bool:
+        """True if look-ups use the cache: a connection tracks keys, and the cache does not rest."""
+        return bool(self._sources) and self._rest <= 0
+
+    def rest(self, look_ups: int) -> None:
+        """Note look-ups that the cache has not been asked for."""
+        if self._rest > 0:
+            self._rest -= look_ups
+
+    def _judge(self) -> None:
+        """Rest if few of the last look-ups have found anything."""
+        if self.hits - self._judged_hits < LEAST_HITS * WINDOW:
+            self._rest = REST
+        self._judged_at, self._judged_hits = self.hits + self.misses + WINDOW, self.hits
 
     def begin(self) -> Moment:
         """Return the present moment: a request that begins now may use values after the reply to a later read."""
@@ -102,6 +127,8 @@ class NearCache:
             places = [place for place in places if found[place] is MISSING]
         self.misses += len(places)
         self.hits += len(keys) - len(places)
+        if self.hits + self.misses >= self._judged_at:
+            self._judge()
         return found, places
 
     def peek(self, key: str) -> Any:
@@ -156,14 +183,12 @@ class NearCache:
         """Return the source of a new connection, which tracks keys."""
         source = TrackingPeriod()
         self._sources.add(source)
-        self.tracking = True
         return source
 
     def disconnected(self, source: TrackingPeriod) -> None:
         """Drop everything from a source, whose connection may have lost invalidations."""
         source.answered = LOST
         self._sources.discard(source)
-        self.tracking = bool(self._sources)
         if not self._sources:
             self._young.clear()
             self._old.clear()

@@ -37,6 +37,8 @@ def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment 
     keys = list(map(look_up.key, ids))
     near = store.near
     if near is None or moment is None or not near.tracking:
+        if near is not None:
+            near.rest(len(keys))
         return store.ask_each(look_up.name, keys, look_up.words, partial(look_up.convert, ids))
     known, places = near.find(keys, moment)
     if not places:

@@ -11,6 +11,7 @@ import pytest
 
 from graph.archive.archive import Archive
 from server.embedded import Durability
+from server.lifespan import NEAR_CACHE, near_cache_of
 from server.setting_values import Env, TimelineMode
 from server.settings import Settings, SettingsError
 
@@ -235,3 +236,18 @@ def test_a_spoilt_file_of_keys_is_reported(tmp_path: Path, content: str) -> None
     (tmp_path / "secret").write_text(content)
     with pytest.raises(SettingsError, match="secret"):
         Settings(data_dir=tmp_path).keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "values"),
+    [
+        ({}, "redis://localhost", NEAR_CACHE),
+        ({}, "redis+cluster://one:7001,two:7001", 0),
+        ({"near_cache": 0}, "redis://localhost", 0),
+        ({"near_cache": 500}, "redis+cluster://one:7001,two:7001", 500),
+    ],
+)
+def test_the_near_cache_is_on_by_default_with_a_single_store(
+    tmp_path: Path, given: dict[str, int], url: str, values: int
+) -> None:
+    assert near_cache_of(Settings(data_dir=tmp_path, secret=(KEY,), **given), url) == values

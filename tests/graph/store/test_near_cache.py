@@ -2,6 +2,7 @@
 
 import pytest
 
+from graph.store import near_cache
 from graph.store.near_cache import LOST, MISSING, NEVER, NearCache, TrackingPeriod
 
 START = 0
@@ -203,3 +204,25 @@ def test_a_value_that_is_found_may_drop_others(near: NearCache, source: Tracking
 
     assert near.find(["a", "b"], START) == ([1, MISSING], [1])
     assert len(near) == 3
+
+
+@pytest.mark.parametrize(("finds", "rests"), [(1, True), (2, False), (10, False)])
+def test_the_cache_rests_while_few_look_ups_find_anything(
+    monkeypatch: pytest.MonkeyPatch, finds: int, rests: bool
+) -> None:
+    """It is judged after each ten here, and must find two. Then it is asked for nothing for thirty."""
+    monkeypatch.setattr(near_cache, "WINDOW", 10)
+    monkeypatch.setattr(near_cache, "REST", 30)
+    near = NearCache(4)
+    keep(near, answering(near), a=1)
+    for look_up in range(10):
+        assert near.tracking
+        found(near, "a" if look_up < finds else "b")
+    assert near.tracking is not rests
+    near.rest(29)
+    assert near.tracking is not rests
+    near.rest(1)
+    assert near.tracking
+    for _ in range(10):
+        found(near, "a")
+    assert near.tracking
