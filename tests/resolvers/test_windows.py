@@ -89,6 +89,7 @@ async def commands_of(world: World, document: str, by: Any, **variables: Any) ->
     return cost.commands
 
 
+@pytest.mark.counts_reads
 @pytest.mark.parametrize(
     "template",
     [*(f"{field}|{WINDOW}" for field in FIELDS.values()), *OTHERS.values()],

@@ -241,13 +241,13 @@ def test_a_spoilt_file_of_keys_is_reported(tmp_path: Path, content: str) -> None
 @pytest.mark.parametrize(
     ("given", "url", "values"),
     [
-        ({}, "redis://localhost", NEAR_CACHE),
-        ({}, "redis+cluster://one:7001,two:7001", 0),
-        ({"near_cache": 0}, "redis://localhost", 0),
-        ({"near_cache": 500}, "redis+cluster://one:7001,two:7001", 500),
+        (None, "redis://localhost", NEAR_CACHE),
+        (None, "redis+cluster://one:7001,two:7001", 0),
+        (0, "redis://localhost", 0),
+        (500, "redis+cluster://one:7001,two:7001", 500),
     ],
 )
 def test_the_near_cache_is_on_by_default_with_a_single_store(
-    tmp_path: Path, given: dict[str, int], url: str, values: int
+    tmp_path: Path, given: int | None, url: str, values: int
 ) -> None:
-    assert near_cache_of(Settings(data_dir=tmp_path, secret=(KEY,), **given), url) == values
+    assert near_cache_of(Settings(data_dir=tmp_path, secret=(KEY,), near_cache=given), url) == values
