@@ -46,8 +46,8 @@ def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
 
 
 def limited(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Return the default configuration of Fanline, which refuses operations under overload."""
-    return _configured({}, url, folder, key)
+    """Return the configuration of `fanline`, but that operations are refused under overload."""
+    return _configured({"FANLINE_NEAR_CACHE": "0"}, url, folder, key)
 
 
 def _configured(environment: dict[str, str], url: str, folder: Path, key: str) -> uvicorn.Config:
