@@ -8,10 +8,10 @@ class Observer(Protocol):
     """Observes how an operation is executed."""
 
     def plan_started(self) -> None:
-        """Note that a plan runs the operation."""
+        """Record that a plan runs the operation."""
 
     def layer_ended(self, fields: Sequence[str]) -> None:
-        """Note that the awaited fields of a layer, such as `User.followersCount`, were completed."""
+        """Record that the awaited fields of a layer, such as `User.followersCount`, were completed."""
 
     def fell_back(self, reason: str) -> None:
-        """Note that graphql-core executes the operation, and why."""
+        """Record that graphql-core executes the operation, and why."""

@@ -98,7 +98,7 @@ class StoreUnavailable(GraphError):
 class NotDurable(StoreUnavailable):
     """A write was applied, but too few replicas have it: it may be lost in a failover. Retrying it is safe."""
 
-    message = "The write is not yet on all replicas and may be lost. Repeat it with the same idempotency key."
+    message = "The write is not yet on all replicas and may be lost. Retry it with the same idempotency key."
 
 
 class StoreNotReady(StoreUnavailable):

@@ -166,7 +166,7 @@ class Rates:
             charged.add_done_callback(partial(self._owe_locally, holder, rate, units - used))
 
     def _owe_locally(self, holder: str, rate: Rate, units: float, reply: "asyncio.Future[list[Decision]]") -> None:
-        """Note a debt in this process, if the store does not answer."""
+        """Record a debt in this process, if the store does not answer."""
         if not reply.cancelled() and isinstance(reply.exception(), StoreUnavailable):
             bucket, now = self._bucket(holder, rate), self._now()
             owed = max(bucket.full_at - now, 0.0) + units * rate.unit_seconds

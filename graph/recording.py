@@ -25,7 +25,7 @@ class Exchange:
     ended: float | None = None
 
     def answered(self, reply: object = None) -> None:
-        """Note that a reply has arrived."""
+        """Record that a reply has arrived."""
         self.ended = time.perf_counter()
 
 
@@ -42,7 +42,7 @@ class Transaction:
         self.statements += 1
 
     def end(self) -> None:
-        """Note that the transaction has ended."""
+        """Record that the transaction has ended."""
         self.ended = time.perf_counter()
 
 

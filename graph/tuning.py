@@ -10,7 +10,7 @@ class Tuning:
     """The sizes, limits and lifetimes of a graph.
 
     `home_size` is the number of posts in a home cache, which lives for at most `hibernate_after` after its rebuild. A
-    mutation pushes a post to the first `sync_followers` followers; workers push it to the others, in tasks of
+    mutation pushes a post to the newest `sync_followers` followers; workers push it to the others, in tasks of
     `fan_out_task` followers. Posts of authors with more than `push_limit` followers are merged at read instead:
     infinity means push only, 0 pull only. The store keeps the newest `hot_posts` posts of an author and up to
     `hot_slack` more; of those older than `hot_age`, only the author's newest `hot_newest`. Tombstones live for at least

@@ -47,7 +47,7 @@ class Client(Protocol):
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
     def note_session(self, session: Session | None) -> None:
-        """Note the session that the operation has started; None if it has ended the viewer's session."""
+        """Record the session that the operation has started; None if it has ended the viewer's session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Context:
         return self._watermark
 
     def note_watermark(self) -> bool:
-        """Note what `watermark` returns, if nothing has to be awaited for it. Return whether it is known."""
+        """Record what `watermark` returns, if nothing has to be awaited for it. Return whether it is known."""
         if self._followed is not None:
             return self._followed.note_watermark()
         if self._watermark is None:

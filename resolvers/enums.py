@@ -84,7 +84,8 @@ describe(
         FollowOutcome.NOT_FOUND: "The id does not identify a user.",
         FollowOutcome.SELF: "The id is the viewer's own. Users cannot follow themselves.",
         FollowOutcome.BLOCKED: "The viewer blocks the user, or the user blocks the viewer. Nothing changed.",
-        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many users. No user in the request was followed.",
+        FollowOutcome.LIMIT_REACHED: "The request would exceed the maximum number of followed users. No user in the "
+        "request was followed.",
     },
 )
 describe(
@@ -101,7 +102,7 @@ describe(
         ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
         ProblemCode.NOT_ALLOWED: "The object belongs to another user.",
         ProblemCode.TOO_MANY: "The input has too many ids, too many attachments, or a text with too many mentions, "
-        "hashtags and links; or the viewer would have too many lists, too many members in one, too many muted or "
+        "hashtags and links; or the viewer would have too many lists, too many members in a list, too many muted or "
         "blocked users, or too many reposts.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
@@ -113,8 +114,9 @@ describe(
     GapReason,
     "Why a subscription is missing events.",
     {
-        GapReason.RETENTION: "The server no longer has all events after the cursor, or lost the event of the cursor in "
-        "a failover. The missing events are lost; the remaining ones follow.",
+        GapReason.RETENTION: "The server no longer has all events after the cursor, or lost the event that the cursor "
+        "points "
+        "to in a failover. The missing events are lost; the remaining ones follow.",
         GapReason.SLOW_CONSUMER: "The client read too slowly and its buffer overflowed. The stream continues with new "
         "events. To receive the missing events, subscribe again with the `cursor` of the gap.",
     },

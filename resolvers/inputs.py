@@ -26,7 +26,8 @@ class SignUpInput:
     """The values are not validated yet."""
 
     login: str = strawberry.field(
-        description="The handle: 2 to 30 characters from `a-z`, `0-9` and `_`. Upper case becomes lower case."
+        description="The handle: 2 to 30 characters from `a-z`, `0-9` and `_`. Upper-case letters are converted to "
+        "lower case."
     )
     password: str = strawberry.field(
         description="8 to 128 characters. It must not be the login, the name or a common password."
@@ -254,7 +255,7 @@ class MarkNotificationsReadInput:
 
     up_to: str = strawberry.field(
         description="The `cursor` of the newest notification that the viewer has seen, or of a live event. It and all "
-        "older notifications are read."
+        "older notifications are marked as read."
     )
 
 
@@ -322,7 +323,8 @@ class PostFilter:
     users: list[strawberry.ID] | None = strawberry.field(description="Match posts by these users: 1 to 100 global ids.")
     keywords: list[str] | None = strawberry.field(
         description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "
-        "in a script without spaces, such as 北京. All of them must occur, in any case and order. At most 20 entries "
+        "in a script without spaces, such as 北京. All of them must occur, in any order; case is ignored. At most 20 "
+        "entries "
         "with 25 words of 60 characters each."
     )
     within: BoundingBox | None = strawberry.field(description="Match posts located in this area.")
@@ -341,7 +343,8 @@ class EventFilter:
     )
     keywords: list[str] | None = strawberry.field(
         description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "
-        "in a script without spaces, such as 北京. All of them must occur, in any case and order. At most 400 entries "
+        "in a script without spaces, such as 北京. All of them must occur, in any order; case is ignored. At most 400 "
+        "entries "
         "with 25 words of 60 characters each, and 2,000 terms in total: a word is one term, and a phrase has one for "
         "each pair of neighbouring characters. Never matches follows. Always matches replayed deletions."
     )

@@ -141,7 +141,7 @@ async def mark_notifications_read(
     *,
     input: Annotated[
         inputs.MarkNotificationsReadInput,
-        strawberry.argument(description="The cursor up to which notifications are read."),
+        strawberry.argument(description="The cursor up to which notifications are marked as read."),
     ],
 ) -> MarkNotificationsReadPayload:
     """Mark the viewer's notifications as read up to a cursor."""

@@ -57,7 +57,7 @@ class OperationRecording(Recording):
         self._layer_started = self.started
 
     def plan_started(self) -> None:
-        """Note that a plan runs the operation."""
+        """Record that a plan runs the operation."""
         self.plan = True
         self._layer_started = time.perf_counter()
 
@@ -68,7 +68,7 @@ class OperationRecording(Recording):
         self._layer_started = now
 
     def fell_back(self, reason: str) -> None:
-        """Note that graphql-core executes the operation, and why."""
+        """Record that graphql-core executes the operation, and why."""
         self.fallback = reason
 
     def loader(self, name: str) -> LoaderRecord:

@@ -56,7 +56,7 @@ class SharedWindows(Generic[O, V]):
         except BaseException as error:
             if not batch.pages.done():
                 batch.pages.set_exception(
-                    error if isinstance(error, Exception) else RuntimeError("The read was ended.")
+                    error if isinstance(error, Exception) else RuntimeError("The read was cancelled.")
                 )
             raise
         if not batch.pages.done():

@@ -15,7 +15,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.type(description="A login session.")
 class Session:
-    """Values are `graph.model.Session`."""
+    """Backed by `graph.model.Session`."""
 
     record: ClassVar[type] = model.Session
 
@@ -30,13 +30,13 @@ class Session:
 
 @strawberry.type(description="One of the viewer's live sessions. Only the viewer can see it.")
 class SessionInfo(Node):
-    """Values are `graph.model.SessionInfo`."""
+    """Backed by `graph.model.SessionInfo`."""
 
     record: ClassVar[type] = model.SessionInfo
 
     id: strawberry.ID = batched(sessions.global_ids, description="The global id of the session.")
     created_at: datetime = strawberry.field(description="When the user logged in.")
-    last_used_at: datetime = strawberry.field(description="When the session was last used, accurate to an hour.")
+    last_used_at: datetime = strawberry.field(description="When the session was last used, accurate to within an hour.")
     user_agent: str | None = strawberry.field(
         description="The program that logged in, as given by the header `User-Agent`: up to 200 characters, which are "
         "not verified. Null without this header."
@@ -46,7 +46,7 @@ class SessionInfo(Node):
 
 @strawberry.type(description="The result of `endSession`.")
 class EndSessionPayload:
-    """Values are `resolvers.sessions.EndSessionPayload`."""
+    """Backed by `resolvers.sessions.EndSessionPayload`."""
 
     record: ClassVar[type] = sessions.EndSessionPayload
 
@@ -58,7 +58,7 @@ class EndSessionPayload:
 
 @strawberry.type(description="The result of `signUp`.")
 class SignUpPayload:
-    """Values are `resolvers.accounts.SessionPayload`."""
+    """Backed by `resolvers.accounts.SessionPayload`."""
 
     record: ClassVar[type] = accounts.SessionPayload
 
@@ -68,7 +68,7 @@ class SignUpPayload:
 
 @strawberry.type(description="The result of `logIn`.")
 class LogInPayload:
-    """Values are `resolvers.accounts.SessionPayload`."""
+    """Backed by `resolvers.accounts.SessionPayload`."""
 
     record: ClassVar[type] = accounts.SessionPayload
 
@@ -78,7 +78,7 @@ class LogInPayload:
 
 @strawberry.type(description="The result of `logOut`.")
 class LogOutPayload:
-    """Values are `resolvers.payloads.Payload`."""
+    """Backed by `resolvers.payloads.Payload`."""
 
     record: ClassVar[type] = payloads.Payload
 
@@ -87,7 +87,7 @@ class LogOutPayload:
 
 @strawberry.type(description="The result of `changePassword`.")
 class ChangePasswordPayload:
-    """Values are `resolvers.accounts.SessionPayload`."""
+    """Backed by `resolvers.accounts.SessionPayload`."""
 
     record: ClassVar[type] = accounts.SessionPayload
 
@@ -99,7 +99,7 @@ class ChangePasswordPayload:
 
 @strawberry.type(description="The result of `deleteAccount`.")
 class DeleteAccountPayload:
-    """Values are `resolvers.accounts.DeleteAccountPayload`."""
+    """Backed by `resolvers.accounts.DeleteAccountPayload`."""
 
     record: ClassVar[type] = accounts.DeleteAccountPayload
 
@@ -111,7 +111,7 @@ class DeleteAccountPayload:
 
 @strawberry.type(description="The result of `updateProfile`.")
 class UpdateProfilePayload:
-    """Values are `resolvers.accounts.UpdateProfilePayload`."""
+    """Backed by `resolvers.accounts.UpdateProfilePayload`."""
 
     record: ClassVar[type] = accounts.UpdateProfilePayload
 

@@ -10,7 +10,7 @@ from resolvers.enums import AttachmentKind
 
 @strawberry.type(description="A picture or video that a post shows. The file is on another server.")
 class Attachment:
-    """Values are `graph.posts.attachments.Attachment`."""
+    """Backed by `graph.posts.attachments.Attachment`."""
 
     record: ClassVar[type] = attachments.Attachment
 

@@ -14,7 +14,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.type(description="A user in a list of users.")
 class UserEdge:
-    """Values are `graph.model.Follow`: a user and a position."""
+    """Backed by `graph.model.Follow`: a user and a position."""
 
     record: ClassVar[type] = model.Follow
 
@@ -29,7 +29,7 @@ class UserEdge:
 
 @strawberry.type(description="A page of users.")
 class UserConnection:
-    """Values are `resolvers.blocks.UserPage`."""
+    """Backed by `resolvers.blocks.UserPage`."""
 
     record: ClassVar[type] = blocks.UserPage
 
@@ -44,7 +44,7 @@ class UserConnection:
 
 @strawberry.type(description="The result of `mute`.")
 class MutePayload:
-    """Values are `resolvers.blocks.UserPayload`."""
+    """Backed by `resolvers.blocks.UserPayload`."""
 
     record: ClassVar[type] = blocks.UserPayload
 
@@ -54,7 +54,7 @@ class MutePayload:
 
 @strawberry.type(description="The result of `unmute`.")
 class UnmutePayload:
-    """Values are `resolvers.blocks.UserPayload`."""
+    """Backed by `resolvers.blocks.UserPayload`."""
 
     record: ClassVar[type] = blocks.UserPayload
 
@@ -64,7 +64,7 @@ class UnmutePayload:
 
 @strawberry.type(description="The result of `block`.")
 class BlockPayload:
-    """Values are `resolvers.blocks.BlockPayload`."""
+    """Backed by `resolvers.blocks.BlockPayload`."""
 
     record: ClassVar[type] = blocks.BlockPayload
 
@@ -77,7 +77,7 @@ class BlockPayload:
 
 @strawberry.type(description="The result of `unblock`.")
 class UnblockPayload:
-    """Values are `resolvers.blocks.UserPayload`."""
+    """Backed by `resolvers.blocks.UserPayload`."""
 
     record: ClassVar[type] = blocks.UserPayload
 

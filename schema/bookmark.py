@@ -15,7 +15,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.type(description="A post that the viewer has bookmarked.")
 class BookmarkEdge:
-    """Values are `graph.model.BookmarkedPost`."""
+    """Backed by `graph.model.BookmarkedPost`."""
 
     record: ClassVar[type] = model.BookmarkedPost
 
@@ -29,7 +29,7 @@ class BookmarkEdge:
 
 @strawberry.type(description="A page of the viewer's bookmarks, newest first.")
 class BookmarkConnection:
-    """Values are `resolvers.bookmarks.BookmarkPage`."""
+    """Backed by `resolvers.bookmarks.BookmarkPage`."""
 
     record: ClassVar[type] = bookmarks.BookmarkPage
 
@@ -44,7 +44,7 @@ class BookmarkConnection:
 
 @strawberry.type(description="The result of `bookmarkPost`.")
 class BookmarkPostPayload:
-    """Values are `resolvers.bookmarks.BookmarkPayload`."""
+    """Backed by `resolvers.bookmarks.BookmarkPayload`."""
 
     record: ClassVar[type] = bookmarks.BookmarkPayload
 
@@ -54,7 +54,7 @@ class BookmarkPostPayload:
 
 @strawberry.type(description="The result of `removeBookmark`.")
 class RemoveBookmarkPayload:
-    """Values are `resolvers.bookmarks.BookmarkPayload`."""
+    """Backed by `resolvers.bookmarks.BookmarkPayload`."""
 
     record: ClassVar[type] = bookmarks.BookmarkPayload
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @strawberry.type(description="The cursors at the ends of a page, and whether the list continues beyond them.")
 class PageInfo:
-    """Values are `resolvers.connections.PageEnds`."""
+    """Backed by `resolvers.connections.PageEnds`."""
 
     record: ClassVar[type] = connections.PageEnds
 
@@ -38,7 +38,7 @@ class PageInfo:
 
 @strawberry.type(description="A post in a timeline.")
 class PostEdge:
-    """Values are `graph.model.Post`: a post is the record of its own edge."""
+    """Backed by `graph.model.Post`: a post is the record of its own edge."""
 
     record: ClassVar[type] = model.Post
 
@@ -53,7 +53,7 @@ class PostEdge:
 
 @strawberry.type(description="A page of posts, newest first.")
 class PostConnection:
-    """Values are `resolvers.connections.PostPage`."""
+    """Backed by `resolvers.connections.PostPage`."""
 
     record: ClassVar[type] = connections.PostPage
 
@@ -66,7 +66,7 @@ class PostConnection:
 
 @strawberry.type(description="A follow in a list of followers or followed users.")
 class FollowEdge:
-    """Values are `graph.model.Follow`."""
+    """Backed by `graph.model.Follow`."""
 
     record: ClassVar[type] = model.Follow
 
@@ -85,7 +85,7 @@ class FollowEdge:
 
 @strawberry.type(description="A page of followers or followed users, newest follow first.")
 class FollowConnection:
-    """Values are `resolvers.connections.FollowPage`."""
+    """Backed by `resolvers.connections.FollowPage`."""
 
     record: ClassVar[type] = connections.FollowPage
 

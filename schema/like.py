@@ -20,7 +20,7 @@ CURSOR = "The like's cursor, for `after` and `before`. It is valid in every `Lik
 
 @strawberry.type(description="A like in the list of the likes of a post.")
 class LikeEdge:
-    """Values are `graph.model.Like`."""
+    """Backed by `graph.model.Like`."""
 
     record: ClassVar[type] = model.Like
 
@@ -33,7 +33,7 @@ class LikeEdge:
 
 @strawberry.type(description="A page of the likes of a post, newest first.")
 class LikeConnection:
-    """Values are `resolvers.likes.LikePage`."""
+    """Backed by `resolvers.likes.LikePage`."""
 
     record: ClassVar[type] = likes.LikePage
 
@@ -49,7 +49,7 @@ class LikeConnection:
 
 @strawberry.type(description="A post that the viewer likes.")
 class LikedPostEdge:
-    """Values are `graph.model.LikedPost`."""
+    """Backed by `graph.model.LikedPost`."""
 
     record: ClassVar[type] = model.LikedPost
 
@@ -60,7 +60,7 @@ class LikedPostEdge:
 
 @strawberry.type(description="A page of the posts that the viewer likes, most recent like first.")
 class LikedPostConnection:
-    """Values are `resolvers.likes.LikedPostPage`."""
+    """Backed by `resolvers.likes.LikedPostPage`."""
 
     record: ClassVar[type] = likes.LikedPostPage
 
@@ -73,7 +73,7 @@ class LikedPostConnection:
 
 @strawberry.type(description="The result of `likePost`.")
 class LikePostPayload:
-    """Values are `resolvers.likes.LikePayload`."""
+    """Backed by `resolvers.likes.LikePayload`."""
 
     record: ClassVar[type] = likes.LikePayload
 
@@ -83,7 +83,7 @@ class LikePostPayload:
 
 @strawberry.type(description="The result of `unlikePost`.")
 class UnlikePostPayload:
-    """Values are `resolvers.likes.LikePayload`."""
+    """Backed by `resolvers.likes.LikePayload`."""
 
     record: ClassVar[type] = likes.LikePayload
 

@@ -31,7 +31,7 @@ from schema.user_list import CreateListPayload, DeleteListPayload, UpdateListPay
 
 @strawberry.type(description="The result of `publishPost`.")
 class PublishPostPayload:
-    """Values are `resolvers.mutations.PublishPostPayload`."""
+    """Backed by `resolvers.mutations.PublishPostPayload`."""
 
     record: ClassVar[type] = mutations.PublishPostPayload
 
@@ -44,7 +44,7 @@ class PublishPostPayload:
 
 @strawberry.type(description="The result of `deletePost`.")
 class DeletePostPayload:
-    """Values are `resolvers.mutations.DeletePostPayload`."""
+    """Backed by `resolvers.mutations.DeletePostPayload`."""
 
     record: ClassVar[type] = mutations.DeletePostPayload
 
@@ -69,7 +69,7 @@ class DeletePostPayload:
 
 @strawberry.type(description="The result of following or unfollowing one user.")
 class FollowResult:
-    """Values are `resolvers.mutations.FollowResult`."""
+    """Backed by `resolvers.mutations.FollowResult`."""
 
     record: ClassVar[type] = mutations.FollowResult
 
@@ -88,7 +88,7 @@ class FollowResult:
 
 @strawberry.type(description="The result of `follow`.")
 class FollowPayload:
-    """Values are `resolvers.mutations.FollowsPayload`."""
+    """Backed by `resolvers.mutations.FollowsPayload`."""
 
     record: ClassVar[type] = mutations.FollowsPayload
 
@@ -103,7 +103,7 @@ class FollowPayload:
 
 @strawberry.type(description="The result of `unfollow`.")
 class UnfollowPayload:
-    """Values are `resolvers.mutations.FollowsPayload`."""
+    """Backed by `resolvers.mutations.FollowsPayload`."""
 
     record: ClassVar[type] = mutations.FollowsPayload
 
@@ -163,11 +163,11 @@ class Mutation:
     )
     repost: RepostPayload | None = single(
         reposts.repost,
-        description="Repost a post without adding a text. Reposting a post again changes nothing. The repost is an "
+        description="Repost a post without adding text. Reposting a post again changes nothing. The repost is an "
         "entry of the viewer's timeline and of the home timelines of the viewer's followers.",
     )
     unrepost: UnrepostPayload | None = single(
-        reposts.unrepost, description="Undo the viewer's repost of a post. Quotes of the post stay."
+        reposts.unrepost, description="Undo the viewer's repost of a post. Quotes are not affected."
     )
     follow: FollowPayload | None = single(
         mutations.follow,
@@ -188,8 +188,8 @@ class Mutation:
     )
     block: BlockPayload | None = single(
         blocks.block,
-        description="Block a user. The follows between the two users end, and neither sees posts, timelines, likes "
-        "and lists of the other. The profile and the `relationship` stay visible to both.",
+        description="Block a user. The follows between the two users end, and neither can see the other's "
+        "posts, timelines, likes or lists. The profile and the `relationship` stay visible to both.",
     )
     unblock: UnblockPayload | None = single(
         blocks.unblock,
@@ -200,30 +200,34 @@ class Mutation:
         likes.like_post, description="Like a post. Liking a post again changes nothing."
     )
     unlike_post: UnlikePostPayload | None = single(
-        likes.unlike_post, description="Remove the viewer's like from a post. Without a like, this changes nothing."
+        likes.unlike_post,
+        description="Remove the viewer's like from a post. If the viewer does not like the post, nothing changes.",
     )
     bookmark_post: BookmarkPostPayload | None = single(
         bookmarks.bookmark_post,
-        description="Bookmark a post. Only the viewer sees it. Bookmarking a post again changes nothing.",
+        description="Bookmark a post. Only the viewer can see the bookmark. Bookmarking a post again changes nothing.",
     )
     remove_bookmark: RemoveBookmarkPayload | None = single(
         bookmarks.remove_bookmark, description="Remove a bookmark. Removing a bookmark again changes nothing."
     )
     mark_notifications_read: MarkNotificationsReadPayload | None = single(
         notifications.mark_notifications_read,
-        description="Mark the viewer's notifications as read up to a cursor. Older cursors change nothing.",
+        description="Mark the viewer's notifications as read up to a cursor. A cursor older than the last one has no "
+        "effect.",
     )
     create_list: CreateListPayload | None = single(
         lists.create_list,
-        description="Create a list of users, whose posts the viewer can then read apart from the home timeline. Only "
+        description="Create a list of users, whose posts the viewer can then read separately from the home timeline. "
+        "Only "
         "the viewer sees the list; its members are not notified. A viewer has at most 50 lists.",
     )
     update_list: UpdateListPayload | None = single(
         lists.update_list,
-        description="Rename one of the viewer's lists, and add and remove members, up to 500 in all. Adding a member "
+        description="Rename one of the viewer's lists, and add or remove members. A list has at most 500 members. "
+        "Adding a member "
         "again, and removing a user who is not a member, changes nothing.",
     )
     delete_list: DeleteListPayload | None = single(
         lists.delete_list,
-        description="Permanently delete one of the viewer's lists. Deleting it again succeeds, at least for a day.",
+        description="Permanently delete one of the viewer's lists. Deleting it again succeeds for at least a day.",
     )

@@ -21,12 +21,13 @@ from schema.user_error import ERRORS, UserError
     "more users do the same, it moves to the top. It is left out while no user acts in it, or if its post was deleted."
 )
 class Notification(Node):
-    """Values are `graph.log.notification_groups.Notification`."""
+    """Backed by `graph.log.notification_groups.Notification`."""
 
     record: ClassVar[type] = groups.Notification
 
     id: strawberry.ID = batched(
-        notifications.global_ids, description="The global id of the notification, which stays when it moves to the top."
+        notifications.global_ids,
+        description="The global id of the notification, which does not change when it moves to the top.",
     )
     kind: NotificationKind = strawberry.field(description="What the notification is about.")
     at: datetime = batched(notifications.times, description="The time of its newest event.")
@@ -37,18 +38,19 @@ class Notification(Node):
         "viewer mutes or blocks, or who block the viewer, are left out.",
     )
     actors_count: int = strawberry.field(
-        description="The number of users who did it. It is exact up to 10; above, it may include users who are left "
+        description="The number of users who did it. It is exact up to 10; above that, it may include users who are "
+        "left "
         "out of `actors`, and quotes count as reposts if they are older than the newest ten reposts."
     )
     post: Post | None = strawberry.field(
-        description="The viewer's post that was liked or reposted, or the new post that replies, mentions the viewer "
-        "or quotes. Null for follows.",
+        description="The viewer's post that was liked or reposted, or the new post that replies to or quotes "
+        "the viewer's post, or mentions the viewer. Null for follows.",
     )
 
 
 @strawberry.type(description="A notification in the feed.")
 class NotificationEdge:
-    """Values are `graph.log.notification_groups.Notification`: a notification is the record of its own edge."""
+    """Backed by `graph.log.notification_groups.Notification`: a notification is the record of its own edge."""
 
     record: ClassVar[type] = groups.Notification
 
@@ -62,7 +64,7 @@ class NotificationEdge:
 
 @strawberry.type(description="A page of notifications, newest first.")
 class NotificationConnection:
-    """Values are `resolvers.notifications.NotificationPage`."""
+    """Backed by `resolvers.notifications.NotificationPage`."""
 
     record: ClassVar[type] = notifications.NotificationPage
 
@@ -75,7 +77,7 @@ class NotificationConnection:
 
 @strawberry.type(description="The viewer's notifications: the newest 1,000.")
 class NotificationFeed(Node):
-    """Values are `graph.log.notification_groups.NotificationFeed`."""
+    """Backed by `graph.log.notification_groups.NotificationFeed`."""
 
     record: ClassVar[type] = groups.NotificationFeed
 
@@ -99,7 +101,7 @@ class NotificationFeed(Node):
 
 @strawberry.type(description="The result of `markNotificationsRead`.")
 class MarkNotificationsReadPayload:
-    """Values are `resolvers.notifications.MarkNotificationsReadPayload`."""
+    """Backed by `resolvers.notifications.MarkNotificationsReadPayload`."""
 
     record: ClassVar[type] = notifications.MarkNotificationsReadPayload
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @strawberry.type(description="A geographic position.")
 class Location:
-    """Values are `graph.model.Location`."""
+    """Backed by `graph.model.Location`."""
 
     record: ClassVar[type] = model.Location
 
@@ -32,19 +32,20 @@ class Location:
 
 @strawberry.type(description="A published post. A post never changes; it can only be deleted.")
 class Post(Node):
-    """Values are `graph.model.Post`."""
+    """Backed by `graph.model.Post`."""
 
     record: ClassVar[type] = model.Post
 
     id: strawberry.ID = batched(posts.global_ids, independent=True, description="The global id of the post.")
     text: str = strawberry.field(
         description="The text, up to 1,000 characters. It is empty only if there are attachments, and for a repost "
-        "without a text."
+        "without text."
     )
     entities: list[TextEntity] = batched(
         entities.entities,
         independent=True,
-        description="The mentions, hashtags and links in the text, in the order of the text. They do not overlap. At "
+        description="The mentions, hashtags and links in the text, in the order in which they occur. They do not "
+        "overlap. At "
         "most 50.",
     )
     attachments: list[Attachment] = batched(
@@ -84,7 +85,7 @@ class Post(Node):
     reply_to_id: strawberry.ID | None = batched(
         threads.parent_ids,
         independent=True,
-        description="The global id of the post that this post replies to, also after it was deleted. Null if this "
+        description="The global id of the post that this post replies to, even after it has been deleted. Null if this "
         "post is not a reply.",
     )
     thread: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
@@ -105,18 +106,21 @@ class Post(Node):
     repost_of_id: strawberry.ID | None = batched(
         threads.original_ids,
         independent=True,
-        description="The global id of the post that this post quotes or reposts, also after it was deleted. Null if it "
+        description="The global id of the post that this post quotes or reposts, even after it has been deleted. Null "
+        "if it "
         "does neither.",
     )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,
-        description="The direct replies, newest first. Requires `first` or `last`. Pages can be short like those of "
-        "`Timeline.posts`. Null if the page cannot be read; `errors` gives the reason.",
+        description="The direct replies, newest first. Requires `first` or `last`. As in `Timeline.posts`, a page can "
+        "have "
+        "fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
     )
     reposts: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.reposts,
-        description="The reposts and quotes of the post, newest first. Requires `first` or `last`. Pages can be short "
-        "like those of `Timeline.posts`. Null if the page cannot be read; `errors` gives the reason.",
+        description="The reposts and quotes of the post, newest first. Requires `first` or `last`. As in "
+        "`Timeline.posts`, a "
+        "page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
         threads.replies_counts,

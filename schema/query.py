@@ -77,7 +77,8 @@ class Query:
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
         description="The newest posts of all users, without plain reposts and replies to others. Posts of users whom "
-        "the viewer mutes or blocks, or who block the viewer, are left out. A page looks at 2,000 posts at most, so "
+        "the viewer mutes or blocks, or who block the viewer, are left out. The server scans at most 2,000 posts for "
+        "a page, so "
         "it may have fewer posts than requested, even none, with more to come: continue as long as `pageInfo` says "
         "that there are more. A new post appears about half a second later. Null if the timeline cannot be read; "
         "`errors` gives the reason.",
@@ -105,7 +106,8 @@ class Query:
         description="Search users by login and name. Each word of `text` must be the beginning of the login or of a "
         "word of the name; in scripts without spaces, such as Chinese, the name must contain it. At most 50 "
         "characters. The user with exactly this login comes first, then the newest users. Requires `first` or `last`. "
-        "A page looks at 2,000 users at most, so it may have fewer than requested with more to come: continue as long "
+        "The server scans at most 2,000 users for a page, so it may have fewer than requested with more to come: "
+        "continue as long "
         "as `pageInfo` says that there are more. Null if the search is not possible; `errors` gives the reason.",
     )
     rate_limit: RateLimit | None = single(

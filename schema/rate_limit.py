@@ -13,7 +13,7 @@ from resolvers import rates
     "points for the fields and pages that it requests; the sizes of nested pages multiply."
 )
 class RateLimit:
-    """Values are `resolvers.rates.RateLimit`."""
+    """Backed by `resolvers.rates.RateLimit`."""
 
     record: ClassVar[type] = rates.RateLimit
 

@@ -16,7 +16,7 @@ from schema.node import Node
     description="The relationship between the viewer and another user, from the viewer's side. It is always up to date."
 )
 class Relationship(Node):
-    """Values are `graph.model.Relationship`."""
+    """Backed by `graph.model.Relationship`."""
 
     record: ClassVar[type] = model.Relationship
 
@@ -35,7 +35,7 @@ class Relationship(Node):
     blocking: bool = strawberry.field(description="Whether the viewer blocks the user.")
     blocked_by: bool = strawberry.field(description="Whether the user blocks the viewer.")
     following_since: datetime | None = strawberry.field(
-        description="When the viewer followed the user. Null if the viewer does not follow the user."
+        description="When the viewer started following the user. Null if the viewer does not follow the user."
     )
     followed_by_since: datetime | None = strawberry.field(
         description="When the user followed the viewer. Null if the user does not follow the viewer."

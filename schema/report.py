@@ -10,7 +10,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.type(description="The result of `report`.")
 class ReportPayload:
-    """Values are `resolvers.reports.ReportPayload`."""
+    """Backed by `resolvers.reports.ReportPayload`."""
 
     record: ClassVar[type] = reports.ReportPayload
 

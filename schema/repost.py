@@ -13,7 +13,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.type(description="The result of `repost`.")
 class RepostPayload:
-    """Values are `resolvers.reposts.RepostPayload`."""
+    """Backed by `resolvers.reposts.RepostPayload`."""
 
     record: ClassVar[type] = reposts.RepostPayload
 
@@ -28,7 +28,7 @@ class RepostPayload:
 
 @strawberry.type(description="The result of `unrepost`.")
 class UnrepostPayload:
-    """Values are `resolvers.reposts.UnrepostPayload`."""
+    """Backed by `resolvers.reposts.UnrepostPayload`."""
 
     record: ClassVar[type] = reposts.UnrepostPayload
 

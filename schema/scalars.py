@@ -13,7 +13,7 @@ RFC_3339 = re.compile(
 
 
 def print_time(time: datetime | str) -> str:
-    """Return a time in UTC as RFC 3339, such as `2026-01-02T03:04:05.678Z`. Return a string unchanged."""
+    """Return a time in UTC, in RFC 3339 format, such as `2026-01-02T03:04:05.678Z`. Return a string unchanged."""
     if isinstance(time, str):
         return time
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -29,14 +29,14 @@ def parse_time(text: object) -> datetime:
     try:
         return datetime.fromisoformat(text.upper())
     except ValueError as error:
-        raise GraphQLError(f"There is no time {text}: {error}.") from None
+        raise GraphQLError(f"{text} is not a valid date and time: {error}.") from None
 
 
 print_time.exact = str  # type: ignore[attr-defined]  # read by the executor: such values are what the response holds
 
 DATE_TIME: ScalarDefinition = strawberry.scalar(
     name="DateTime",
-    description="A date and time in UTC as RFC 3339, with milliseconds: `2026-01-02T03:04:05.678Z`.",
+    description="A date and time in UTC, in RFC 3339 format, with milliseconds: `2026-01-02T03:04:05.678Z`.",
     specified_by_url="https://scalars.graphql.org/chillicream/date-time.html",
     serialize=print_time,
     parse_value=parse_time,

@@ -12,7 +12,7 @@ from schema.connections import PostConnection
 
 @strawberry.type(description="The posts that match a filter.")
 class PostSearch:
-    """Values are `graph.search.post_search.Search`."""
+    """Backed by `graph.search.post_search.Search`."""
 
     record: ClassVar[type] = search.Search
 
@@ -24,7 +24,9 @@ class PostSearch:
     )
     posts: PostConnection | None = batched(
         searches.posts,
-        description="A page of the posts, newest first. Requires `first` or `last`. A page looks at 2,000 posts at "
-        "most, so it may have fewer posts than requested, even none, with more to come: continue from its end as long "
+        description="A page of the posts, newest first. Requires `first` or `last`. The server scans at most 2,000 "
+        "posts "
+        "for a page, so it may have fewer posts than requested, even none, with more to come: continue from its end "
+        "as long "
         "as `pageInfo` says that there are more. Null if the page cannot be read; `errors` gives the reason.",
     )

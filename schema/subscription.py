@@ -166,7 +166,7 @@ class UserUnfollowed(StreamEvent):
 
 @strawberry.type(
     description="A notification was added, or has moved to the top. If the list holds a notification with the same "
-    "`id`, replace it. At most one event per notification and second is sent."
+    "`id`, replace it. At most one event per second is sent for each notification."
 )
 class NotificationAdded(NotificationEvent):
     """The values are `graph.feed.updates.NotificationAdded`."""
@@ -182,8 +182,8 @@ class NotificationAdded(NotificationEvent):
 
 
 @strawberry.type(
-    description="Notifications were marked as read by another client; or they disappeared, reappeared or list other "
-    "users, because users undid what they did or did it again. Fetch the first page again."
+    description="Notifications were marked as read by another client; or some disappeared, reappeared or now list "
+    "different users, because users undid what they did or did it again. Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):
     """The values are `graph.feed.updates.NotificationsChanged`."""

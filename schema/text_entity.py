@@ -13,22 +13,23 @@ if TYPE_CHECKING:
 
 
 @strawberry.interface(
-    description="A part of a post's text with a meaning: a mention, a hashtag or a link. Ignore types that you do not "
+    description="A part of a post's text that has a special meaning: a mention, a hashtag or a link. Ignore types "
+    "that you do not "
     "know: the part is then plain text."
 )
 class TextEntity(OfRecord):
     """The values of its types are records with the places of the entities."""
 
     start: int = strawberry.field(
-        description="Where the entity begins in `text`, in UTF-16 code units, as JavaScript, Java and Swift's "
-        "`utf16` count."
+        description="Where the entity begins in `text`, in UTF-16 code units, as in strings of JavaScript "
+        "and Java and in Swift's `utf16` view."
     )
     end: int = strawberry.field(description="Where the entity ends in `text`: the first code unit after it.")
 
 
 @strawberry.type(description="The mention of a user, such as `@alice`, who existed when the post was published.")
 class MentionEntity(TextEntity):
-    """Values are `resolvers.entities.UserMention`."""
+    """Backed by `resolvers.entities.UserMention`."""
 
     record: ClassVar[type] = entities.UserMention
 
@@ -39,16 +40,15 @@ class MentionEntity(TextEntity):
     )
 
 
-@strawberry.type(
-    description="A hashtag, such as `#rain`. It may be closed by a second `#`, which belongs to it: `#北京#`."
-)
+@strawberry.type(description="A hashtag, such as `#rain`. It may end with a second `#`, which is part of it: `#北京#`.")
 class HashtagEntity(TextEntity):
-    """Values are `graph.text.entities.Hashtag`."""
+    """Backed by `graph.text.entities.Hashtag`."""
 
     record: ClassVar[type] = Hashtag
 
     tag: str = strawberry.field(
-        description="The tag without `#`, folded like all searched text: in lower case and in normal width. It is the "
+        description="The tag without `#`, normalised as for search: in lower case, and with full-width and half-width "
+        "characters in their standard forms. It is the "
         "same for all spellings that count as the same hashtag, and the keyword `#<tag>` of a filter matches exactly "
         "the posts with it. At most 60 characters."
     )
@@ -56,7 +56,7 @@ class HashtagEntity(TextEntity):
 
 @strawberry.type(description="A link: an `http` or `https` URL in the text.")
 class LinkEntity(TextEntity):
-    """Values are `graph.text.entities.Link`."""
+    """Backed by `graph.text.entities.Link`."""
 
     record: ClassVar[type] = Link
 

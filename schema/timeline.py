@@ -14,7 +14,7 @@ from schema.node import Node
 
 @strawberry.type(description="A list of posts, newest first.")
 class Timeline(Node):
-    """Values are `graph.model.Timeline`."""
+    """Backed by `graph.model.Timeline`."""
 
     record: ClassVar[type] = model.Timeline
 

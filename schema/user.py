@@ -16,7 +16,7 @@ from schema.timeline import Timeline
 
 @strawberry.type(description="A user account.")
 class User(Node):
-    """Values are `graph.model.User`."""
+    """Backed by `graph.model.User`."""
 
     record: ClassVar[type] = model.User
 
@@ -32,7 +32,7 @@ class User(Node):
         users.avatar_urls,
         independent=True,
         description="The `https` URL of the user's picture, up to 500 characters, or null. Fanline stores no files: "
-        "the picture is on another server that the operator lists, which sees who loads it.",
+        "the picture is on another server that the operator allows, which can see who loads the picture.",
     )
     website_url: str | None = strawberry.field(
         description="The `https` URL of the user's website, up to 500 characters, or null."

@@ -14,7 +14,7 @@ ERRORS = "The problems with the input. Empty if the mutation succeeded; otherwis
 
 @strawberry.type(description="A value in the message of a user error.")
 class UserErrorParam:
-    """Values are `graph.errors.Param`."""
+    """Backed by `graph.errors.Param`."""
 
     record: ClassVar[type] = Param
 
@@ -26,7 +26,7 @@ class UserErrorParam:
     description="A problem with the input of a mutation. A mutation that returns one has not written anything."
 )
 class UserError:
-    """Values are `graph.errors.Problem`."""
+    """Backed by `graph.errors.Problem`."""
 
     record: ClassVar[type] = Problem
 

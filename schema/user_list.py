@@ -14,10 +14,10 @@ from schema.user_error import ERRORS, UserError
 
 
 @strawberry.type(
-    description="A list of users, to read their posts apart from the home timeline. Only its owner can see it."
+    description="A list of users whose posts can be read separately from the home timeline. Only its owner can see it."
 )
 class UserList(Node):
-    """Values are `graph.model.UserList`."""
+    """Backed by `graph.model.UserList`."""
 
     record: ClassVar[type] = model.UserList
 
@@ -40,7 +40,7 @@ class UserList(Node):
 
 @strawberry.type(description="The result of `createList`.")
 class CreateListPayload:
-    """Values are `resolvers.lists.ListPayload`."""
+    """Backed by `resolvers.lists.ListPayload`."""
 
     record: ClassVar[type] = lists.ListPayload
 
@@ -50,7 +50,7 @@ class CreateListPayload:
 
 @strawberry.type(description="The result of `updateList`.")
 class UpdateListPayload:
-    """Values are `resolvers.lists.ListPayload`."""
+    """Backed by `resolvers.lists.ListPayload`."""
 
     record: ClassVar[type] = lists.ListPayload
 
@@ -62,7 +62,7 @@ class UpdateListPayload:
 
 @strawberry.type(description="The result of `deleteList`.")
 class DeleteListPayload:
-    """Values are `resolvers.lists.DeleteListPayload`."""
+    """Backed by `resolvers.lists.DeleteListPayload`."""
 
     record: ClassVar[type] = lists.DeleteListPayload
 

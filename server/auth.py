@@ -96,7 +96,7 @@ def _not_issued_here() -> BadToken:
 def _viewer(user: object, session: object, end: object) -> Viewer:
     """Return the viewer of valid claims. Raises BadToken: other programs may share the key and sign other claims."""
     if not isinstance(user, str) or not re.fullmatch(r"[1-9][0-9]{0,15}", user) or int(user) > MAX_NUMBER:
-        raise BadToken("The access token does not name a user.")
+        raise BadToken("The access token does not identify a user.")
     if not isinstance(session, str) or not re.fullmatch(r"[\w-]{1,64}", session, re.ASCII):
         raise BadToken("The access token does not name a session.")
     try:

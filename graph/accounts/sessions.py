@@ -107,7 +107,7 @@ class Sessions:
         return live
 
     def _note_use(self, user: int, session: str) -> None:
-        """Note in the background that a session was used. A note that fails is not repeated within the hour."""
+        """Record in the background that a session was used. A note that fails is not repeated within the hour."""
         now = int(time.time())
         self._noted[user, session] = now
         note = script("note_use").call(keys_of(user), session, now, USE_SECONDS)

@@ -109,7 +109,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         posts five and three more per 900 terms of their texts.
         """
         if any(row.number > upto for row in rows):
-            raise ValueError(f"no event of the batch may be above {upto}")
+            raise ValueError(f"no event in the batch may have a number above {upto}")
 
         codes = await codes_of(rows) if indexes else {}
 

@@ -73,7 +73,7 @@ def read_url(text: str) -> URL:
         raise ValueError("must name a database after the host, for example postgresql://user:password@host/fanline")
     if unknown := sorted(set(url.query) - OPTIONS[kind]):
         known = f"supported are {', '.join(sorted(OPTIONS[kind]))}" if OPTIONS[kind] else "no options are supported"
-        raise ValueError(f"has the unknown option {unknown[0]}; {known}")
+        raise ValueError(f"has an unknown option: {unknown[0]}; {known}")
     if mode := url.query.get("sslmode"):
         url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
     return url

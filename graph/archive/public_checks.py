@@ -94,7 +94,7 @@ def _of(event: EventRow | None) -> tuple[bool, int]:
 
 
 async def correct_decisions(connection: AsyncConnection, users: Collection[int]) -> None:
-    """Note the newest decision about each of these users, and begin a move of the user's posts."""
+    """Record the newest decision about each of these users, and begin a move of the user's posts."""
     wrong: Sequence[tuple[int, EventRow | None]] = [*(await wrong_decisions(connection, users)).items()]
     for chunk in chunks(wrong, statements.MAX_LIST_LENGTH):
         await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_([user for user, _ in chunk])))

@@ -98,7 +98,7 @@ async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
 
 
 async def decide(connection: AsyncConnection, events: Sequence[EventRow]) -> None:
-    """Note decisions about suspensions, and start the moves of those that are the newest of their author."""
+    """Record decisions about suspensions, and start the moves of those that are the newest of their author."""
     newest = {row.actor: row for row in sorted(events)}
     for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
         held = await decisions(connection, [row.actor for row in chunk])

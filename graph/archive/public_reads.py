@@ -72,7 +72,7 @@ class PublicReads(ABC):
         return await self._transaction(lambda connection: public_checks.wrong_decisions(connection, users))
 
     async def correct_decisions(self, users: Collection[int], store: str) -> None:
-        """Note the newest decision about each user's suspension, and begin a move. Raises Overtaken."""
+        """Record the newest decision about each user's suspension, and begin a move. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)

@@ -47,7 +47,7 @@ class SearchIndexes(ABC):
         return await self._transaction(work)
 
     async def note_unindexed(self, store: str) -> None:
-        """Note the posts behind the end of the search index as a gap. Raises Overtaken."""
+        """Record the posts behind the end of the search index as a gap. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             watermark = await lock(connection, store)

@@ -80,7 +80,7 @@ class Usage:
         return max(0, BUDGET - self.points) // ROW_POINTS
 
     def begin_transaction(self) -> None:
-        """Note that a transaction has a connection."""
+        """Record that a transaction has a connection."""
         self._open += 1
         self.transactions += 1
         if self._begun is not None:
@@ -98,12 +98,12 @@ class Usage:
         self.items += other.items
 
     def end_transaction(self) -> None:
-        """Note that a transaction has ended."""
+        """Record that a transaction has ended."""
         self._open -= 1
         self._charge_if_ended()
 
     def end(self) -> None:
-        """Note that the operation has ended."""
+        """Record that the operation has ended."""
         self._ended = True
         self._charge_if_ended()
 

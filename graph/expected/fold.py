@@ -110,7 +110,7 @@ def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
 
 
 def user_erased(content: Content, number: int, body: UserErased) -> None:
-    """Note that the erasure has ended, in all parts."""
+    """Record that the erasure has ended, in all parts."""
     content.erased[body.user] = max(content.erased.get(body.user, 0), number)
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
@@ -138,7 +138,7 @@ def post_published(content: Content, number: int, body: PostPublished) -> None:
 
 
 def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
-    """Replace the post by a tombstone in its lists, and forget its likes."""
+    """Replace the post with a tombstone in its lists, and forget its likes."""
     if content.owns(Part.POSTS, body.author):
         content.posts.setdefault(body.author, ListedPosts()).bury(body.post)
     for post_list, owner in lists_of(body):
@@ -162,7 +162,7 @@ def reposted(content: Content, number: int, body: Reposted) -> None:
 
 
 def unreposted(content: Content, number: int, body: Unreposted) -> None:
-    """Replace the repost by a tombstone in its lists, and the original in what the user has reposted."""
+    """Replace the repost with a tombstone in its lists, and the original in what the user has reposted."""
     post_deleted(content, number, deletion_of_repost(body))
     if content.owns(Part.REPOSTED, body.user):
         content.reposted.setdefault(body.user, VersionedSet()).remove(body.post, number)
@@ -182,7 +182,7 @@ def liked(content: Content, number: int, body: Liked) -> None:
 
 
 def unliked(content: Content, number: int, body: Unliked) -> None:
-    """Replace the like by a tombstone in both sets."""
+    """Replace the like with a tombstone in both sets."""
     if content.owns(Part.POSTS, body.author):
         content.posts.setdefault(body.author, ListedPosts()).likes_of(body.post).remove(body.user, number)
     if content.owns(Part.LIKED, body.user):

@@ -1,7 +1,7 @@
-"""The live feed: subscriptions to home timelines and to filtered events.
+"""The live feed: subscriptions to home timelines, to filtered events, and to notifications.
 
 One reader follows the log for all subscriptions of a process. The feed passes each event to the live subscriptions it
-concerns, which it finds through two indexes; `graph.feed.subscription` describes how a subscription becomes live.
+concerns, which it finds through three indexes; `graph.feed.subscription` describes how a subscription becomes live.
 """
 
 import asyncio
@@ -148,7 +148,7 @@ class Feed:
         claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
         if filter_.firehose:
             if viewer is None:
-                raise NotPermitted("A firehose requires a viewer with the permission 'firehose'. Log in.")
+                raise NotPermitted("The firehose requires the permission 'firehose'. Log in as a user who has it.")
             claims.append((viewer, Permission.FIREHOSE))
         turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
         source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filters)
@@ -222,7 +222,7 @@ class Feed:
                 self._congested.add(buffer)
 
     def learn(self, unprojected: Sequence[Event]) -> None:
-        """Note suspensions, their ends and deletions of users, which may not be projected."""
+        """Record suspensions, their ends and deletions of users, which may not be projected."""
         for event in unprojected:
             self._note_suspension(event)
 

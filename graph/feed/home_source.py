@@ -217,7 +217,7 @@ class HomeSource(Source[HomeChange]):
             self._state.apply(self.viewer, event)
 
     async def visible(self, updates: Sequence[HomeChange]) -> Sequence[HomeChange]:
-        """Return the updates without posts of users who are hidden now, and plain reposts of those silenced now."""
+        """Return the updates without posts of hidden users, and without plain reposts of posts of silenced users."""
         return await self._view.visible_at_home(updates)
 
     def shows(self, update: HomeChange) -> bool:

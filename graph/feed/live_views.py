@@ -90,7 +90,7 @@ class LiveView:
         return list(filter(is_visible, updates))
 
     async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that are about no hidden user, and without plain reposts of silenced users.
+        """Return the updates that are about no hidden user, and without plain reposts of silenced users' posts.
 
         Costs what `blocked` costs, twice if there are plain reposts.
         """

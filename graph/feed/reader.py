@@ -42,7 +42,7 @@ class Listener(Protocol):
         ...
 
     def learn(self, unprojected: Sequence[Event]) -> None:
-        """Note earlier suspensions, their ends and deletions of users, which may not be projected."""
+        """Record earlier suspensions, their ends and deletions of users, which may not be projected."""
         ...
 
     async def throttle(self) -> None:

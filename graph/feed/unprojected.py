@@ -89,7 +89,7 @@ class Unprojected:
             self._older, self._newer = self._older.after(number), self._newer.after(number)
 
     def note_watermark(self, watermark: int, head: int) -> None:
-        """Note that the events up to `watermark` are projected, and that the last event added is not above `head`."""
+        """Record that the events up to `watermark` are projected, and that the last event added is not above `head`."""
         self.watermark = max(self.watermark, watermark)
         now = time.monotonic()
         if self.watermark >= self._end_of_older and now - self._kept_since >= KEEP_SECONDS:

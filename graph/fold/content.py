@@ -113,7 +113,7 @@ class VersionedSet(Generic[Member]):
             self.members[element] = number
 
     def remove(self, element: Member, number: int) -> None:
-        """Replace an element by a tombstone, unless an event with a higher number has added or removed it."""
+        """Replace an element with a tombstone, unless an event with a higher number has added or removed it."""
         if number > self.version(element):
             self.members.pop(element, None)
             self.tombstones[element] = number
@@ -141,7 +141,7 @@ class ListedPosts:
             self.live[post] = body
 
     def delete(self, post: int, number: int) -> None:
-        """Replace a post by a tombstone. Of several deletions, the one with the lowest number counts."""
+        """Replace a post with a tombstone. Of several deletions, the one with the lowest number counts."""
         self.live.pop(post, None)
         self.deleted[post] = min(number, self.deleted.get(post, number))
 
@@ -168,7 +168,7 @@ class Under:
             self.live.add(post)
 
     def delete(self, post: int, number: int) -> None:
-        """Replace a post by a tombstone."""
+        """Replace a post with a tombstone."""
         self.live.discard(post)
         self.deleted[post] = min(number, self.deleted.get(post, number))
 
@@ -199,7 +199,7 @@ class UserLists:
             members.remove(user, number)
 
     def delete(self, list_id: int, number: int) -> None:
-        """Replace a list by a tombstone."""
+        """Replace a list with a tombstone."""
         self.lists.remove(list_id, number)
         self.names.pop(list_id, None)
         self.members.pop(list_id, None)

@@ -41,7 +41,7 @@ class Pace:
         """Wait until the next chunk may be sent to these viewers."""
 
     def after(self, viewers: Sequence[int]) -> None:
-        """Note that a chunk was delivered to these viewers."""
+        """Record that a chunk was delivered to these viewers."""
 
 
 UNPACED = Pace()
@@ -86,7 +86,7 @@ class Pacer:
             self._current.clear()
 
     def done(self, viewers: Sequence[int]) -> None:
-        """Note that a chunk was delivered to these viewers."""
+        """Record that a chunk was delivered to these viewers."""
         if len(viewers) >= SMALL_CHUNK:
             self._current.set()
 

@@ -279,7 +279,7 @@ class Log:
         return self._store.ask([("GET", name) for name in MARKS], self.note_watermark)
 
     def note_watermark(self, replies: Sequence[str | None]) -> int:
-        """Note the watermark and the number up to which every event is in the archive, and return the watermark."""
+        """Record the watermark and the number up to which every event is in the archive, and return the watermark."""
         self.known_watermark, self.known_archived = (int(reply or 0) for reply in replies)  # lower after a failover
         self._store.advance()
         self._read_at = time.monotonic()

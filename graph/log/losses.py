@@ -55,7 +55,7 @@ class Losses:
         return {number for number in missing if number > trimmed}
 
     async def note(self, number: int) -> None:
-        """Note in the store that events up to a number are lost. One round trip."""
+        """Record in the store that events up to a number are lost. One round trip."""
         await self._store.run(*script("note_loss").call([keys.LOST], number))
 
     async def highest(self) -> int:

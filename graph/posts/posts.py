@@ -169,14 +169,14 @@ class Posts:
         quote_of: int | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
-        """Publish and return a post. The first followers have it on return; workers push it to the others.
+        """Publish and return a post. The newest followers have it on return; workers push it to the others.
 
         The text may be empty if there are attachments. It is a reply to the post `reply_to` and a quote of `quote_of`,
         if given.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND or BLOCKED for a
         post that is replied to or quoted; NOT_FOUND if the post of a repeated key was deleted; and ArchiveUnavailable.
-        Four round trips, one more for a reply, a quote or mentions, and one more per 1,000 of the first followers.
+        Four round trips, one more for a reply, a quote or mentions, and one more per 1,000 of the newest followers.
         """
         draft, key = Draft.checked(
             author,

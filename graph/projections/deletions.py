@@ -1,8 +1,8 @@
 """The projection of deleted accounts.
 
 A process may stop between any two steps, and earlier events of the user may be projected later. So the profile, which
-tells the login, is replaced last, by a tombstone at which all scripts of its slot stop. The login is reserved before it
-is free: a sign-up that has claimed a login and then finds no reservation may have the login.
+tells the login, is replaced last, with a tombstone at which all scripts of its slot stop. The login is reserved before
+it is free: a sign-up that has claimed a login and then finds no reservation may have the login.
 """
 
 from collections.abc import Sequence

@@ -84,7 +84,7 @@ class PostProjection:
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
         during the fan-out finds the post by merging. The record of a post that was archived or deleted in the meantime
         is removed again: its tombstone may have been dropped already.
-        Three round trips, and one for every 1,000 followers. The second one also sends the notices of the posts.
+        Three round trips, and one for each chunk of followers. The second one also sends the notices of the posts.
         """
         posts = await self._list(await self._write(events), notices)
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])

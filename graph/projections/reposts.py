@@ -79,7 +79,7 @@ class RepostProjection:
     ) -> None:
         """Add plain reposts, and fan them out as the mode says.
 
-        Two round trips, and one for every 1,000 followers; two more if reposts are void or replaced. The second one
+        Two round trips, and one for each chunk of followers; two more if reposts are void or replaced. The second one
         also sends the notices of the reposts. A worker asks the archive about the originals that are not in the store.
         """
         if not events:

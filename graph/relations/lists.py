@@ -26,7 +26,7 @@ class ListMemberships(Relation):
     kinds = (ListCreated, ListChanged, ListDeleted)
 
     def fold(self, content: Content, number: int, body: ListCreated | ListChanged | ListDeleted) -> None:
-        """Create, change or delete a list. A deletion replaces it by a tombstone."""
+        """Create, change or delete a list. A deletion replaces it with a tombstone."""
         if not content.owns(Part.LISTS, body.owner):
             return
         lists = content.lists.setdefault(body.owner, UserLists())

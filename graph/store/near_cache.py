@@ -78,7 +78,7 @@ class NearCache:
         return bool(self._sources) and self._rest <= 0
 
     def rest(self, look_ups: int) -> None:
-        """Note look-ups that the cache has not been asked for."""
+        """Record look-ups that the cache has not been asked for."""
         if self._rest > 0:
             self._rest -= look_ups
 
@@ -141,7 +141,7 @@ class NearCache:
         return all(self.peek(key) is not MISSING for key in keys)
 
     def ask(self, keys: Iterable[str], read: object) -> None:
-        """Note that `read` asks for the values of keys, which the server tracks from then on."""
+        """Record that `read` asks for the values of keys, which the server tracks from then on."""
         self._asked.update(dict.fromkeys(keys, read))
 
     def keep(

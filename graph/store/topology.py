@@ -96,7 +96,7 @@ class Topology:
         return self._samples.get(name)
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
-        """Note the new owner of a slot, and read the map again in the background."""
+        """Record the new owner of a slot, and read the map again in the background."""
         owner = address_of(error.host, error.port, source.name)
         self._forget({self._owners[error.slot_id], source.name} - {owner})
         self._owners[error.slot_id] = owner

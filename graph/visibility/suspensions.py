@@ -58,7 +58,7 @@ class Suspensions:
         return self._users
 
     def note(self, user: int, number: int, *, suspended: bool) -> None:
-        """Note the event with this number that suspends a user or ends the suspension, before it is projected.
+        """Record the event with this number that suspends a user or ends the suspension, before it is projected.
 
         It counts until a read of the store that begins after it was projected: a failover may lose it.
         """
@@ -126,7 +126,7 @@ class Suspensions:
         return await asyncio.shield(self._loading)
 
     def _note_change(self, projected: int, replies: Sequence[Any]) -> Suspended | None:
-        """Note the suspended users if they have changed; return None if they are too many."""
+        """Record the suspended users if they have changed; return None if they are too many."""
         match replies[0]:
             case [version, words]:
                 return self._note(projected, version, zip(words[::2], words[1::2], strict=True))
@@ -138,7 +138,7 @@ class Suspensions:
                 return self._users
 
     def _note_all(self, projected: int, replies: Sequence[Any]) -> Suspended:
-        """Note the suspended users. The version is read before them, so that it is never too new."""
+        """Record the suspended users. The version is read before them, so that it is never too new."""
         version, numbers = replies
         return self._note(projected, version or "", numbers.items())
 

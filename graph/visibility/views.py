@@ -295,7 +295,7 @@ class Visibility:
         return self._suspensions.known
 
     def note_suspension(self, user: int, number: int, *, suspended: bool) -> None:
-        """Note the event that suspends a user or ends the suspension, as the log tells it."""
+        """Record the event that suspends a user or ends the suspension, as the log tells it."""
         self._suspensions.note(user, number, suspended=suspended)
 
     def forget_noted_suspensions(self) -> None:

@@ -51,7 +51,7 @@ class EntryLease:
         self._was_stale = False
 
     def progress(self) -> None:
-        """Note that something was achieved."""
+        """Record that something was achieved."""
         self._progress_at = time.monotonic()
 
     @property

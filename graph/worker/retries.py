@@ -67,7 +67,7 @@ class LeasePace(Pace):
         await self._pacer.wait(viewers)
 
     def after(self, viewers: Sequence[int]) -> None:
-        """Note the progress."""
+        """Record the progress."""
         self._pacer.done(viewers)
         self._lease.progress()
 
@@ -94,7 +94,7 @@ class LimitedPace(Pace):
         self._limit.reschedule(loop.time() + left)
 
     def after(self, viewers: Sequence[int]) -> None:
-        """Note the progress."""
+        """Record the progress."""
         self._pace.after(viewers)
 
 

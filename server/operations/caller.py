@@ -158,7 +158,7 @@ class Caller:
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
     def note_session(self, session: Session | None) -> None:
-        """Note the session that an operation has started; None if it has ended the viewer's session."""
+        """Record the session that an operation has started; None if it has ended the viewer's session."""
         self.session = session
 
     def issue_token(self, session: Session) -> str:

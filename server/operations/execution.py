@@ -1,7 +1,7 @@
 """Execution of operations: a single result, or a stream of results.
 
 The document of a request is taken from the cache or checked, and the cost of its operation is compared with the limits.
-Then the operation waits for the turn of its holder, is charged, and is executed within its deadline.
+Within its deadline, the operation then waits for the turn of its holder, is charged, and is executed.
 """
 
 import asyncio

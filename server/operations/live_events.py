@@ -72,7 +72,7 @@ class JoinedContexts:
         return key
 
     def close(self, key: Hashable) -> None:
-        """Note that a look-up begins: no execution can join after this iteration of the event loop."""
+        """Record that a look-up begins: no execution can join after this iteration of the event loop."""
         if not self._closing:
             asyncio.get_running_loop().call_soon(self._remove)
         self._closing.append(key)
@@ -156,7 +156,7 @@ class SharedRun:
         self._awaited_by += 1
 
     def leave(self) -> None:
-        """Note that one subscription waits no longer."""
+        """Record that one subscription waits no longer."""
         self._awaited_by -= 1
         if not self._awaited_by and self._task is not None:
             self._task.cancel()

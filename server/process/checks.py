@@ -88,7 +88,7 @@ def check_store(settings: Settings, primaries: Sequence[Memory]) -> list[Finding
     if settings.production and settings.store_url and not all(memory.is_limited for memory in primaries):
         found.append(
             _warning(
-                "The store may take all memory of its machine, and the system may then kill it: set its `maxmemory` "
+                "The store may use all the memory of its machine, and the system may then kill it: set its `maxmemory` "
                 "to at most three quarters of the memory."
             )
         )
@@ -173,7 +173,7 @@ def _hosts(rest: str) -> Iterator[str]:
 
 def _process(facts: Facts) -> Iterator[Finding]:
     if facts.uid == 0:
-        yield _warning("Fanline runs as root: run it as a user of its own, as docs/deployment/fanline.service does.")
+        yield _warning("Fanline runs as root: run it as a dedicated user, as docs/deployment/fanline.service does.")
     if facts.open_files < OPEN_FILES:
         yield _warning(
             f"The process may open only {facts.open_files} files, and each connection is one: raise the limit to "
@@ -199,7 +199,9 @@ def _listening(settings: Settings, host: str) -> Iterator[Finding]:
 
 def _exposed(settings: Settings) -> Iterator[Finding]:
     if settings.rate_limits is False:
-        yield _warning("FANLINE_RATE_LIMITS is off: one client can use the whole server. Remove the setting.")
+        yield _warning(
+            "FANLINE_RATE_LIMITS is off: one client can use up the server's whole capacity. Remove the setting."
+        )
     if settings.playground:
         yield _warning("FANLINE_PLAYGROUND makes the playground public. Remove the setting.")
     if settings.introspection:

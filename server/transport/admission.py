@@ -107,7 +107,7 @@ class Baseline:
         self.seconds = math.inf
 
     def add(self, now: float, seconds: float) -> None:
-        """Note what a probe took. O(1)."""
+        """Record what a probe took. O(1)."""
         bucket, minima = int(now // BUCKET_SECONDS), self._minima
         while minima and minima[0][0] <= bucket - BUCKETS:
             minima.popleft()

@@ -77,5 +77,5 @@ def test_rejects_what_is_no_time_of_rfc_3339(text: object) -> None:
 )
 def test_rejects_times_that_do_not_exist(text: str) -> None:
     """Nor are there leap seconds."""
-    with pytest.raises(GraphQLError, match=f"There is no time {re.escape(text)}: "):
+    with pytest.raises(GraphQLError, match=f"{re.escape(text)} is not a valid date and time: "):
         parse_time(text)

@@ -21,5 +21,5 @@ async def test_a_write_without_replicas_is_not_acknowledged(
     assert published.status_code == 503
     [error] = published.json()["errors"]
     assert error["extensions"]["code"] == "NOT_DURABLE"
-    assert "Repeat it with the same idempotency key" in error["message"]
+    assert "Retry it with the same idempotency key" in error["message"]
     assert read.json() == {"data": {"viewer": {"login": "alice"}}}

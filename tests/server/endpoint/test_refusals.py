@@ -32,13 +32,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no time": (
         {"query": TIMES % '"2026-02-30T00:00:00Z"'},
         "GRAPHQL_VALIDATION_FAILED",
-        "There is no time 2026-02-30",
+        "2026-02-30T00:00:00Z is not a valid date and time",
     ),
     "a number as a time": ({"query": TIMES % 5}, "GRAPHQL_VALIDATION_FAILED", "RFC 3339"),
     "a variable time": (
         {"query": f"query ($t: DateTime) {TIMES % '$t'}", "variables": {"t": "2026-02-30T00:00:00Z"}},
         "BAD_USER_INPUT",
-        "There is no time 2026-02-30T00:00:00Z: day is out of range",
+        "2026-02-30T00:00:00Z is not a valid date and time: day is out of range",
     ),
     "cost": ({"query": COSTLY}, "COST_LIMIT", "points"),
 }

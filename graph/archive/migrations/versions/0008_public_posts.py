@@ -51,7 +51,7 @@ def upgrade() -> None:
 
 
 def note_progress() -> None:
-    """Note the newest decision about each user, and what is to be filled."""
+    """Record the newest decision about each user, and what is to be filled."""
     op.execute("DELETE FROM public_moves")
     newest = f"""
         SELECT actor, max(number) AS number FROM events
