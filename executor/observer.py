@@ -11,7 +11,7 @@ class Observer(Protocol):
         """Record that a plan runs the operation."""
 
     def layer_ended(self, fields: Sequence[str]) -> None:
-        """Record that the awaited fields of a layer, such as `User.followersCount`, were completed."""
+        """Record that the awaited fields of a layer, such as `User.followersCount`, have been completed."""
 
     def fell_back(self, reason: str) -> None:
         """Record that graphql-core executes the operation, and why."""

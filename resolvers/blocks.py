@@ -134,7 +134,7 @@ async def unblock(
 async def change(context: Context, write: Callable[[int, int], Awaitable[None]], user_id: str) -> int:
     """Mute, unmute, block or unblock the user with this id, and return the user's number.
 
-    Raises Rejected (NOT_FOUND) also for a malformed id.
+    Also raises Rejected (NOT_FOUND) for a malformed id.
     """
     viewer = context.require_viewer()
     try:

@@ -1,4 +1,4 @@
-"""Batch functions of loaders of pages, which also add the posts of the pages to the loader of posts."""
+"""Batch functions of page loaders. They also add the posts of each page to the post loader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence

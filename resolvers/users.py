@@ -89,7 +89,7 @@ def following_counts(users: Sequence[Identified], context: Context) -> Awaitable
 
 
 def posts_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
-    """Return the numbers of posts. One round trip."""
+    """Return each user's number of posts. One round trip."""
     return context.loaders.posts_counts.fetch_many([user.id for user in users])
 
 
@@ -188,7 +188,7 @@ async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list
 
 
 async def total_counts(pages: Sequence[FollowPage], context: Context) -> list[int]:
-    """Return the lengths of the whole lists. One round trip, shared with the owners' counts, unless they are known."""
+    """Return the total length of each list. One round trip, shared with the owners' counts; none if all are known."""
     loaders = context.loaders
     unknown = [page for page in pages if page.total is None]
     counts = await asyncio.gather(

@@ -60,4 +60,7 @@ class LinkEntity(TextEntity):
 
     record: ClassVar[type] = Link
 
-    url: str = strawberry.field(description="The URL as it is written in the text, in ASCII and without credentials.")
+    url: str = strawberry.field(
+        description="The URL exactly as it is written in the text. Its host may have letters beyond ASCII (IDNA). It has "
+        "no credentials."
+    )

@@ -23,7 +23,7 @@ class NameQuery:
     phrases: tuple[str, ...]
 
     def matches(self, login: str, name: str) -> bool:
-        """Return True if a user with this login and name has all words and phrases."""
+        """Return True if the login and name match: each word as the beginning of one, and each phrase."""
         terms = _terms_of(name)
         words = [login, *terms.words]
         return all(phrase in terms.runs for phrase in self.phrases) and all(

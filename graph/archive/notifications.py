@@ -72,7 +72,7 @@ async def add(connection: AsyncConnection, events: Iterable[EventRow]) -> None:
 
 @lru_cache(maxsize=3)
 def upsert(dialect: str) -> Insert:
-    """Return the statement that inserts rows, or raises their numbers; for PostgreSQL, from one array per column."""
+    """Return the statement that inserts rows or raises their numbers; for PostgreSQL, from one array per column."""
     number = NOTIFICATIONS.c.number
     if dialect == "mysql":
         values = mysql.insert(NOTIFICATIONS)

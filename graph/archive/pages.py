@@ -211,7 +211,7 @@ async def actors_of(connection: AsyncConnection, ids: Collection[int]) -> dict[i
 
 
 async def likes_between(connection: AsyncConnection, posts: Collection[int], users: Collection[int]) -> list[LikeRow]:
-    """Return the likes of any of these posts by any of these users, ended ones included. One query per 900 ids."""
+    """Return the likes of any of these posts by any of these users, including removed likes. One query per 900 ids."""
     found: list[LikeRow] = []
     for some_posts in chunks(sorted(set(posts)), statements.MAX_LIST_LENGTH):
         for some_users in chunks(sorted(set(users)), statements.MAX_LIST_LENGTH):
@@ -221,7 +221,7 @@ async def likes_between(connection: AsyncConnection, posts: Collection[int], use
 
 
 async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: Window) -> list[LikeRow]:
-    """Return the first live likes in a window, in the direction of paging, of a post (`subject`) or user (`actor`)."""
+    """Return the first current likes of a post (`subject`) or by a user (`actor`) in a window, in paging order."""
     rows = await _first_events(connection, owner, [id_], [LIKE], window)
     return [LikeRow(row.number, row.actor, row.subject, None) for row in rows if row.subject is not None]
 

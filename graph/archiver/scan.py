@@ -56,7 +56,7 @@ class Count:
 
 
 class Scan:
-    """Runs passes. Tombstones of posts are kept for `tombstones_live` at least."""
+    """Runs passes. Tombstones of posts are kept for at least `tombstones_live`."""
 
     def __init__(
         self,

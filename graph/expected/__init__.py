@@ -1,1 +1,1 @@
-"""What the store should hold of users, as their events in the archive say."""
+"""What the store should hold for each user, according to the events in the archive."""

@@ -64,7 +64,7 @@ class ReplayPart:
 
 
 class Recent:
-    """The newest events, all after the number `since`, in memory, which suffice for most replays."""
+    """The newest events in memory: all those after the number `since`. They suffice for most replays."""
 
     def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since

@@ -21,7 +21,7 @@ def finish(work: Work) -> None:
 
 
 def result(work: Generator[None, None, V]) -> V:
-    """Do all of some work at once, and return its result."""
+    """Do the work to its end at once, and return its result."""
     while True:
         try:
             next(work)

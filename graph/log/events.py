@@ -145,7 +145,8 @@ class Reposted(Body):
     """A user reposted a post without a text. The event's number is the id of the plain repost.
 
     `post` is the original, and `author` the author of the original. Of the events of a user and an original, the one
-    with the highest number counts. It is `renewed` if the user had reposted the post before: the author was notified.
+    with the highest number counts. It is `renewed` if the user had reposted the post before, so that the author has
+    been notified already.
     """
 
     ACTOR: ClassVar[str | None] = "user"
@@ -159,7 +160,7 @@ class Reposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Unreposted(Body):
-    """A user took a plain repost back, an operator removed it, or its original was deleted.
+    """A user undid a plain repost, an operator removed it, or its original was deleted.
 
     `post` is the original, `author` the author of the original, and `repost` the id of the plain repost.
     """

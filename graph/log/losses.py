@@ -59,7 +59,7 @@ class Losses:
         await self._store.run(*script("note_loss").call([keys.LOST], number))
 
     async def highest(self) -> int:
-        """Return the number up to which events are lost and nothing was repaired since; 0 for none. One round trip."""
+        """Return the number up to which events have been lost and not yet repaired; 0 for none. One round trip."""
         return int(await self._store.run("GET", keys.LOST) or 0)
 
     async def forget(self, number: int) -> None:

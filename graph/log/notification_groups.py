@@ -88,7 +88,7 @@ def group_of(code: int, subject: int) -> Group | None:
 
 
 def day_of(number: int) -> int:
-    """Return the day of an event, counted from 1970 in UTC."""
+    """Return the day of an event, as the number of days since 1970-01-01 in UTC."""
     return ((number >> SEQUENCE_BITS) + EPOCH_MS) // DAY_MS
 
 

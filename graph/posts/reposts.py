@@ -152,7 +152,7 @@ def held_in(row: Sequence[float | None]) -> RepostRegister:
 
 
 def newer(one: RepostRegister, other: RepostRegister) -> RepostRegister:
-    """Return the register that a later event has written, the first one if both come from the same event."""
+    """Return the register that the later event has written, or the first one if one event has written both."""
     return max(one, other, key=lambda each: each.version)
 
 

@@ -56,7 +56,7 @@ async def still_wrong(
 
 
 def is_wrong(expected: int | None, found: int | None) -> bool:
-    """Return True if a set holds a member that must not be there, misses one, or holds it with another number."""
+    """Return True if a set has a member that it should not have, lacks one, or has one with a wrong number."""
     return max(found or 0, 0) != max(expected or 0, 0)
 
 

@@ -88,7 +88,7 @@ class Searches:
     async def posts(self, view: View, search: Search, window: Window) -> Page[Post]:
         """Return a page of the posts that match, newest first.
 
-        A page looks at 2,000 candidates at most. It may then be short, even empty, with more posts to come and a number
+        A page scans at most 2,000 candidates. It may then be short, even empty, with more posts to come and a number
         at which the next page continues. Up to 16 transactions, one round trip for each with matches, and one if users
         are suspended. Raises ArchiveUnavailable, and ScanLimit if the operation has searched enough.
         """

@@ -42,8 +42,8 @@ class UserSearches:
     async def page(self, view: View, text: str, window: Window) -> tuple[Page[Follow], dict[int, User]]:
         """Return a page of the users who match a text, without those hidden from the view, and their profiles by id.
 
-        The number of an entry is the user's id; the highest number for the user with exactly this login. A page looks
-        at 2,000 users at most. It may then be short, even empty, with more users to come. One round trip, up to 16 if
+        The number of an entry is the user's id; the highest number for the user with exactly this login. A page scans
+        at most 2,000 users. It may then be short, even empty, with more users to come. One round trip, up to 16 if
         many of the users with these words do not match or are hidden; one more for a login that is not in the cache of
         logins. Raises BadFilter and ArchiveUnavailable.
         """

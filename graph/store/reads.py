@@ -25,8 +25,8 @@ class Read:
     """Commands that one caller sends together, packed, and the future of their result.
 
     `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
-    because of this read: a second NOSCRIPT error is then its own. `number` and `source` say when and where it was sent
-    last, for the near cache.
+    because of this read: a second NOSCRIPT error is then a failure of this read. `number` and `source` say when and
+    where it was sent last, for the near cache.
     """
 
     __slots__ = ("commands", "convert", "deadline", "future", "number", "packed", "scripts_loaded", "size", "source")

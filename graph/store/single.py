@@ -16,7 +16,7 @@ from graph.store.urls import BACKOFF, Servers
 
 
 class SingleServer:
-    """A client of one server. Exchanges whose connection fails are repeated, three times at most.
+    """A client of one server. Exchanges whose connection fails are retried up to three times.
 
     So are those that the server refuses because it is a replica: its name may point to another server now.
     """

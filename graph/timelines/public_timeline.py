@@ -38,7 +38,7 @@ class PublicTimeline:
     async def page(self, view: View, watermark: int, window: Window) -> Page[Post]:
         """Return a page of the posts up to a watermark, newest first, without the users silenced for the view.
 
-        A page looks at 2,000 posts at most. It may then be short, even empty, with more posts to come. One shared
+        A page scans at most 2,000 posts. It may then be short, even empty, with more posts to come. One shared
         transaction and one round trip if all posts are shown, up to 16 of both if many are silenced. Raises
         ArchiveUnavailable.
         """

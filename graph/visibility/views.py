@@ -121,7 +121,7 @@ class View:
         return NOTHING
 
     def known_marks(self, users: Collection[int]) -> Marks | None:
-        """Return what `marks` returns if no reply has to be awaited for it, else None."""
+        """Return what `marks` returns if it is known without waiting for the store, else None."""
         return NOTHING
 
     async def hidden(self, users: Collection[int]) -> Set[int]:
@@ -250,7 +250,7 @@ class ViewerView(ClientView):
         return marks
 
     def known_marks(self, users: Collection[int]) -> Marks | None:
-        """Return what `marks` returns if no reply has to be awaited for it, else None."""
+        """Return what `marks` returns if it is known without waiting for the store, else None."""
         first = self._first
         if first is None or not first.done() or first.cancelled() or first.exception() is not None:
             return None

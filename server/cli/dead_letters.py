@@ -70,5 +70,5 @@ def found_all(missing: Collection[str]) -> bool:
 
 
 def number_of_letters(count: int) -> str:
-    """Return a number of dead letters in words."""
+    """Return a count of dead letters as text, such as `3 events or tasks`."""
     return "1 event or task" if count == 1 else f"{count:,} events or tasks"

@@ -103,7 +103,7 @@ def _variables(text: str) -> dict[str, Any]:
     try:
         variables = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise SettingsError(f"--variables is not JSON: {error}.") from None
+        raise SettingsError(f"--variables is not valid JSON: {error}.") from None
     if not isinstance(variables, dict):
         raise SettingsError("--variables must be a JSON object.")
     return variables

@@ -87,7 +87,7 @@ def write_text(who: Character, friends: Sequence[str], random: Random) -> str:
 
 
 def place_near(who: Character, random: Random) -> tuple[float, float]:
-    """Return latitude and longitude within some kilometres of the character's city."""
+    """Return latitude and longitude within a few kilometres of the character's city."""
     city = who.city
     return (
         round(city.latitude + random.uniform(-0.05, 0.05), 4),

@@ -17,7 +17,7 @@ MAX_DIGITS = 18  # of a Content-Length
 
 
 def combine_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Return the headers by name. Repeated ones are combined to a list, as RFC 9110 defines (section 5.3). O(n).
+    """Return the headers by name. Repeated ones are combined into a list, as RFC 9110 defines (section 5.3). O(n).
 
     The transport refuses a request that repeats a header of one value.
     """
@@ -38,7 +38,7 @@ def parse_parameters(parameters: Mapping[str, Any]) -> OperationRequest:
             try:
                 given[name] = orjson.loads(given[name])
             except orjson.JSONDecodeError as error:
-                raise Refused(400, f"'{name}' is not JSON: {error}.") from None
+                raise Refused(400, f"'{name}' is not valid JSON: {error}.") from None
     return parse_request(given)
 
 
@@ -78,7 +78,7 @@ def parse_body(content_type: str, body: bytes) -> OperationRequest:
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refused(400, f"The body is not JSON: {error}.") from None
+        raise Refused(400, f"The body is not valid JSON: {error}.") from None
     return parse_request(data)
 
 

@@ -153,7 +153,7 @@ class Caller:
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Count the terms of an event filter. Return a function that releases them.
 
-        Raises GraphQLError beyond the quota.
+        Raises GraphQLError if that exceeds the quota.
         """
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 

@@ -239,9 +239,9 @@ class Execution:
     ) -> AsyncGenerator[StreamedResult, None]:
         """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
 
-        Results of live events go to `send_now` where that is possible, and are not yielded then.
-        A failure before or during execution yields a last result without data. Before the first result, raises the same
-        error as `execute`.
+        Results of live events go to `send_now` where that is possible, and are not yielded then. A failure before or
+        during execution yields a final result without data. Before the first result, raises the same error as
+        `execute`.
         """
         meter = caller.start_meter()
         try:

@@ -275,7 +275,7 @@ class Template:
 
     def _leave_open(self, value: object) -> str:
         if not isinstance(value, Open):
-            raise TypeError(f"A {type(value).__name__} is not JSON.")
+            raise TypeError(f"A {type(value).__name__} is not valid JSON.")
         self.cells.append(value)
         return self._mark
 

@@ -167,7 +167,7 @@ class Quotas:
     def acquire_terms(self, holder: Hashable, terms: int, *, anonymous: bool) -> Release:
         """Count the terms of an event filter. Return a function that releases them.
 
-        Raises GraphQLError beyond the quota.
+        Raises GraphQLError if that exceeds the quota.
         """
         quota = self.anonymous_terms if anonymous else self.terms
         try:

@@ -253,7 +253,7 @@ class Subscriptions:
     ) -> AsyncGenerator[StreamedResult, None]:
         """Execute a subscription. Yield a result for each event. Results of live events go to `send_now` if possible.
 
-        A failure before or during execution yields a last result without data.
+        A failure before or during execution yields a final result without data.
         """
         LOGGED.set((caller.request_id, prepared.name))
         release, courier = None, None if send_now is None else SocketCourier(send_now, self._observation)

@@ -225,7 +225,7 @@ def _pairs(file: Path, text: str) -> Pairs:
     try:
         manifest = json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{file}: is not JSON: {error}.") from None
+        raise SettingsError(f"{file}: is not valid JSON: {error}.") from None
     if not isinstance(manifest, _Object):
         raise SettingsError(f"{file}: must be a JSON object of ids and texts, or an {APOLLO}.")
     if manifest.get("format") != APOLLO and not isinstance(manifest.get("operations"), list):

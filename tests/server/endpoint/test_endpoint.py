@@ -74,13 +74,13 @@ async def test_a_subscription_by_plain_post_is_refused(api: Api) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "The body is not JSON"),
-        (b"{", "The body is not JSON"),
+        (b"", "The body is not valid JSON"),
+        (b"{", "The body is not valid JSON"),
         (b'{"query": "{ viewer { id } }", "variables": {"x": "\xff"}}', "valid UTF-8"),
         (b'{"query": "{ viewer { id } }", "variables": {"x": "\\ud800"}}', "surrogate"),
         (b"[" * 100_000, "depth limit"),
         (b'{"query": "{ viewer { id } }", "variables": {"x": ' + b"1" * 5000 + b"}}", "infinity"),
-        (b'{"query": "{ viewer { id } }", "variables": {"x": NaN}}', "The body is not JSON"),
+        (b'{"query": "{ viewer { id } }", "variables": {"x": NaN}}', "The body is not valid JSON"),
         (b"[]", "batches are not supported"),
         (b'"{ viewer { id } }"', "one JSON object"),
         (b"null", "one JSON object"),

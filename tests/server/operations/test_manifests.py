@@ -89,8 +89,8 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("{", "m.json: is not JSON: "),
-        ("[" * 100_000, "m.json: is not JSON: "),
+        ("{", "m.json: is not valid JSON: "),
+        ("[" * 100_000, "m.json: is not valid JSON: "),
         ([VIEWER], "m.json: must be a JSON object of ids and texts, or an apollo-persisted-query-manifest."),
         ({}, "m.json: there are no trusted documents. Add a manifest or .graphql files."),
         ({**APOLLO, "operations": []}, "m.json: there are no trusted documents"),
