@@ -87,5 +87,5 @@ def test_the_file_must_exist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setenv("FANLINE_DATA_DIR", str(tmp_path))
     with pytest.raises(SettingsError, match="cannot be read"):
         print_explanation(tmp_path / "missing.graphql", "{}", None, None, warm=False)
-    with pytest.raises(SettingsError, match="not JSON"):
+    with pytest.raises(SettingsError, match="not valid JSON"):
         print_explanation(Path(__file__), "{", None, None, warm=False)
