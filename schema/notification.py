@@ -89,8 +89,8 @@ class NotificationFeed(Node):
     live_cursor: str = batched(
         notifications.live_cursors,
         description="Pass this cursor as `after` to the subscription `notifications`, which then continues from the "
-        "pages of this response without missing an event. Keep the `liveCursor` of the newest page, and replace it with "
-        "the `cursor` of each event; ignore that of older pages.",
+        "pages of this response without missing an event. Keep the `liveCursor` of the newest page, and replace it "
+        "with the `cursor` of each event; ignore that of older pages.",
     )
     entries: NotificationConnection | None = batched(
         notifications.entries,

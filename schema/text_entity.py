@@ -61,6 +61,6 @@ class LinkEntity(TextEntity):
     record: ClassVar[type] = Link
 
     url: str = strawberry.field(
-        description="The URL exactly as it is written in the text. Its host may have letters beyond ASCII (IDNA). It has "
-        "no credentials."
+        description="The URL exactly as it is written in the text. Its host may have letters beyond ASCII (IDNA). It "
+        "has no credentials."
     )
