@@ -29,7 +29,7 @@ class Step:
 
 
 class Open:
-    """A placeholder for the value of a field that depends on the context, in a run for several contexts."""
+    """A placeholder for the value of a field that depends on the context, when one run serves several contexts."""
 
     __slots__ = ("field", "parent")
 

@@ -135,7 +135,7 @@ def _switch_to_wal(connection: Connection) -> None:
 class Database:
     """One database and its connection pool. Connects on first use.
 
-    `timeout`, in seconds, limits the wait for a connection, and then connecting, each statement and each transaction.
+    `timeout`, in seconds, limits each of these: the wait for a connection, connecting, a statement, and a transaction.
     Raises ValueError like `read_url`.
     """
 

@@ -78,7 +78,7 @@ def indexed(row: EventRow) -> IndexedPost:
 async def add(connection: AsyncConnection, posts: Iterable[IndexedPost], watermark: int) -> None:
     """Index posts of the archive, in the transaction that inserts them.
 
-    `watermark` is the archive watermark before. Six statements, and three more per 900 codes.
+    `watermark` is the archive watermark before the transaction. Six statements, plus three per 900 codes.
     """
     ordered = sorted(posts, key=lambda post: post.number)
     if not ordered:

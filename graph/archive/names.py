@@ -1,8 +1,8 @@
-"""The index of users by login and name, in transactions that the caller has begun, which write one at a time.
+"""The index of users by login and name, in transactions that the caller has begun. Only one writes at a time.
 
 A row per user holds the login, the number of the event that set the name, and the codes of both
-(`graph.archive.name_codes`); a row per code and user finds the user. A name with a higher number replaces one with a
-lower, so events can be applied in any order, and again.
+(`graph.archive.name_codes`); one row per code and user serves to find the user. A name with a higher number replaces
+one with a lower number, so events can be applied in any order, and more than once.
 
 The row of user 0 holds the *progress*: the sign-ups up to its number are indexed, and so are all that the archiver has
 added since. Without the row, as in an archive from before the index, the worker indexes the names from the first

@@ -139,9 +139,10 @@ def merged_by_union(terms: int, forward: bool) -> Select[Any]:
 
 
 def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
-    """Return the statement that selects the `count` authors whose posts can be in the window, for MySQL and MariaDB.
+    """Return the statement that selects the `count` authors whose posts can be on the page, for MySQL and MariaDB.
 
-    They are the authors whose first posts come first. The databases find them with a loose index scan.
+    They are those whose first post in the window is the earliest in the direction of paging. The databases find them
+    with a loose index scan.
     """
     first = (func.max if forward else func.min)(EVENTS.c.number).label("first")
     author = EVENTS.c[TIMELINE.column].label("author")

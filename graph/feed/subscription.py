@@ -56,11 +56,12 @@ class Shared:
 class Subscription(Generic[C]):
     """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
 
-    The subscription ends when one of its claims ends. Claims are watched, and then checked once, on joining.
+    The subscription ends when one of its claims ends: its session, or a permission that it needs. On joining, claims
+    are watched first, and then checked once.
     `_checkpoint_at` is when the next Checkpoint is due, if nothing else is sent before.
     `_position` is the number up to which all updates have been sent, `_deleted` the posts whose deletion was sent last:
-    the scan appends the deletion of a post again if a failover has lost the first. `_lost` is the `reader.lost` that
-    was taken into account. `_lent_number` is the number of the update that the courier took last.
+    the scan appends the deletion of a post again if a failover has lost the first. `_lost` is the last `reader.lost`
+    that was handled. `_lent_number` is the number of the update that the courier took last.
     """
 
     __slots__ = (

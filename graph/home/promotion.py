@@ -29,7 +29,7 @@ class PromotionStep:
 
 
 async def add_step(store: Store, step: PromotionStep, entry: str = "", group: str = "") -> None:
-    """Add a step, in place of the finished one with this entry. Nothing happens if that is not pending any more."""
+    """Add a step in place of the finished one with this entry, unless that is no longer pending."""
     names = [keys.FANOUTS, keys.OPEN_FANOUTS]
     words = (group, entry, step.post, step.author, step.attempt, step.high)
     await store.send([script("add_promotion_step").call(names, *words)])

@@ -223,7 +223,10 @@ def record_writes(
 
 
 def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[list[int]], list[Command]]:
-    """Return posts in groups, and for each group the command that replaces them by tombstones with these numbers."""
+    """Return the posts of `deletions` in groups, and for each group the command that replaces them with tombstones.
+
+    `deletions` has the numbers of the tombstones by post.
+    """
     groups = list(store.together(deletions, keys.post, POSTS_PER_SCRIPT))
     delete = script("delete_post")
     return groups, [

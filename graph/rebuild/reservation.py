@@ -50,8 +50,9 @@ class Reservation:
 async def reserve(store: Store, archive: "Archive", *, unused_only: bool = False) -> Reservation:
     """Reserve an empty store, delete what an unfinished rebuild has written, and bind the archive to the store.
 
-    With `unused_only`, the archive must not hold events. Raises RebuildRefused, which changes neither store nor archive
-    unless another process has interfered. Four round trips, one for every 1,000 keys in the store, and two queries.
+    With `unused_only`, the archive must not hold events. Raises RebuildRefused; neither store nor archive has changed
+    then, unless another process has interfered. Four round trips, one more per 1,000 keys in the store, and two
+    queries.
     """
     state = await archive.state()
     await check(store, state)

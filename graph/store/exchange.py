@@ -90,7 +90,7 @@ class ExclusiveConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Fail the exchange."""
-        self.drop(exceptions.ConnectionError(f"the store closed the connection: {error or 'no error'}"))
+        self.drop(exceptions.ConnectionError("the store closed the connection" + (f": {error}" if error else "")))
 
     def drop(self, error: Exception) -> None:
         """Close the connection at once, and fail the exchange."""

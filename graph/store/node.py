@@ -157,7 +157,7 @@ class Node:
         if all(isinstance(reply, RETRYABLE) for reply in replies):
             return replies
         if isinstance(marked, Exception) or isinstance(role, Exception) or role[0] != "master":
-            raise exceptions.ConnectionError(f"the server or the slot changed during the write: {marked} {role}")
+            raise exceptions.ConnectionError(f"the role or the slot changed during the write: {marked} {role}")
         self._replicas = max(self._terms.replicas, len(role[2]))
         if self._replicas > expected:
             [received] = await connection.exchange([("WAIT", self._replicas, milliseconds)], deadline)

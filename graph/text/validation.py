@@ -67,7 +67,7 @@ class Check:
         if folded is None:
             self.fail(
                 ProblemCode.LOGIN_INVALID,
-                f"The login must have {MIN_LOGIN} to {MAX_LOGIN} characters from a-z, 0-9 and the underscore.",
+                f"The login must consist of {MIN_LOGIN} to {MAX_LOGIN} characters from a-z, 0-9 and the underscore.",
                 "login",
                 min=MIN_LOGIN,
                 max=MAX_LOGIN,
@@ -171,7 +171,7 @@ class Check:
         if key is not None and not KEY.fullmatch(key):
             self.fail(
                 ProblemCode.INVALID,
-                f"The idempotency key must have 1 to {MAX_KEY} printable ASCII characters.",
+                f"The idempotency key must consist of 1 to {MAX_KEY} printable ASCII characters.",
                 "idempotencyKey",
                 min=1,
                 max=MAX_KEY,

@@ -17,9 +17,9 @@ MAX_DIGITS = 18  # of a Content-Length
 
 
 def combine_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Return the headers by name. Repeated ones are combined into a list, as RFC 9110 defines (section 5.3). O(n).
+    """Return the headers by name. Repeated headers are combined into a list, as RFC 9110 defines (section 5.3). O(n).
 
-    The transport refuses a request that repeats a header of one value.
+    The transport refuses a request that repeats a header which has a single value.
     """
     given = dict(headers)
     if len(given) == len(headers):

@@ -228,7 +228,7 @@ class Meter:
 
 
 def in_words(seconds: int) -> str:
-    """Return a waiting time as text, rounded up: in seconds, from two minutes in minutes, from two hours in hours."""
+    """Return a waiting time as text, rounded up: in hours from two on, in minutes from two on, else in seconds."""
     for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * unit:
             return f"{-(-seconds // unit)} {name}"

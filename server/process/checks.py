@@ -128,18 +128,19 @@ def _files(settings: Settings, facts: Facts) -> Iterator[Finding]:
     """
     unsafe = _refusal if settings.production else _warning
     for path, mode in facts.modes.items():
+        remedy = f"(mode {mode:03o}). Run `chmod {700 if path == settings.data_dir else 600} {path}`."
         if path == settings.data_dir:
             if mode & 0o022:
-                yield unsafe(f"Other users can write to the data folder {path} (mode {mode:03o}): `chmod 700 {path}`.")
+                yield unsafe(f"Other users can write to the data folder {path} {remedy}")
             elif mode & 0o055 and settings.production:
-                yield _warning(f"Other users can list the data folder {path} (mode {mode:03o}): `chmod 700 {path}`.")
+                yield _warning(f"Other users can list the data folder {path} {remedy}")
         elif path == settings.secret_file:
             if mode & 0o022:
-                yield unsafe(f"Other users can write to the secret file {path} (mode {mode:03o}): `chmod 600 {path}`.")
+                yield unsafe(f"Other users can write to the secret file {path} {remedy}")
             elif mode & 0o004:
-                yield _warning(f"Other users can read the secret file {path} (mode {mode:03o}): `chmod 600 {path}`.")
+                yield _warning(f"Other users can read the secret file {path} {remedy}")
         elif mode & 0o007:
-            yield unsafe(f"Other users can read {path} (mode {mode:03o}): `chmod 600 {path}`.")
+            yield unsafe(f"Other users can read {path} {remedy}")
 
 
 def _store(settings: Settings) -> Iterator[Finding]:

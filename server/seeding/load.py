@@ -106,7 +106,7 @@ async def check_complete(graph: Graph) -> None:
     note = None if text is None else Note.read(text)
     if note and not note.complete:
         raise SeedRefused(
-            f"The archive holds {note.what}, not yet complete. Run the same `fanline seed` command again."
+            f"The archive holds an incomplete seeding of {note.what}. Run the same `fanline seed` command again."
         )
 
 
@@ -149,7 +149,7 @@ def check(state: ArchiveState, source: Source) -> Note | None:
     note = Note.read(state.note)
     if (note.what, note.version) != (source.what, source.version):
         raise SeedRefused(
-            f"The archive holds {note.what}{'' if note.complete else ', not yet complete'}; "
+            f"The archive holds {'' if note.complete else 'an incomplete seeding of '}{note.what}; "
             "only an empty store can be seeded with other data."
         )
     return note

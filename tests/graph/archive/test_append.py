@@ -191,7 +191,7 @@ async def test_a_row_without_content_is_equal_to_its_event(archive: Archive) -> 
 
 
 async def test_events_above_the_new_watermark_are_refused(archive: Archive) -> None:
-    with pytest.raises(ValueError, match="may be above 7"):
+    with pytest.raises(ValueError, match="may have a number above 7"):
         await append(archive, post(8), upto=7)
     assert (await archive.state()).watermark == 0
 

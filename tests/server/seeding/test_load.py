@@ -248,7 +248,7 @@ async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph) -> None:
     """After SIGKILL and a second seeding, each user, post and follow exists once."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, graph.store.url)
     assert await process.wait() == -signal.SIGKILL
-    with pytest.raises(SeedRefused, match="not yet complete"):
+    with pytest.raises(SeedRefused, match="an incomplete seeding of"):
         await check_complete(graph)
 
     assert await load(graph, SMALL)
@@ -305,9 +305,9 @@ async def test_an_unfinished_seeding_is_not_served_or_replaced(graph: Graph, sma
     await failing.close()
     with pytest.raises(StoreUnavailable):
         await graph.users.sign_up("somebody", "correct horse")
-    with pytest.raises(SeedRefused, match="not yet complete"):
+    with pytest.raises(SeedRefused, match="an incomplete seeding of"):
         await load(graph, demo_source(people=17, posts=40))
-    with pytest.raises(SeedRefused, match="not yet complete"):
+    with pytest.raises(SeedRefused, match="an incomplete seeding of"):
         await check_complete(graph)
 
 

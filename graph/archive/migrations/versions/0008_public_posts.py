@@ -26,7 +26,7 @@ SUSPENDED, UNSUSPENDED = "UserSuspended", "UserUnsuspended"
 
 
 def upgrade() -> None:
-    """Rename the column, create the tables, and note the newest decision about each user and what is to be filled."""
+    """Rename the column, create the tables, and record the last decision about each user and what is to be filled."""
     rename_watermark("archived_upto", "public_upto")
     op.create_table(
         "public_posts",
