@@ -52,7 +52,7 @@ DAMAGES: dict[str, tuple[Damage, Defect]] = {
 
 
 async def block(world: RepairWorld) -> None:
-    """Let bob block star, and alice have each kind of pair with carol. A block holds alice's follow of dave."""
+    """Make bob block star, and give alice each kind of relation with carol. A block holds alice's follow of dave."""
     graph = world.graph
     await graph.blocks.block(world.bob, world.star)
     pairs = [each.body_of(world.alice, stored(each, world.carol), begins=True) for each in PAIRS.pair_sets]

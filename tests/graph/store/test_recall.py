@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from graph.store import near_cache
 from graph.store.commands import Command
 from graph.store.near_cache import Moment
 from graph.store.recall import LookUp, both_near, recall
@@ -57,6 +58,24 @@ async def request(store: Store) -> Moment | None:
 async def look(store: Store, *numbers: int) -> list[str | None]:
     """Return values as a new request sees them after its first read."""
     return await recall(store, VALUES, numbers, await request(store))
+
+
+async def test_a_cache_that_finds_little_is_asked_again_after_a_rest(
+    store: Store, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile, look-ups read from the store, and ask it to track nothing."""
+    monkeypatch.setattr(near_cache, "REST", 3)
+    await raw.set("{k}1", "one")
+    assert await look(store, 1) == ["one"]
+    assert store.near is not None
+    store.near._judge()  # one look-up, which found nothing
+    for _ in range(3):
+        async with counted(store) as resting:
+            assert await look(store, 1) == ["one"]
+        assert resting.commands == 2
+    async with counted(store) as rested:
+        assert await look(store, 1) == ["one"]
+    assert rested.commands == 1
 
 
 async def test_a_known_value_costs_no_command(store: Store, raw: Redis) -> None:

@@ -35,7 +35,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def _one_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let streams that get an event share an alarm also if the machine is so busy that they get it 10 ms apart."""
+    """Make streams share an alarm even if the machine is so busy that they receive the event more than 10 ms apart."""
     monkeypatch.setattr(notification_reads, "EARLY_SECONDS", PATIENCE)
 
 

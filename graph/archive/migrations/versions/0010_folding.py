@@ -1,4 +1,4 @@
-"""Let the search indexes be built anew: words are folded without accents, and with one letter I of Turkish.
+"""Rebuild the search indexes: words are now folded without accents, and all Turkish forms of the letter I are one.
 
 The index of posts is emptied and filled again in the background; searches look at posts one by one meanwhile. The names
 of users stay in their index, and each is replaced in the background: a name without accents is found as before.
