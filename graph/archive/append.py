@@ -1,8 +1,8 @@
 """Writes a batch of the log into the archive, in one transaction that the caller has begun.
 
 The compare-and-set of the watermark is the first statement. It locks the row until the end of the transaction, so that
-only one process at a time is past it, and nothing that this module reads can change meanwhile. On SQLite, it takes the
-lock of the whole file before anything was read: a transaction that reads first could fail to become a writer.
+one process at a time gets past it, and what this module reads cannot change meanwhile. On SQLite, it locks the whole
+file before the first read: a transaction that reads first could fail to become a writer.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ POSTS_AT_ONCE = 50
 
 
 async def advance(connection: AsyncConnection, store: str, watermark: int, upto: int) -> None:
-    """Raise the archive watermark from `watermark` to `upto`; a higher one stays. Raises Overtaken."""
+    """Raise the archive watermark from `watermark` to `upto`, unless it is higher already. Raises Overtaken."""
     unchanged = (STATE.c.watermark == watermark) & (STATE.c.store == store)
     moved = await connection.execute(update(STATE).where(unchanged).values(watermark=max(watermark, upto)))
     if moved.rowcount != 1:
@@ -54,7 +54,7 @@ async def advance(connection: AsyncConnection, store: str, watermark: int, upto:
 
 
 Codes: TypeAlias = Mapping[int, IndexedPost]
-"""The codes of posts by number."""
+"""Posts with their codes, by number."""
 
 
 async def codes_of(rows: Sequence[EventRow]) -> Codes:
@@ -72,7 +72,8 @@ async def codes_of(rows: Sequence[EventRow]) -> Codes:
 async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, watermark: int) -> None:
     """Insert the rows that are missing, apply deletions, unfollows, likes and unlikes, and index posts with codes.
 
-    `watermark` is the one before this batch: no row is above it. Raises ConflictingEvent and EventsRefused.
+    `watermark` is the archive watermark before this batch: the archive holds no event above it. Raises ConflictingEvent
+    and EventsRefused.
     """
     with refusals():
         rows = [stored(row) for row in rows]
@@ -87,9 +88,9 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: C
 
 
 async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> list[EventRow]:
-    """Return the rows, without the texts of users who are erased in the archive: late rows may hold some.
+    """Return the rows, and empty the texts of late rows of users whose erasure is in the archive.
 
-    No statement if no row with texts arrives late.
+    No statement if there is no late row with texts.
     """
     late = {row.actor for row in rows if row.number <= watermark and row.kind in TEXTS}
     erasures = await by_owners(connection, "actor", late, [USER_ERASURE], 0, len(rows)) if late else []
@@ -98,7 +99,7 @@ async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermar
 
 
 async def lock(connection: AsyncConnection, store: str) -> int:
-    """Let no other process write until the transaction ends, and return the archive watermark. Raises Overtaken."""
+    """Keep other processes from writing until the transaction ends. Return the archive watermark. Raises Overtaken."""
     bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
     if bound.rowcount != 1:
         raise Overtaken
@@ -108,7 +109,8 @@ async def lock(connection: AsyncConnection, store: str) -> int:
 async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> int:
     """Insert and index the rows that are missing. Return the archive watermark.
 
-    Raises Overtaken for another store, and for a row above the archive watermark, where the archiver inserts all rows.
+    Raises Overtaken if the archive is bound to another store or a row is above the watermark: only the archiver inserts
+    rows there.
     """
     watermark = await lock(connection, store)
     if any(row.number > watermark for row in rows):
@@ -122,9 +124,9 @@ async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], cod
 
 
 async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: Codes, watermark: int) -> None:
-    """Insert rows, and apply the deletions, unfollows and changes of reposts among them.
+    """Insert rows, and apply the deletions, unfollows, changes of reposts, closed reports and likes among them.
 
-    Those held are applied to rows that arrive late.
+    Such events that the archive holds already are applied to new rows that arrive late.
     """
     later = await _later(connection, [row for row in new if row.number <= watermark])
     deleted = {row.subject for row in [*new, *later] if row.kind == DELETION}
@@ -157,7 +159,7 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
 
 
 async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], watermark: int) -> None:
-    """Apply the likes and unlikes among new rows to earlier likes and, to likes that arrive late, those held."""
+    """End likes before the likes and unlikes among new rows, and end late likes by those that the archive holds."""
     ending = [row for row in new if row.kind in (LIKE, UNLIKE)]
     late = [row for row in ending if row.kind == LIKE and row.number <= watermark]
     for post in dict.fromkeys(row.subject for row in late):
@@ -172,7 +174,7 @@ async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], water
 
 
 async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
-    """Remove the content of those of these events that are posts, their terms and their notifications."""
+    """Remove the posts among these events: their content, and their entries in indexes and on the public timeline."""
     for chunk in chunks(events, statements.MAX_LIST_LENGTH):
         posts = await posts_by_id(connection, chunk)
         if posts:
@@ -183,10 +185,10 @@ async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
 
 
 async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:
-    """Return the held deletions of the posts, unfollows of the followees and changes of the reposts that arrive late.
+    """Return the events in the archive that may end late posts, follows, reposts and reports.
 
-    A row arrives late if its number is not above the watermark: after a failover of the store, or because a cut or a
-    repair found it missing.
+    A row is late if its number is not above the watermark: it arrives after a failover of the store, or because a cut
+    or a repair found it missing.
     """
     found: list[EventRow] = []
     for kind, late_kind in (
@@ -204,7 +206,7 @@ async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[
 
 
 async def add_credentials(connection: AsyncConnection, credentials: Sequence[Credential]) -> None:
-    """Insert credentials, and change those whose number is lower. Raises EventsRefused for a login of another user."""
+    """Insert credentials, and replace those with lower numbers. Raises EventsRefused if another user has the login."""
     newest = {each.user: each for each in sorted(credentials, key=lambda each: each.number)}
     for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
         columns = select(CREDENTIALS.c.user, CREDENTIALS.c.number)

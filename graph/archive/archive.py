@@ -1,7 +1,7 @@
 """The archive: an SQL database that holds every event of the log, and the credentials of its users.
 
-The archiver appends what the projections have applied. Rows are inserted and never deleted: a deletion takes the
-content of its post's row. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
+The archiver appends the events that the projections have applied. Rows of events are never deleted: the deletion of a
+post removes the content of the post's row. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -58,7 +58,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self.database.schema_state()
 
     async def state(self) -> ArchiveState:
-        """Return the identities of the archive and its store, the archive watermark, and the note. One query."""
+        """Return the identities of the archive and of its store, the archive watermark, and the note. One query."""
 
         async def work(connection: AsyncConnection) -> ArchiveState:
             return ArchiveState(*(await connection.execute(statements.state())).one())
@@ -66,7 +66,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def bind(self, store: str, *, replacing: str | None, unused_only: bool) -> bool:
-        """Bind the archive to a store if it is bound to `replacing` (None: to none). Return whether it was.
+        """Bind the archive to `store` if it is bound to `replacing`, or unbound if that is None. Return True if it was.
 
         With `unused_only`, bind it only while the archive watermark is 0.
         """
@@ -80,7 +80,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def set_note(self, note: str | None) -> None:
-        """Set the note of the state: what a seeding loads."""
+        """Set the note, which describes what a seeding loads."""
         await self._transaction(lambda connection: connection.execute(update(STATE).values(note=note)))
 
     async def append(
@@ -94,19 +94,21 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         indexes: bool = True,
         before_commit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Insert events of the log up to the number `upto`, and raise the archive watermark to it.
+        """Insert events of the log up to the number `upto`, and raise the archive watermark to `upto`.
 
-        Events that the archive holds stay unchanged, and so do credentials with the same or a higher number. A
-        PostDeleted removes the content of its post, and an Unfollowed ends the earlier follows of its pair, whichever
-        arrives first. Without `indexes`, posts and names are not added to the search indexes: the worker does that
-        later.
+        Events that the archive holds already stay unchanged, and so do credentials with the same or a higher number. A
+        PostDeleted removes the content of its post, and an Unfollowed ends the earlier follows of its pair, in
+        whichever order the events arrive. Without `indexes`, new posts and sign-ups are not added to the search
+        indexes: the worker adds them later.
 
         One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
         Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the
         archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or the
-        database refuses a value; and ValueError for a number above `upto`. Two statements, one for notifications, one
-        per unfollow, two for credentials, three for events up to the watermark, six or more for deletions, and for
-        posts five and three more per 900 terms of their texts.
+        database refuses a value; and ValueError for a number above `upto`.
+
+        Two statements for all events, and more for some: one for notifications, one per unfollow, two for credentials,
+        four for names, three for events up to the watermark, five or more for deletions, and for posts five or more
+        and three per 900 terms of their texts.
         """
         if any(row.number > upto for row in rows):
             raise ValueError(f"no event in the batch may have a number above {upto}")
@@ -125,9 +127,9 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         await self._transaction(work)
 
     async def insert(self, rows: Sequence[EventRow], *, store: str) -> None:
-        """Insert missing events below the archive watermark. Those that the archive holds stay unchanged.
+        """Insert events up to the archive watermark that the archive lacks. Events that it holds stay unchanged.
 
-        One transaction. Raises Overtaken unless the archive is bound to `store`.
+        One transaction. Raises Overtaken if the archive is not bound to `store` or an event is above the watermark.
         """
         if rows:
             codes = await codes_of(rows)
@@ -169,13 +171,13 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return list(map(post_of, rows))
 
     async def slices(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[Post]]:
-        """Return the posts of each owner's list and window, in the direction of paging. Costs as `post_rows`."""
+        """Return the posts of each owner's list in a window, in the direction of paging. Cost: as `post_rows`."""
         return [list(map(post_of, rows)) for rows in await self.post_rows(reads, of)]
 
     async def post_rows(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[EventRow]]:
-        """Return the rows of the posts of each owner's list and window, in the direction of paging.
+        """Return the rows of the posts of each owner's list in a window, in the direction of paging.
 
-        One query per 256 reads of one direction. Each read is a limited index scan.
+        One query per 256 reads in one direction. Each read is a limited index scan.
         """
         return await self._transaction(lambda connection: pages.post_rows(connection, reads, of)) if reads else []
 
@@ -186,14 +188,14 @@ class Archive(SearchIndexes, PublicReads, Erasures):
     async def post_counts(self, reads: Sequence[tuple[int, int]], of: PostList = TIMELINE) -> tuple[list[int], int]:
         """Return for each (owner, id) the number of posts in the list up to the id, and the archive watermark.
 
-        All are of the same moment. One query per 256 reads, and one or two for the watermark.
+        All values come from one snapshot. One query per 256 reads, and one or two for the watermark.
         """
         return await self._counts(partial(pages.post_counts, of=of), reads)
 
     async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-        """Return for each (post, number) the number of live likes up to the number, and the archive watermark.
+        """Return for each (post, number) the count of live likes up to the number, and the archive watermark.
 
-        Like `post_counts`.
+        The values come from one snapshot, at the same cost as `post_counts`.
         """
         return await self._counts(pages.like_counts, reads)
 
@@ -211,15 +213,18 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def owners(self, of: PostList, after: int, limit: int) -> list[int]:
-        """Return the first `limit` owners after an id that have posts in a list of one kind. One query."""
+        """Return the first `limit` owners after an id that have posts in a list of one kind.
+
+        One query; two on PostgreSQL.
+        """
         return await self._transaction(lambda connection: pages.owners(connection, of, after, limit))
 
     async def rows(self, ids: Collection[int]) -> list[EventRow]:
-        """Return the rows of those of these events that the archive holds. One query per 2,000 ids."""
+        """Return the rows that the archive holds of the events with these ids. One query per 2,000 ids."""
         return await self._transaction(lambda connection: pages.rows(connection, ids)) if ids else []
 
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
-        """Return the kind of each event that has a row, `Redacted` for deleted posts. One query per 2,000 ids."""
+        """Return the kind of each event in the archive, `Redacted` for deleted posts. One query per 2,000 ids."""
         return await self._transaction(lambda connection: pages.kinds_of(connection, ids)) if ids else {}
 
     async def range(self, after: int, upto: int, limit: int) -> list[EventRow]:
@@ -250,7 +255,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def liked_among(self, user: int, posts: Collection[int], upto: int) -> set[int]:
-        """Return the posts among these that a user likes with a like up to a number. One query per 900 posts."""
+        """Return the posts among these that a user likes now, by likes up to a number. One query per 900 posts."""
         found = await self._transaction(lambda connection: pages.likes_between(connection, posts, [user]))
         return {like.post for like in found if like.ended is None and like.number <= upto}
 
@@ -302,18 +307,18 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         )
 
     async def notifications(self, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
-        """Return the newest `most` groups of notifications of each user who has some, with numbers, newest first.
+        """Return the newest `most` groups of notifications of each user who has any, with their numbers, newest first.
 
         One query per 256 users.
         """
         return await self._transaction(lambda connection: notifications.newest(connection, users, most))
 
     async def read_marks(self, users: Collection[int]) -> dict[int, int]:
-        """Return the number up to which each user has read the notifications. One query per 2,000 users."""
+        """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
         return await self._transaction(lambda connection: notifications.read_marks(connection, users)) if users else {}
 
     async def credentials(self, users: Collection[int]) -> dict[int, Credential]:
-        """Return the credentials of each user that has some. One query per 2,000 users."""
+        """Return the credentials of each user who has them. One query per 2,000 users."""
 
         async def work(connection: AsyncConnection) -> dict[int, Credential]:
             found: dict[int, Credential] = {}

@@ -1,7 +1,7 @@
-"""The codes of the search index: 32-bit hashes of what filters can look for in a post.
+"""The codes of the search index: 32-bit hashes of the properties of a post that filters can look for.
 
-A post has a code for each term of its text, for its author and, if it has a location, for its cell in each of some
-grids. Two terms can have the same code, so a post that is found by codes must be compared with the filter.
+A post has a code for each term of its text, for its author and, if it has a location, for its cell in the grid of each
+of `LEVELS`. Two terms can have the same code, so a post that is found by codes must be compared with the filter.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,15 +15,15 @@ from graph.text.terms import GAP, Keyword, terms_of
 
 LEVELS = (1, 4, 6, 8, 10, 12, 14, 16)
 MAX_CODES = 8
-"""The maximum number of codes of a keyword that are looked up. More would exclude few further posts."""
+"""The maximum number of codes of a keyword that are looked up. More codes would exclude only a few more posts."""
 LOWEST = 1 << 31
 
 Clause = Sequence[Sequence[int]]
-"""Codes of posts: a post has all codes of at least one of the entries."""
+"""A condition: a post satisfies it if the post has all codes of at least one entry."""
 
 
 def codes_of(row: EventRow) -> set[int]:
-    """Return the codes of the post in a row. Raises ValueError if its body is damaged."""
+    """Return the codes of the post in a row. Raises ValueError if the body is damaged."""
     post = post_of(row)
     words = {term for term in terms_of(post.text) if GAP not in term}
     cells: Iterable[Cell] = ()
@@ -55,7 +55,7 @@ def code_of(term: str) -> int:
 
 
 def _chosen(keyword: Keyword) -> list[str]:
-    """Return up to 8 terms of a keyword: the longest words and, evenly spaced, the pairs of its phrases."""
+    """Return up to 8 terms of a keyword: the longest words, and evenly spaced pairs of characters of its phrases."""
     words = sorted(keyword.words, key=len, reverse=True)[:MAX_CODES]
     pairs = list(_pairs(keyword.phrases))
     room = MAX_CODES - len(words)

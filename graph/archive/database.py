@@ -1,8 +1,8 @@
 """The SQL database of the archive: its URL, transactions with a timeout, and the upgrade of its schema.
 
 Supports SQLite, PostgreSQL, MySQL and MariaDB. Every transaction runs in its own task: a cancelled caller cannot leave
-a connection in the middle of a statement, and a database that hangs cannot hang its callers. A gate decides whose
-transaction runs next, so the pool always has a connection for it.
+a connection in the middle of a statement, and a database that hangs cannot hang its callers. A gate decides which
+transaction runs next, so the pool always has a connection for a transaction that passes the gate.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ OPTIONS = {
 }
 OUTAGES = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError, OSError)
 REFUSED = ((1644,), (3819,), (4025,))
-"""The error numbers of MySQL and MariaDB for a row that a trigger or a CHECK refuses. The driver reports an outage."""
+"""Error numbers of MySQL and MariaDB for a row that a trigger or a CHECK refuses: the driver raises them as outages."""
 OUTAGE_STATES = ("08", "25006", "28", "3D", "40", "53", "55", "57", "58", "XX")  # prefixes of PostgreSQL's SQLSTATE
 
 
@@ -93,7 +93,7 @@ def make_engine(url: URL, connect_timeout: float, statement_timeout: float, **po
                 "statement_timeout": milliseconds,
                 "plan_cache_mode": "force_custom_plan",
                 "jit": "off",
-                "enable_bitmapscan": "off",  # for each page, it would read and sort all posts of an author
+                "enable_bitmapscan": "off",  # a bitmap scan would read and sort all posts of an author for each page
                 "enable_seqscan": "off",
             },
         },
@@ -120,7 +120,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _switch_to_wal(connection: Connection) -> None:
-    """Switch a file to WAL mode. While other processes do so too, SQLite refuses it at once, whatever the timeout."""
+    """Switch a file to WAL mode. Retry: while others switch it too, SQLite refuses at once, despite the timeout."""
     for pause in (*SWITCH_PAUSES, None):
         try:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
@@ -160,11 +160,11 @@ class Database:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Run `work` in its own transaction, commit it, and return its result. Upgrade the schema first if needed.
+        """Run `work` in its own transaction, commit it, and return its result.
 
-        Wait at the gate first. Raises ArchiveUnavailable if the database does not answer in time, or if there is no
-        connection for this caller; the work may nevertheless have been committed. If the caller is cancelled, the
-        transaction continues, and so it holds its connection.
+        Wait at the gate before that, and upgrade the schema if needed. Raises ArchiveUnavailable if there is no
+        connection for this caller, or if the database does not answer in time: the work may nevertheless have been
+        committed. If the caller is cancelled, the transaction continues and keeps its connection.
         """
         leave = await self.gate.enter(self.timeout)
         usage = USAGE.get()
@@ -282,7 +282,7 @@ def is_outage(error: Exception) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the first line of the error, without the statement, its parameters, and the values of rows."""
+    """Return the error's type and message, without the statement, its parameters, and the values of rows."""
     cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
     message = str(cause).partition("\nDETAIL:")[0]
     return f"{type(cause).__name__}: {' '.join(message.split())}"

@@ -16,7 +16,7 @@ from graph.archive.tables import EVENTS, NOTIFICATIONS
 T = TypeVar("T")
 
 NOTIFICATIONS_AT_ONCE = 500
-"""How many subjects of notifications are looked up at once. A subject has at most two groups of a user."""
+"""How many subjects of notifications one transaction looks up. A user has at most two groups with one subject."""
 
 
 class Erasures(ABC):
@@ -27,9 +27,9 @@ class Erasures(ABC):
         """Run `work` in its own transaction and commit it."""
 
     async def erase_texts(self, user: int, after: int, limit: int, store: str) -> list[int]:
-        """Empty the texts in the next `limit` events of a user that can hold some, and return the events' numbers.
+        """Empty the texts in the next `limit` events of a user that can hold texts. Return the numbers of the events.
 
-        One transaction, with one query and an update of each row that holds texts. Raises Overtaken.
+        One transaction, which reads the rows in one query and updates each row that holds a text. Raises Overtaken.
         """
 
         async def work(connection: AsyncConnection) -> list[int]:
@@ -41,7 +41,7 @@ class Erasures(ABC):
         return await self._transaction(work)
 
     async def list_additions(self, user: int, after: int, limit: int) -> list[EventRow]:
-        """Return the first `limit` events after a number that added a user to a list, or may have. One query."""
+        """Return the first `limit` events after a number that added a user to a list. One query."""
         return await self._transaction(lambda connection: list_members.additions(connection, user, after, limit))
 
     async def erased_list_members(self, limit: int) -> Sequence[int]:
@@ -49,7 +49,7 @@ class Erasures(ABC):
         return await self._transaction(lambda connection: list_members.erased_members(connection, limit))
 
     async def erase_list_members(self, user: int, upto: int, store: str) -> None:
-        """Forget who has added a user to a list, up to a number. One transaction. Raises Overtaken."""
+        """Delete the rows of `list_members` for a user, up to an event number. One transaction. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)
@@ -67,7 +67,7 @@ class Erasures(ABC):
         await self._transaction(work)
 
     async def erase_notifications(self, user: int, store: str) -> bool:
-        """Remove up to 1,000 notifications of a user. Return whether there were some. Raises Overtaken."""
+        """Remove up to 1,000 notifications of a user. Return False if there were none. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> bool:
             await lock(connection, store)
@@ -82,7 +82,7 @@ class Erasures(ABC):
 
 
 async def empty_texts(connection: AsyncConnection, rows: Iterable[EventRow]) -> None:
-    """Store rows without their texts, unless they hold none."""
+    """Empty the texts in rows of the archive. One update per row that holds a text."""
     changed = [(row, without_texts(row)) for row in rows]
     parameters = [{"at": row.number, "emptied": empty.body} for row, empty in changed if empty != row]
     if parameters:

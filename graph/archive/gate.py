@@ -1,10 +1,10 @@
-"""The gate before the archive's connections: it decides who gets one next, so that no caller can take them from others.
+"""The gate to the archive's connections: decides which caller gets one next, so that no caller can starve the others.
 
-- The system itself (archiver, projections, eraser) may use all connections, and some are reserved for it.
-- A caller uses two at most, and all anonymous callers together half of them.
-- Of the callers who wait and may have one, the one who has used the connections least lately comes first: who searches
-  all the time waits for those who read one page. This is fair queueing by time used, as in a CPU scheduler, with a
-  memory that fades.
+- The system itself (archiver, projections, eraser) may use all connections, and two are reserved for it.
+- A caller may use two, and all anonymous callers together half of all connections.
+- Of the waiting callers within these limits, the one that has recently used the connections for the shortest time comes
+  first: a caller that searches all the time waits for callers that read one page. This is fair queueing by time used,
+  as in a CPU scheduler, with exponential decay.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from graph.archive.usage import USAGE, Usage
 from graph.errors import ArchiveUnavailable
 
 RESERVED = 2
-"""The connections that only the system uses."""
+"""The number of connections that only the system uses."""
 EACH = 2
 """The maximum number of connections of one caller."""
 HALF_LIFE_SECONDS = 10.0
-"""The time in which half of what a caller has used is forgotten."""
+"""The half-life of a caller's use: after this time, it counts half."""
 MAX_CALLERS = 10_000
 """The number of callers whose use is remembered."""
 
@@ -37,7 +37,7 @@ class Used(NamedTuple):
     at: float
 
     def as_of(self, now: float) -> float:
-        """Return the seconds that count at a later time."""
+        """Return the seconds that still count at a later time."""
         return self.seconds * math.pow(0.5, (now - self.at) / HALF_LIFE_SECONDS)
 
 
@@ -55,14 +55,14 @@ class Gate:
         self._waiting: dict[tuple[str, bool], deque[asyncio.Future[None]]] = {}
 
     async def enter(self, seconds: float) -> Callable[[], None]:
-        """Return a function that gives the connection back, when it is the turn of the operation that runs.
+        """Wait for a connection for the running operation, and return the function that gives the connection back.
 
-        Raises ArchiveUnavailable if others have them for `seconds`.
+        Raises ArchiveUnavailable if the operation gets no connection within `seconds`.
         """
         usage = USAGE.get()
         caller, anonymous = _caller(usage)
         loop = asyncio.get_running_loop()
-        if self._may_enter(caller, anonymous):  # nobody who waits may enter, or would have been let in
+        if self._may_enter(caller, anonymous):  # no waiting caller may enter: it would have been admitted
             self._take(caller, anonymous)
         else:
             turn: asyncio.Future[None] = loop.create_future()
@@ -80,7 +80,7 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """The number of transactions that wait."""
+        """The number of waiting transactions."""
         return sum(map(len, self._waiting.values()))
 
     def _may_enter(self, caller: str, anonymous: bool) -> bool:
@@ -106,7 +106,7 @@ class Gate:
         self._grant()
 
     def _grant(self) -> None:
-        """Give free connections to those who wait."""
+        """Give free connections to waiting callers."""
         while True:
             now = asyncio.get_running_loop().time()
             next_ = min(
@@ -125,14 +125,14 @@ class Gate:
                 turn.set_result(None)
 
     def _use_of(self, caller: str, now: float) -> float:
-        """Return the seconds that a caller has used lately. The system comes before all callers."""
+        """Return the seconds that a caller has recently used. The system comes before all callers."""
         if caller == SYSTEM:
             return -1.0
         used = self._used.get(caller)
         return 0.0 if used is None else used.as_of(now)
 
     def _abandon(self, caller: str, anonymous: bool, turn: "asyncio.Future[None]") -> None:
-        """Stop to wait. A turn that came in the same iteration of the event loop is passed on."""
+        """Stop waiting. Pass on a turn that was granted in the same iteration of the event loop."""
         waiting = self._waiting.get((caller, anonymous), deque())
         if turn in waiting:
             waiting.remove(turn)

@@ -1,14 +1,14 @@
-"""The search index of posts, written in transactions that the caller has begun, one of them at a time.
+"""The search index of posts, written in transactions that the caller has begun. One transaction writes at a time.
 
 A *segment* covers a range of numbers and lists its posts. The place of a post is its position in this list. For each
-code (`graph.archive.codes`) of these posts there is a row with the places of the posts that have it. A frequent term
-takes two bytes per post, and a batch changes at most one row per code.
+code (`graph.archive.codes`) of these posts, a row holds the places of the posts that have the code. A frequent term
+takes two bytes per post, and a batch changes at most one row per code and segment.
 
 A *gap* is a range whose posts are not indexed: the archive held them before it had an index, or a version of Fanline
-without the index archived them. So are the posts after the newest segment. Readers look through the posts of gaps one
-by one, and the worker closes gaps (`graph.archiver.indexing`). Segments and gaps divide all numbers up to the newest
-one. So the index only makes searches fast. Nothing depends
-on rows of it that should not be there either, because each post that is found is compared with the filter.
+without the index archived them. Searches read the posts of gaps one by one, and also the posts after the newest segment
+and gap. The worker closes gaps (`graph.archiver.indexing`). Segments and gaps cover all numbers up to the end of the
+newest one, so the index affects only the speed of searches. Stale rows do no harm, because each post that is found is
+compared with the filter.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ from graph.paging import Window
 
 SEGMENT_POSTS = 4096
 MAX_PLACES = 1 << 16
-"""The maximum number of posts of a segment: posts that arrive late make it longer than SEGMENT_POSTS."""
+"""The maximum number of posts in a segment. Late posts can make a segment longer than SEGMENT_POSTS."""
 
 
 Placed: TypeAlias = tuple[int, Iterable[int]]
@@ -42,7 +42,7 @@ Placed: TypeAlias = tuple[int, Iterable[int]]
 class Segment(NamedTuple):
     """A segment: the first and the last number that it covers, and the numbers of its posts in the order of places.
 
-    A segment that is not stored yet ends before it begins.
+    In a segment that is not stored yet, `last` is lower than `first`.
     """
 
     first: int
@@ -78,7 +78,8 @@ def indexed(row: EventRow) -> IndexedPost:
 async def add(connection: AsyncConnection, posts: Iterable[IndexedPost], watermark: int) -> None:
     """Index posts of the archive, in the transaction that inserts them.
 
-    `watermark` is the archive watermark before the transaction. Six statements, plus three per 900 codes.
+    `watermark` is the archive watermark before the transaction. Three to five statements, two more for each further
+    segment, and three per 900 codes.
     """
     ordered = sorted(posts, key=lambda post: post.number)
     if not ordered:
@@ -99,7 +100,7 @@ async def add(connection: AsyncConnection, posts: Iterable[IndexedPost], waterma
 
 
 async def add_gap(connection: AsyncConnection, end: int, watermark: int) -> bool:
-    """Return True if there are posts behind the end of the index, up to the watermark: they become a gap."""
+    """Add a gap if there are posts after the end of the index, up to the watermark. Return True if there are."""
     if end >= watermark or not await has_posts(connection, end, watermark):
         return False
     await connection.execute(insert(GAPS).values(first=end + 1, last=watermark))
@@ -107,7 +108,7 @@ async def add_gap(connection: AsyncConnection, end: int, watermark: int) -> bool
 
 
 async def end_of(connection: AsyncConnection) -> int:
-    """Return the end of the index: segments and gaps divide all numbers up to it. One statement."""
+    """Return the end of the index: segments and gaps cover all numbers up to it. One statement."""
     return max(await connection.scalars(newest_ends()), default=0)
 
 
@@ -119,9 +120,9 @@ def newest_ends() -> CompoundSelect[Any]:
 
 
 async def _add_late(connection: AsyncConnection, posts: Sequence[IndexedPost]) -> None:
-    """Add posts to the segments that cover their numbers. In a gap there is nothing to do.
+    """Add posts to the segments that cover their numbers. Posts in gaps need nothing.
 
-    A post of a segment that has no more places becomes a gap.
+    If the segment is full, the post gets a gap of its own.
     """
     for segment, some in await _by_segment(connection, posts):
         room = max(0, MAX_PLACES - len(segment.posts))
@@ -144,7 +145,7 @@ async def _by_segment(
 ) -> list[tuple[Segment, list[IndexedPost]]]:
     """Return the segments that cover posts, with the posts. Posts in gaps are left out."""
     found: list[tuple[Segment, list[IndexedPost]]] = []
-    first: int | None = None  # of the segment or gap that was read last
+    first: int | None = None  # the first number of the segment that was read last
     for post in sorted(posts, key=lambda post: post.number, reverse=True):
         if first is None or post.number < first:
             segment = await _segment(connection, from_segment(post.number))
@@ -157,7 +158,7 @@ async def _by_segment(
 
 
 async def next_gap(connection: AsyncConnection) -> IndexGap | None:
-    """Return the newest gap that can be closed, None if there is none. Gaps within a segment stay."""
+    """Return the newest gap that can be closed, or None. Gaps within a segment, which is full, stay."""
     high = MAX_NUMBER + 1
     while True:
         query = select(GAPS).where(GAPS.c.first < high).order_by(GAPS.c.first.desc()).limit(1)
@@ -171,9 +172,9 @@ async def next_gap(connection: AsyncConnection) -> IndexGap | None:
 
 
 async def close_gap(connection: AsyncConnection, gap: IndexGap, first: int, posts: Mapping[int, IndexedPost]) -> bool:
-    """Replace the end of a gap, from the number `first` on, by a segment of the posts that are still there.
+    """Replace the end of a gap, from the number `first` on, with a segment of those of `posts` that still exist.
 
-    Return False, and change nothing, if the gap is not the same any more or holds another post.
+    Return False, and change nothing, if the gap has changed or has other posts.
     """
     held = (await connection.execute(select(GAPS).where(GAPS.c.first == gap.first))).first()
     numbers = await post_numbers(connection, Window(len(posts) + 1, False, first - 1, gap.last + 1))
@@ -200,7 +201,7 @@ async def _extend(connection: AsyncConnection, segment: Segment, posts: Sequence
 
 
 async def _append(connection: AsyncConnection, segment: int, added: Sequence[Placed]) -> None:
-    """Append places to the rows of a segment's codes. They are in order, and above those in the rows."""
+    """Append places to the rows of a segment's codes. The places ascend, and are higher than those in the rows."""
     new = _by_code(added)
     for codes in chunks(sorted(new), statements.MAX_LIST_LENGTH):
         held = await _held(connection, segment, codes)

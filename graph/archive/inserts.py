@@ -1,4 +1,4 @@
-"""Inserts rows into tables of the archive, and tells values that the database refuses from outages."""
+"""Inserts rows into tables of the archive, and distinguishes refused values from outages."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from graph.archive.rows import EventsRefused
 async def add_rows(
     connection: AsyncConnection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Insert rows with these columns. One statement. Raises EventsRefused."""
+    """Insert rows with these columns. One statement, none without rows. Raises EventsRefused."""
     if not rows:
         return
     with refusals():
@@ -33,7 +33,7 @@ async def add_rows(
 def insert_statement(dialect: Dialect, table: Table, names: tuple[str, ...]) -> tuple[str, tuple[int, ...]]:
     """Return the statement that inserts a row, and the places in `names` of its parameters, for SQLite and MySQL.
 
-    The drivers take the values as they are. To let SQLAlchemy bind each one takes twice as long as the insert.
+    The values go to the driver unchanged: if SQLAlchemy binds each of them, that takes twice as long as the insert.
     """
     compiled = insert(table).compile(dialect=dialect, column_keys=list(names))
     return str(compiled), tuple(names.index(name) for name in compiled.positiontup or ())
@@ -41,7 +41,7 @@ def insert_statement(dialect: Dialect, table: Table, names: tuple[str, ...]) -> 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise EventsRefused for errors that are due to the values, not for an outage or a damaged schema."""
+    """Raise EventsRefused for errors that the values cause, but not for an outage or a damaged schema."""
     try:
         yield
     except (SQLAlchemyError, ArithmeticError, TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
 """The archive's table of the members of lists: the events that added each user to a list of users.
 
-Rows are written with these events. They stay when a user is removed or a list is deleted, so they tell where a user may
-be a member. They are deleted when the user is erased.
+Rows are written with these events. They stay when the user is removed or the list is deleted, so they tell only in
+which lists a user may be. They are deleted when the user is erased.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ async def remove(connection: AsyncConnection, member: int, upto: int) -> None:
 
 
 async def erased_members(connection: AsyncConnection, limit: int) -> Sequence[int]:
-    """Return the first `limit` erased users who have rows. One query, which looks up each erased user."""
+    """Return up to `limit` erased users who have rows, in the order of erasure. One query, O(n) in erased users."""
     members = select(LIST_MEMBERS.c.member).where(LIST_MEMBERS.c.member == EVENTS.c.actor)
     erased = select(EVENTS.c.actor).where(EVENTS.c.kind == USER_ERASURE, members.exists()).order_by(EVENTS.c.number)
     return list(dict.fromkeys(await connection.scalars(erased.limit(limit))))

@@ -1,8 +1,8 @@
-"""The codes by which users are found: hashes of what a search can begin with, and of parts of unspaced scripts.
+"""The codes by which users are found: hashes of the beginnings of words, and of parts of scripts without spaces.
 
 The words of a user are the login and the words of the name. A user has a code for each beginning of a word, up to 10
 characters, and for each character and pair of characters of the name's runs (`graph.text.terms`). Two terms can have
-the same code, and only some terms of a query are looked up, so a user who is found must be compared with the query.
+the same code, and only some terms of a query are looked up, so each user found must be compared with the query.
 """
 
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from graph.text.terms import GAP, Terms, keyword_of, terms_of
 
 MAX_PREFIX = 10
 MAX_CODES = 4
-"""The maximum number of codes of a query that are looked up. More would exclude few further users."""
+"""The maximum number of codes of a query that are looked up. More codes would exclude only a few more users."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameQuery:
-    """What a search of users looks for: beginnings of words, and parts of runs, which a user must all have."""
+    """A query for users: beginnings of words, and parts of runs. A user must have all of them."""
 
     words: tuple[str, ...]
     phrases: tuple[str, ...]
 
     def matches(self, login: str, name: str) -> bool:
-        """Return True if the login and name match: each word as the beginning of one, and each phrase."""
+        """Return True if each word begins the login or a word of the name, and the name's runs contain each phrase."""
         terms = _terms_of(name)
         words = [login, *terms.words]
         return all(phrase in terms.runs for phrase in self.phrases) and all(
@@ -31,7 +31,7 @@ class NameQuery:
         )
 
     def codes(self) -> list[int]:
-        """Return up to 4 codes of users who match: of the longest words and, evenly spaced, of pairs of the phrases."""
+        """Return up to 4 codes that matching users have: of the longest words and of evenly spaced pairs in phrases."""
         words = sorted({word[:MAX_PREFIX] for word in self.words}, key=lambda word: (-len(word), word))
         pairs = [pair for phrase in self.phrases for pair in _parts(phrase) if len(phrase) == 1 or len(pair) == 2]
         chosen = words[: MAX_CODES - bool(pairs)]
@@ -41,7 +41,7 @@ class NameQuery:
 
 
 def name_query(text: str) -> NameQuery:
-    """Return the query in a text. Without letters and digits, it is empty."""
+    """Parse a text into a query, which is empty if the text has neither letters nor digits."""
     keyword = keyword_of(text.replace("#", GAP))
     return NameQuery(keyword.words, keyword.phrases)
 

@@ -1,12 +1,12 @@
-"""The index of users by login and name, in transactions that the caller has begun. Only one writes at a time.
+"""The index of users by login and name, in transactions that the caller has begun. One transaction writes at a time.
 
 A row per user holds the login, the number of the event that set the name, and the codes of both
-(`graph.archive.name_codes`); one row per code and user serves to find the user. A name with a higher number replaces
-one with a lower number, so events can be applied in any order, and more than once.
+(`graph.archive.name_codes`). A row per code and user makes the user findable by the code. A name with a higher number
+replaces one with a lower number, so events can be applied in any order, and more than once.
 
-The row of user 0 holds the *progress*: the sign-ups up to its number are indexed, and so are all that the archiver has
-added since. Without the row, as in an archive from before the index, the worker indexes the names from the first
-sign-up on (`graph.archiver.indexing`).
+The row of user 0 holds the *progress*: the sign-ups up to its number are indexed, and so are all those that the
+archiver has added since. If the row is missing, as in an archive that is older than the index, the worker indexes all
+names from the first sign-up on (`graph.archiver.indexing`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -29,14 +29,14 @@ from graph.paging import Window
 
 CREATED, CHANGED = UserCreated.__name__, ProfileChanged.__name__
 PROGRESS = 0
-"""The user in the row of the progress."""
+"""The user id of the row that holds the progress."""
 SCANNED = 500
-"""How many users with each of several codes a read looks at."""
+"""How many users a read takes for each code of a query with several codes."""
 ROWS_AT_ONCE = 2000
 
 
 class Named(NamedTuple):
-    """A name of a user: the number of the event that set it. The login is None if the event does not hold it."""
+    """A name of a user, with the number of the event that set it. The login is None if the event does not hold it."""
 
     user: int
     number: int
@@ -53,7 +53,7 @@ def names_in(rows: Iterable[EventRow]) -> list[Named]:
                 body = decode(*row).body
             except ValueError:
                 continue
-            if isinstance(body, UserCreated) and body.login:  # that of an erased user is empty
+            if isinstance(body, UserCreated) and body.login:  # the login of an erased user is empty
                 found.append(Named(row.number, row.number, body.login, body.name))
             elif isinstance(body, ProfileChanged) and body.name is not None:
                 found.append(Named(body.user, row.number, None, body.name))
@@ -61,9 +61,10 @@ def names_in(rows: Iterable[EventRow]) -> list[Named]:
 
 
 async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
-    """Index the names that events set, after the events were inserted. `watermark` is the archive watermark before.
+    """Index the names that events set, after their insertion. `watermark` is the archive watermark before it.
 
-    No statement for other events; else three, and three more for renamed users.
+    No statement without such events, else four per 900 users, one more for each user who loses codes, and those that
+    read the renames of late sign-ups.
     """
     names = names_in(rows)
     # a rename of a user whose sign-up arrives late may be in the archive
@@ -72,7 +73,10 @@ async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: 
 
 
 async def postpone(connection: AsyncConnection, rows: Sequence[EventRow]) -> None:
-    """Leave the indexing of the sign-ups among these events to the worker. Up to three statements."""
+    """Index the renames among these events, but leave the sign-ups to the worker.
+
+    Up to three statements, and four per 900 renamed users.
+    """
     await _index(connection, [each for each in names_in(rows) if each.login is None])
     created = [row.number for row in rows if row.kind == CREATED]
     if created and await _progress(connection) >= min(created):
@@ -94,9 +98,9 @@ async def index_next(connection: AsyncConnection, limit: int) -> bool:
 
 
 async def find(connection: AsyncConnection, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
-    """Return up to `window.count` of the next users with all codes, and the rest of the window.
+    """Return up to `window.count` of the next users with all codes, and the rest of the window, None at its end.
 
-    There may be fewer users, even none, and a rest. One statement per code, and one more if there are several.
+    There can be fewer users, or none, before the end. One statement per code, and one more for several codes.
     """
     count = window.count if len(codes) == 1 else max(window.count, SCANNED)
     read = {code: await _users(connection, code, window, count) for code in codes}
@@ -118,7 +122,7 @@ async def find(connection: AsyncConnection, codes: Sequence[int], window: Window
 
 
 def _depth(users: Sequence[int], count: int, forward: bool) -> tuple[int, int]:
-    """Return what is lowest for the users that reach furthest in the direction of paging, or end soonest."""
+    """Return a sort key, lowest for the shortest list that is complete, else for the one that reaches furthest."""
     if len(users) < count:
         return -1, len(users)
     return (users[-1] if forward else MAX_NUMBER - users[-1]), 0
@@ -132,7 +136,7 @@ async def _users(connection: AsyncConnection, code: int, window: Window, count: 
 
 
 async def _renames(connection: AsyncConnection, users: Collection[int]) -> list[Named]:
-    """Return the names that the users have set after they signed up."""
+    """Return the names that the users set after their sign-ups."""
     found: list[Named] = []
     after = 0
     while rows := await by_owners(connection, "actor", users, [CHANGED], after, ROWS_AT_ONCE):
@@ -178,7 +182,7 @@ async def remove(connection: AsyncConnection, user: int) -> None:
 
 
 def codes_in(codes: bytes) -> tuple[int, ...]:
-    """Return the codes in a row of a user."""
+    """Decode the codes in a user's row."""
     return unpack(f"<{len(codes) // 4}i", codes)
 
 

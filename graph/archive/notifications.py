@@ -1,7 +1,7 @@
-"""The archive's table of notifications: the newest number of each group of each user, and the numbers read up to.
+"""The archive's table of notifications: the newest number of each user's groups, and how far each user has read.
 
-Rows are written with the events that they come from. The groups of a deleted post are deleted: they would tell whom it
-mentioned.
+Rows are written with the events that they come from. The groups of a deleted post are deleted, because they would
+reveal which users it mentioned.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,7 +23,7 @@ from graph.log.notification_groups import Group, NotificationKind, group_of
 from graph.log.recipients import recipients
 
 READ_MARK = 0
-"""The kind and the subject of the row with the number up to which a user has read the notifications."""
+"""The kind and the subject of the row that holds the number up to which a user has read the notifications."""
 NOBODY = -1
 COLUMNS = ("subject", "kind", "recipient", "number")
 NOTIFYING = frozenset({FOLLOW, LIKE, POST, READ, REPOST})
@@ -34,7 +34,7 @@ Upsert: TypeAlias = Callable[[Any], Insert]
 
 
 class Row(NamedTuple):
-    """A row without its number."""
+    """The key of a row."""
 
     subject: int
     kind: int
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 def rows_of(events: Iterable[EventRow]) -> dict[Row, int]:
-    """Return the rows of events with their numbers. Raises ValueError for a damaged event."""
+    """Return the rows that events write, each with the highest number. Raises ValueError for a damaged event."""
     found: dict[Row, int] = {}
     for each in events:
         if each.kind not in NOTIFYING:
@@ -95,10 +95,10 @@ async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
 
 
 async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
-    """Return the newest `most` groups of each user who has some, with their numbers, newest first.
+    """Return the newest `most` groups of each user who has any, with their numbers, newest first.
 
-    Groups of unknown kinds are left out: a later version has archived them. One query per 256 users, which reads at
-    most `most` rows and one more per user.
+    Groups of unknown kinds, which a later version has archived, are left out. One query per 256 users, which reads at
+    most `most` + 1 rows per user.
     """
     found: dict[int, dict[Group, int]] = {}
     for some in chunks(users, statements.MAX_UNION_TERMS):
@@ -129,7 +129,7 @@ def newest_of(terms: int) -> Select[Any]:
 
 
 async def read_marks(connection: AsyncConnection, users: Collection[int]) -> dict[int, int]:
-    """Return the number up to which each user has read the notifications, for users who have. One query per 2,000."""
+    """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
     table, found = NOTIFICATIONS.c, dict[int, int]()
     for some in chunks(sorted(set(users)), IDS_PER_QUERY):
         of_users = (table.subject == READ_MARK) & (table.kind == READ_MARK) & table.recipient.in_(some)

@@ -42,12 +42,12 @@ async def first_rows(
 
 async def posts_by_id(connection: AsyncConnection, ids: Collection[int]) -> list[EventRow]:
     """Return the rows of live posts with these ids. One query per 2,000 ids."""
-    # in SQL, the condition would make planners search all posts
+    # as a condition in SQL, the kind would make planners search all posts
     return [row for row in await rows(connection, ids) if row.kind in POSTS]
 
 
 async def rows(connection: AsyncConnection, ids: Collection[int]) -> list[EventRow]:
-    """Return the rows of those of these events that exist. One query per 2,000 ids."""
+    """Return the rows that exist of the events with these ids. One query per 2,000 ids."""
     found: list[EventRow] = []
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
         found += await event_rows(connection, statements.events_by_number(), {"numbers": chunk})
@@ -112,7 +112,7 @@ async def _first_events(
 async def post_rows(
     connection: AsyncConnection, reads: Sequence[tuple[int, Window]], of: PostList
 ) -> list[list[EventRow]]:
-    """Return the posts of each owner's list and window, in the direction of paging."""
+    """Return the rows of the posts of each owner's list in a window, in the direction of paging."""
     found: list[list[EventRow]] = [[] for _ in reads]
     for forward in (True, False):
         positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
@@ -132,7 +132,7 @@ async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, in
 
 
 async def like_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each post and number the number of the post's live likes up to and including the number."""
+    """Return for each post and number the count of the post's live likes up to and including the number."""
     union = partial(statements.counts, owner="subject", kind=LIKE)
     return await _counts(connection, reads, union, postgresql.counts("subject", LIKE))
 
@@ -178,7 +178,7 @@ async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> li
 async def _scanned(
     connection: AsyncConnection, union: Callable[[int], Select[Any]], array: TextClause, scans: Sequence[ListScan]
 ) -> list[Sequence[Any]]:
-    """Return the rows of statements for up to 256 scans each. The first column is the position of the row's scan."""
+    """Run scans, up to 256 in a statement, and return their rows, each with the position of its scan first."""
     found: list[Sequence[Any]] = []
     for start in range(0, len(scans), statements.MAX_UNION_TERMS):
         part = scans[start : start + statements.MAX_UNION_TERMS]
@@ -193,7 +193,7 @@ async def _scanned(
 
 
 async def kinds_of(connection: AsyncConnection, ids: Collection[int]) -> dict[int, str]:
-    """Return the kind of each row that exists. One query per 2,000 ids."""
+    """Return the kind of each event that the archive holds. One query per 2,000 ids."""
     found: dict[int, str] = {}
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
         query = select(EVENTS.c.number, EVENTS.c.kind).where(EVENTS.c.number.in_(chunk))
@@ -202,7 +202,7 @@ async def kinds_of(connection: AsyncConnection, ids: Collection[int]) -> dict[in
 
 
 async def actors_of(connection: AsyncConnection, ids: Collection[int]) -> dict[int, int]:
-    """Return the user who acts in each event that has a row. One query per 2,000 ids."""
+    """Return the actor of each event that the archive holds. One query per 2,000 ids."""
     found: dict[int, int] = {}
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
         query = select(EVENTS.c.number, EVENTS.c.actor).where(EVENTS.c.number.in_(chunk))
@@ -211,7 +211,7 @@ async def actors_of(connection: AsyncConnection, ids: Collection[int]) -> dict[i
 
 
 async def likes_between(connection: AsyncConnection, posts: Collection[int], users: Collection[int]) -> list[LikeRow]:
-    """Return the likes of any of these posts by any of these users, including removed likes. One query per 900 ids."""
+    """Return the likes of these posts by these users, ended ones too. One query per 900 posts and 900 users."""
     found: list[LikeRow] = []
     for some_posts in chunks(sorted(set(posts)), statements.MAX_LIST_LENGTH):
         for some_users in chunks(sorted(set(users)), statements.MAX_LIST_LENGTH):
@@ -221,7 +221,7 @@ async def likes_between(connection: AsyncConnection, posts: Collection[int], use
 
 
 async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: Window) -> list[LikeRow]:
-    """Return the first current likes of a post (`subject`) or by a user (`actor`) in a window, in paging order."""
+    """Return the first live likes of a post (`subject`) or by a user (`actor`) in a window, in paging order."""
     rows = await _first_events(connection, owner, [id_], [LIKE], window)
     return [LikeRow(row.number, row.actor, row.subject, None) for row in rows if row.subject is not None]
 
@@ -236,6 +236,6 @@ def _scan(owner: int, window: Window) -> ListScan:
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in lists of at most `size`."""
+    """Yield the items in slices of at most `size`."""
     for start in range(0, len(items), size):
         yield items[start : start + size]

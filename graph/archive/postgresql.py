@@ -1,8 +1,8 @@
 """The statements for PostgreSQL that take arrays: the insert, and those that must use one index.
 
 PostgreSQL has no hints. On a table without statistics it would scan the posts of all authors in the index (kind,
-number), whose cost it estimates to be the same if all conditions are equalities. A comparison of rows makes that index
-look expensive: it is estimated to be true for one ninth of the events.
+number), because it estimates the same cost for both indexes if all conditions are equalities. A comparison of rows
+makes that index look expensive: PostgreSQL estimates that it is true for a ninth of the events.
 """
 
 from collections.abc import Sequence
@@ -38,16 +38,16 @@ EVENT = "SELECT number, kind, actor, subject, body FROM events"
 ASKED = "unnest(:owners, :lows, :highs, :limits) WITH ORDINALITY AS asked(owner, low, high, most, place)"
 
 IN_INDEX_ORDER = text("SELECT set_config('enable_sort', 'off', true)")
-"""Makes the rest of the transaction read in the order of an index. Without statistics, a range is read whole and sorted
-for each of its pages."""
+"""Makes the rest of the transaction read in index order. Without statistics, PostgreSQL would read and sort the whole
+range for each page."""
 
 
 @cache
 def insert_arrays(table: Table, names: tuple[str, ...]) -> Insert:
     """Return the statement that inserts rows from one array per column.
 
-    The server needs half the time that it needs for one execution per row. The texts have no limit here: PostgreSQL
-    would cut them off silently, instead of refusing the row.
+    This takes the server half as long as one execution per row. The array types of texts have no length limit: with
+    one, PostgreSQL would silently truncate a text instead of refusing the row.
     """
     return insert(table).from_select(names, array_rows(table, names))
 
@@ -133,7 +133,7 @@ def merged(forward: bool) -> TextClause:
 
 @lru_cache(maxsize=8)
 def slices(forward: bool, of: str) -> TextClause:
-    """Return the statement for limited scans of lists with a column; each row begins with the position of its scan."""
+    """Return the statement for limited scans of the lists in column `of`. Each row begins with its scan's position."""
     scan = _list_scan(of, "asked.owner", "asked.low", "asked.high", "DESC" if forward else "ASC")
     statement = f"""
         SELECT asked.place - 1, event.number, event.kind, event.actor, event.subject, event.body
@@ -153,7 +153,7 @@ def counts(owner: str, kind: str) -> TextClause:
 
 @lru_cache(maxsize=4)
 def post_counts(of: str) -> TextClause:
-    """Return the statement for (position, count) of lists with a column."""
+    """Return the statement for (position, count) of the lists in column `of`."""
     scan = _list_scan(of, "asked.owner", "asked.low", "asked.high")
     return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
@@ -165,7 +165,7 @@ def post_ids(of: str) -> TextClause:
 
 
 def scan_parameters(scans: Sequence[ListScan]) -> dict[str, list[int]]:
-    """Return the parameters of index scans."""
+    """Return the parameters of index scans: an array for each field of `ListScan`."""
     columns = zip(*scans, strict=True)
     return {f"{name}s": list(values) for name, values in zip(ListScan._fields, columns, strict=True)}
 
@@ -178,7 +178,7 @@ def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None
 
 
 def _list_scan(column: str, of: str, low: str, high: str, order: str | None = None) -> str:
-    """Return a scan of the index (column, number) of lists between two numbers, both exclusive."""
+    """Return a scan of the lists' index (column, number) between two numbers, both exclusive."""
     within = f"({column}, number) > ({of}, {low}) AND ({column}, number) < ({of}, {high}) AND {column} IS NOT NULL"
     ordered = f" ORDER BY {column} {order}, number {order}" if order else ""
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside

@@ -1,6 +1,6 @@
-"""Compares the posts on the public timeline with the events, and corrects them, in transactions of the caller.
+"""Compares the public timeline with the events, and corrects it, in transactions that the caller has begun.
 
-What a move or the fill has not reached yet is not compared.
+Posts that a move or the fill has not reached yet are not compared.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,14 +22,14 @@ ROWS = 10_000
 
 
 class Listing(NamedTuple):
-    """The author of a post in the table, None if the post is not there, and the one that the events say."""
+    """The author under whom the table holds a post, and the author that the events call for; None: not in the table."""
 
     held: int | None
     wanted: int | None
 
 
 async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[int]:
-    """Return the next posts after a number, of the events and of the table: up to `limit` of each. Two statements."""
+    """Return the next posts after a number in the events and in the table, up to `limit` of each. Two statements."""
     of_events = await post_numbers(connection, Window(limit, False, after))
     rows = await first_rows(connection, select(PUBLIC_POSTS.c.number), after, MAX_NUMBER, limit)
     of_table = [number for (number,) in rows]
@@ -38,7 +38,7 @@ async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[i
 
 
 async def wrong_posts(connection: AsyncConnection, posts: Collection[int]) -> dict[int, Listing]:
-    """Return the posts that are missing from the table, or in it by mistake. Up to four statements per 2,000."""
+    """Return the posts that are missing from the table or wrong in it. Up to four statements per 2,000 posts."""
     held, wanted = await public_posts.held_among(connection, posts), await _listed(connection, posts)
     decisions = await public_posts.decisions(connection, {ALL, *held.values(), *wanted.values()})
     fill = decisions.get(ALL, NO_DECISION).rest
@@ -54,7 +54,7 @@ async def wrong_posts(connection: AsyncConnection, posts: Collection[int]) -> di
 
 
 async def _listed(connection: AsyncConnection, posts: Collection[int]) -> dict[int, int]:
-    """Return the posts among these that the events list, with their authors."""
+    """Return the listed posts among these, with their authors, according to the events."""
     found: dict[int, int] = {}
     for chunk in chunks(sorted(posts), IDS_PER_QUERY):
         query = select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.listed_by).where(EVENTS.c.number.in_(chunk))
@@ -64,7 +64,7 @@ async def _listed(connection: AsyncConnection, posts: Collection[int]) -> dict[i
 
 
 async def correct_posts(connection: AsyncConnection, posts: Collection[int]) -> None:
-    """Add and remove posts, as the events say now."""
+    """Add these posts to the table or remove them, according to the events."""
     wrong = await wrong_posts(connection, posts)
     await public_posts.remove(connection, [post for post, each in wrong.items() if each.held is not None])
     added = [(post, each.wanted) for post, each in sorted(wrong.items()) if each.wanted is not None]
@@ -72,7 +72,7 @@ async def correct_posts(connection: AsyncConnection, posts: Collection[int]) -> 
 
 
 async def wrong_decisions(connection: AsyncConnection, users: Collection[int]) -> dict[int, EventRow | None]:
-    """Return the users about whom another decision is noted than the newest, which follows; None if there is none."""
+    """Return the newest decision about each user for whom another one is recorded; None if there is no decision."""
     newest = await _newest(connection, users)
     held = await public_posts.decisions(connection, users)
     return {user: newest.get(user) for user in users if held.get(user, NO_DECISION)[:2] != _of(newest.get(user))}
@@ -94,7 +94,7 @@ def _of(event: EventRow | None) -> tuple[bool, int]:
 
 
 async def correct_decisions(connection: AsyncConnection, users: Collection[int]) -> None:
-    """Record the newest decision about each of these users, and begin a move of the user's posts."""
+    """Record the newest decision about each user for whom another one is recorded, and begin a move of the posts."""
     wrong: Sequence[tuple[int, EventRow | None]] = [*(await wrong_decisions(connection, users)).items()]
     for chunk in chunks(wrong, statements.MAX_LIST_LENGTH):
         await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_([user for user, _ in chunk])))

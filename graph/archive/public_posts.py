@@ -1,15 +1,16 @@
-"""The posts that anybody may see on the public timeline, in a table of their own, in transactions of the caller.
+"""The table of the posts on the public timeline, in transactions that the caller has begun.
 
-They are the listed posts, without plain reposts and deleted posts, of authors who are not suspended. Each batch of the
+It holds the listed posts, without plain reposts and deleted posts, of authors who are not suspended. Each batch of the
 archiver writes the table in its own transaction, and the lock of the watermark lets one transaction write at a time.
 
 A row of `public_moves` per author holds the newest decision about the author's suspension: the one with the highest
-number, so that decisions can be archived in any order, and again. A decision starts a *move* of the author's posts out
-of the table or back, newest first, in steps of the worker (`graph.archiver.moves`). `rest` is its progress: the posts
-below it have not been moved. A newer decision starts the move again. Meanwhile pages leave the author out.
+number, so that decisions can be archived in any order and more than once. A decision starts a *move* of the author's
+posts out of the table or back, newest first, in steps of the worker (`graph.archiver.moves`). `rest` is the progress:
+the posts below it have not been moved. A newer decision starts the move again. Pages leave out a suspended author whose
+posts are moving.
 
-The row of author 0 is the *fill* of an archive from before the table: posts below its `rest` may be missing. Pages read
-them in `events`.
+The row of author 0 is the *fill* of an archive that is older than the table: posts below its `rest` may be missing.
+Pages read them in `events`.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -30,18 +31,18 @@ from graph.paging import Window
 from graph.post_lists import TIMELINE
 
 ALL = 0
-"""The author in the row of the fill."""
+"""The author of the row that is the fill: all authors."""
 FEW = 250
-"""The maximum number of moving authors whom a page leaves out by itself."""
+"""The maximum number of suspended authors whose posts are moving that a page leaves out."""
 SCANNED = 20_000
-"""How many posts of the table a read looks through for posts of authors who are not left out."""
+"""How many posts of the table a read scans for posts of authors who are not left out."""
 SCANNED_EVENTS = 2000
-"""The same for posts that are not filled in yet."""
+"""The same limit for a read of `events`, below the progress of the fill."""
 TABLE, OLD = "public_posts", "events"
 
 
 class PublicPage(NamedTuple):
-    """Rows of posts in the direction of paging, and the rest of the window, None if it is finished."""
+    """Rows of posts in the direction of paging, and the rest of the window, None at its end."""
 
     rows: list[EventRow]
     rest: Window | None
@@ -68,15 +69,15 @@ NO_DECISION = SuspensionDecision(False, 0, 0)
 
 
 def author_of(row: EventRow) -> int | None:
-    """Return the author of a row that `stored` has returned, if it is on the public timeline of unsuspended authors."""
+    """Return the author if a row from `stored` is a post for the public timeline, else None. Ignores suspensions."""
     return list_owners(row)[0] if row.kind == POST else None
 
 
 async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
-    """Add the posts among new rows, and note the suspensions. Two statements for posts, two or three for suspensions.
+    """Add the posts among new rows, and record the decisions about suspensions.
 
-    `watermark` is the archive watermark before. One more statement for posts that arrive late: a row that is lost in
-    `events` is perhaps held here.
+    `watermark` is the archive watermark before the rows. Two statements for posts, two or three for suspensions, and
+    one or two more for late posts: the table may still hold a post whose row in `events` was lost.
     """
     await decide(connection, [row for row in rows if row.kind in (SUSPENSION, UNSUSPENSION) and row.body])
     listed = {row.number: author for row in rows if (author := author_of(row)) is not None}
@@ -92,13 +93,13 @@ async def _insert(connection: AsyncConnection, authors: Mapping[int, int]) -> No
 
 
 async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
-    """Remove posts. One statement per 900."""
+    """Remove posts from the table. One statement per 900."""
     for chunk in chunks(posts, statements.MAX_LIST_LENGTH):
         await connection.execute(delete(PUBLIC_POSTS).where(PUBLIC_POSTS.c.number.in_(chunk)))
 
 
 async def decide(connection: AsyncConnection, events: Sequence[EventRow]) -> None:
-    """Record decisions about suspensions, and start the moves of those that are the newest of their author."""
+    """Record the newest decision about each author's suspension, and start a move if the decision is a newer one."""
     newest = {row.actor: row for row in sorted(events)}
     for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
         held = await decisions(connection, [row.actor for row in chunk])
@@ -128,10 +129,10 @@ async def suspended_among(connection: AsyncConnection, authors: Collection[int])
 
 
 async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> PublicPage:
-    """Return up to `window.count` of the next posts without those of hidden and moving authors, and the rest.
+    """Return up to `window.count` of the next posts, without those of hidden and moving authors, and the rest.
 
-    There may be fewer, even none, and a rest of the window. Three statements, and up to two more if the next posts are
-    not all shown.
+    There can be fewer posts, or none, before the end of the window. Three statements, and up to two more if some of the
+    next posts are left out.
     """
     progress = [*await connection.execute(_progress())]
     fill = next((rest for author, rest in progress if author == ALL), 0)
@@ -154,7 +155,7 @@ async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) ->
 async def _scan(
     connection: AsyncConnection, source: str, window: Window, left_out: Set[int]
 ) -> tuple[list[int], int | None]:
-    """Return the next posts, and the number at which the scan has ended; None if the window is finished."""
+    """Return the numbers of the next posts, and the number at which the scan ended, None if the window is finished."""
     kind, forward = connection.dialect.name, window.forward
     bounds = {"low": window.low, "high": window.high}
     read = [*await connection.execute(_numbers(kind, source, forward), bounds | {"count": window.count})]
@@ -177,7 +178,7 @@ async def _scan(
 
 @cache
 def _progress() -> CompoundSelect[Any]:
-    """Return the statement for the rest of the fill, and the suspended authors whose posts move, up to 250 of them."""
+    """Return the statement for the progress of the fill, and of up to 250 suspended authors whose posts are moving."""
     columns = select(PUBLIC_MOVES.c.author, PUBLIC_MOVES.c.rest)
     moving = columns.where(PUBLIC_MOVES.c.rest > 0, PUBLIC_MOVES.c.suspended == 1)
     some = moving.order_by(PUBLIC_MOVES.c.rest.desc()).limit(FEW).subquery()
@@ -205,7 +206,7 @@ def _scan_of(kind: str, source: str, forward: bool, condition: str = "") -> str:
 def _numbers(kind: str, source: str, forward: bool, *, of_others: bool | None = None) -> TextClause:
     """Return the statement for (number, author) of the first `count` posts between two numbers.
 
-    With `of_others`, not None, only listed posts; and, if it is True, without those of the authors `left_out`.
+    If `of_others` is not None, only listed posts; if it is True, also without those of the authors `left_out`.
     """
     author = "author" if source == TABLE else "listed_by"
     condition = "" if of_others is None else f" AND {author} IS NOT NULL"
@@ -221,7 +222,7 @@ def _number_at(kind: str, source: str, forward: bool) -> TextClause:
 
 
 async def next_move(connection: AsyncConnection) -> Move | None:
-    """Return a move that is not finished: the one with the newest posts, the fill last."""
+    """Return the unfinished move with the newest posts, or else the fill. None if nothing is unfinished."""
     pending = select(PUBLIC_MOVES).where(PUBLIC_MOVES.c.rest > 0)
     query = pending.where(PUBLIC_MOVES.c.author != ALL).order_by(PUBLIC_MOVES.c.rest.desc()).limit(1)
     row = (await connection.execute(query)).first()
@@ -230,7 +231,7 @@ async def next_move(connection: AsyncConnection) -> Move | None:
 
 
 async def step(connection: AsyncConnection, limit: int) -> bool:
-    """Move the next `limit` posts of a move. Return False if there is none. Four or five statements."""
+    """Move the next `limit` posts of a move. Return False if no move is left. Up to seven statements."""
     move = await next_move(connection)
     if move is None:
         return False
@@ -245,7 +246,7 @@ async def step(connection: AsyncConnection, limit: int) -> bool:
 
 
 async def _move_out(connection: AsyncConnection, move: Move, limit: int) -> int:
-    """Remove an author's newest posts below the rest of a move. Return the new rest."""
+    """Remove an author's newest posts below the `rest` of a move. Return the new `rest`."""
     of_author = (PUBLIC_POSTS.c.author == move.author) & (PUBLIC_POSTS.c.number < move.rest)
     query = select(PUBLIC_POSTS.c.number).where(of_author).limit(limit)
     query = query.order_by(PUBLIC_POSTS.c.author.desc(), PUBLIC_POSTS.c.number.desc())
@@ -256,14 +257,14 @@ async def _move_out(connection: AsyncConnection, move: Move, limit: int) -> int:
 
 
 async def _move_in(connection: AsyncConnection, move: Move, limit: int) -> int:
-    """Add an author's newest listed posts below the rest of a move. Return the new rest."""
+    """Add an author's newest listed posts below the `rest` of a move. Return the new `rest`."""
     [rows] = await post_rows(connection, [(move.author, Window(limit, True, 0, move.rest))], TIMELINE)
     await _add_missing(connection, {row.number: move.author for row in rows if row.kind == POST})
     return rows[-1].number if len(rows) == limit else 0
 
 
 async def _fill(connection: AsyncConnection, rest: int, limit: int) -> int:
-    """Add the newest listed posts of all authors below a number. Return the new rest."""
+    """Add the newest listed posts of all authors below `rest`. Return the new `rest`."""
     bounds = {"low": 0, "high": rest, "count": limit}
     read = [*await connection.execute(_numbers(connection.dialect.name, OLD, True), bounds)]
     listed = {number: author for number, author in read if author is not None}

@@ -17,26 +17,27 @@ T = TypeVar("T")
 
 
 class PublicReads(ABC):
-    """The part of `Archive` that holds the public timeline."""
+    """The part of `Archive` that reads and corrects the public timeline."""
 
     @abstractmethod
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction and commit it."""
 
     async def published(self, window: Window, hidden: Set[int] = frozenset()) -> PublicPage:
-        """Return the next `window.count` posts on the public timeline, and the rest of the window.
+        """Return up to `window.count` of the next posts on the public timeline, and the rest of the window.
 
-        Posts of `hidden` authors are left out, and so are those of suspended authors that still have to be moved out.
-        There may be fewer posts, even none, and a rest. One transaction, as `graph.archive.public_posts.page`.
+        Posts of `hidden` authors are left out, and so are posts of suspended authors that are still to be moved out.
+        There can be fewer posts, or none, before the end. One transaction, with the statements of
+        `graph.archive.public_posts.page`.
         """
         return await self._transaction(lambda connection: public_posts.page(connection, window, hidden))
 
     async def next_move(self) -> Move | None:
-        """Return a move that is not finished, None if there is none. One or two queries."""
+        """Return an unfinished move, or None. One or two queries."""
         return await self._transaction(public_posts.next_move)
 
     async def move_public_posts(self, limit: int, store: str) -> bool:
-        """Move the next `limit` posts of a move. Return False if there is none. One transaction. Raises Overtaken."""
+        """Move the next `limit` posts of a move. Return False if no move is left. One transaction. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> bool:
             await lock(connection, store)
@@ -45,9 +46,9 @@ class PublicReads(ABC):
         return await self._transaction(work)
 
     async def public_numbers(self, after: int, limit: int) -> list[int]:
-        """Return the next posts after a number, listed or not, and those on the public timeline by mistake.
+        """Return the next numbers of posts after a number: of all posts, listed or not, and of the public timeline.
 
-        There are none only at the end. Two queries; three on PostgreSQL.
+        The result is empty only at the end. Two queries; three on PostgreSQL.
         """
         return await self._transaction(lambda connection: public_checks.numbers(connection, after, limit))
 
@@ -65,14 +66,17 @@ class PublicReads(ABC):
         await self._transaction(work)
 
     async def wrong_decisions(self, users: Collection[int]) -> dict[int, EventRow | None]:
-        """Return the users about whose suspension another decision is noted than the newest, which follows.
+        """Return the newest decision about each user's suspension if another one is recorded; None without a decision.
 
-        Two queries per 900 users.
+        About two queries per 900 users.
         """
         return await self._transaction(lambda connection: public_checks.wrong_decisions(connection, users))
 
     async def correct_decisions(self, users: Collection[int], store: str) -> None:
-        """Record the newest decision about each user's suspension, and begin a move. Raises Overtaken."""
+        """Record the newest decision about each user for whom another one is recorded, and begin a move of the posts.
+
+        One transaction. Raises Overtaken.
+        """
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)

@@ -21,7 +21,7 @@ LIKE = "Liked"
 UNLIKE = "Unliked"
 READ = "NotificationsRead"
 REDACTED = "Redacted"
-"""The kind of a post's row without content: the post was deleted or undone, or the database refused its body."""
+"""The kind of a post's row without content: the post was deleted, its repost was undone, or the body was refused."""
 
 ENDED_LIKE = "EndedLike"
 """The kind of the row of a like that a later like or unlike of the same user and post has ended."""
@@ -39,7 +39,7 @@ USER_ERASURE = "UserErased"
 LIST_CREATION = "ListCreated"
 LIST_CHANGE = "ListChanged"
 MEMBERS: Mapping[str, str] = {LIST_CREATION: "members", LIST_CHANGE: "added"}
-"""The fields of events that hold the users who are added to a list, by kind."""
+"""The field with the users whom an event adds to a list, by kind of event."""
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
@@ -49,16 +49,16 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     REPORT: ("comment",),
     CLOSED_REPORT: ("comment",),
 }
-"""The fields of events that hold texts of the user who acts, by kind of row. The nonces of seeds tell logins.
+"""The fields that hold texts of the actor, by kind of row. The nonces of seeded sign-ups reveal logins.
 
-Deletions redact posts.
+Posts are not here, because their deletions redact them.
 """
 
 KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed", "by_operator")
 
 
 class EventRow(NamedTuple):
-    """An event of the log. `body` is a JSON object, or None for an event whose content is gone."""
+    """An event of the log. `body` is a JSON object, None if the content was removed or refused."""
 
     number: int
     kind: str
@@ -76,14 +76,14 @@ class LikeRow(NamedTuple):
     ended: int | None
 
     def was_live(self, upto: int) -> bool:
-        """Return whether the user liked the post, because of this like, as of a number."""
+        """Return True if this like counted as of a number."""
         return self.number <= upto and (self.ended is None or self.ended > upto)
 
 
 class Credential(NamedTuple):
     """A user's login and password hash, and the number of the event that set the hash.
 
-    The hash is None for a user without a password. A deleted user has the hash of the login as login.
+    The hash is None for a user without a password. The login of a deleted user is replaced with its hash.
     """
 
     user: int
@@ -95,7 +95,7 @@ class Credential(NamedTuple):
 class ArchiveState(NamedTuple):
     """The identity of the archive, the identity of its store, and the archive watermark.
 
-    `store` is None until the archive is bound. `note` says what a seeding loads.
+    `store` is None until the archive is bound. `note` describes what a seeding loads.
     """
 
     id: str
@@ -115,7 +115,7 @@ class FoundPosts(NamedTuple):
 
 
 class Overtaken(GraphError):
-    """Another process has advanced the archive watermark, or the archive belongs to another store."""
+    """Another process has advanced the archive watermark, or the archive is bound to another store."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -143,10 +143,10 @@ class EventsRefused(GraphError):
 
 
 def stored(row: EventRow) -> EventRow:
-    """Return the row that the archive keeps of an event. Raises ValueError if its body is damaged.
+    """Return the row that the archive stores for an event. Raises ValueError if the body of a post is damaged.
 
-    A deletion loses its digest of the text, which would let a reader test guesses. A post without a body is stored as
-    redacted, so that no page has a row without content.
+    A deletion loses its digest of the post's text, against which a reader could test guesses. A post without a body is
+    stored as redacted, so that no page has a row without content.
     """
     if row.kind in POSTS:
         if row.body is None:
@@ -174,7 +174,7 @@ def redacted(row: EventRow) -> EventRow:
 
 
 def without_texts(row: EventRow) -> EventRow:
-    """Return the row of an event of an erased user: its texts are empty. A damaged body is removed."""
+    """Return the row with empty texts, as for an erased user. A damaged body is removed."""
     fields = TEXTS.get(row.kind)
     if fields is None or row.body is None:
         return row
@@ -187,7 +187,7 @@ def without_texts(row: EventRow) -> EventRow:
 
 
 def same_event(held: EventRow, row: EventRow) -> bool:
-    """Return True if a row of the archive is this event, or what is left of it."""
+    """Return True if a row of the archive holds this event, perhaps ended, closed, or without its content."""
     if (held.actor, held.subject) != (row.actor, row.subject):
         return False
     if held.kind == REDACTED:

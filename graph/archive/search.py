@@ -2,12 +2,12 @@
 
 The search goes through the numbers in the direction of paging. In a gap of the index it returns all posts. Elsewhere:
 
-1. For each code, read the next segments that have posts with it.
-2. Of codes that a post must all have, the one whose segments reach furthest decides which segments are read, so that a
-   rare word is found quickly next to a frequent one.
-3. Intersect and unite the places of these segments, and read the posts.
+1. For each code, find the next segments that have posts with the code.
+2. If a post must have several codes, choose the segments of the code whose segments reach furthest, so that a rare word
+   next to a frequent one is found quickly.
+3. In the chosen segments, intersect and unite the places of the codes, and read the posts at the resulting places.
 
-The posts are candidates: a code stands for several terms, and not all terms of a keyword are looked up.
+The posts are candidates: several terms can share a code, and not all terms of a keyword are looked up.
 """
 
 import math
@@ -31,13 +31,13 @@ from graph.paging import Window
 
 SEGMENTS_AT_ONCE = 8
 STEPS_PER_CODE = 10
-"""What looking a code up costs, in the small steps of `graph.archive.usage`."""
+"""The cost of looking up a code, in small steps (`graph.archive.usage`)."""
 ZONES = 16
 """The maximum number of gaps, and ranges between gaps, that one call of `candidates` looks through."""
 
 
 class Candidates(NamedTuple):
-    """Rows of posts that may match, in the direction of paging, and the rest of the window, None if it is finished."""
+    """Rows of posts that may match, in the direction of paging, and the rest of the window, None at its end."""
 
     rows: list[EventRow]
     rest: Window | None
@@ -77,11 +77,11 @@ async def candidates(
     segments: int,
     hidden: Set[int] = frozenset(),
 ) -> Candidates:
-    """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
+    """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps some that do not.
 
-    Of posts by `hidden` authors, only the numbers are read. Looks at up to `segments` segments of each code, so there
-    may be fewer posts, even none, and a rest of the window. Four to six statements if the first segment has enough
-    posts, and one more for each of the steps to 2, 4 and 8 segments.
+    The texts of posts by `hidden` authors are not read. Reads up to `segments` segments of each code, so the result can
+    have fewer posts, or none, before the window is finished. Four to six statements if the first segment has enough
+    posts, one more for each of the steps to 2, 4 and 8 segments, and one more on PostgreSQL.
     """
     if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
         await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
@@ -104,7 +104,7 @@ async def candidates(
 async def _rows(
     connection: AsyncConnection, numbers: Sequence[int], window: Window, hidden: Set[int]
 ) -> list[EventRow]:
-    """Return the rows of posts, without those of hidden authors, whose texts are not read."""
+    """Return the rows of posts, in the direction of paging. Posts by hidden authors are left out and not read."""
     if hidden and numbers:
         authors = await actors_of(connection, numbers)
         numbers = [number for number in numbers if authors.get(number) not in hidden]
@@ -138,7 +138,7 @@ async def _zone(connection: AsyncConnection, window: Window) -> Zone:
 
 @cache
 def _landmarks(forward: bool) -> CompoundSelect[Any]:
-    """Return the statement for the newest segment and gap, and for the next gap from the parameter `bound` on.
+    """Return the statement for the newest segment, the newest gap, and the next gap from the parameter `bound` on.
 
     The first column is 1 for the next gap, otherwise 0.
     """
@@ -155,12 +155,12 @@ def _landmarks(forward: bool) -> CompoundSelect[Any]:
 
 
 def _end(window: Window) -> int:
-    """Return the bound of what follows a window."""
+    """Return the bound from which the search goes on after a window."""
     return window.low + 1 if window.forward else window.high - 1
 
 
 async def _scan(connection: AsyncConnection, zone: Window) -> tuple[list[int], int | None]:
-    """Return the numbers of the next posts in a gap, and the bound of what follows."""
+    """Return the numbers of the next posts in a gap, and the bound of the rest, None if the gap is finished."""
     numbers = await post_numbers(connection, zone)
     return numbers, numbers[-1] if len(numbers) == zone.count else None
 
@@ -168,7 +168,7 @@ async def _scan(connection: AsyncConnection, zone: Window) -> tuple[list[int], i
 async def _look_up(
     connection: AsyncConnection, clauses: Sequence[Clause], zone: Window, count: int
 ) -> tuple[list[int], int | None]:
-    """Return the numbers of the next posts that satisfy the clauses, and the bound of what follows."""
+    """Return the numbers of the next posts that satisfy the clauses, and the bound of the rest, None at the end."""
     codes = sorted({code for clause in clauses for entry in clause for code in entry})
     low = await _first_segment(connection, zone.low + 1) if zone.low else 1
     reaches = await _reaches(connection, codes, replace(zone, low=low - 1, count=count))
@@ -187,7 +187,7 @@ async def _look_up(
 
 
 def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """Yield the items in lists of 1, 2, 4 and so on, up to `most`: frequent words fill a page from the first."""
+    """Yield the items in slices of 1, 2, 4 and so on, up to `most`: the first one is enough for frequent words."""
     start, size = 0, 1
     while start < len(items):
         yield items[start : start + size]
@@ -195,13 +195,13 @@ def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
 
 
 async def _first_segment(connection: AsyncConnection, number: int) -> int:
-    """Return the first number of the segment that covers this number, or else the number."""
+    """Return the first number of the newest segment that begins at or before this number, else the number."""
     query = select(SEGMENTS.c.first).where(SEGMENTS.c.first <= number).order_by(SEGMENTS.c.first.desc()).limit(1)
     return (await connection.execute(query)).scalar() or number
 
 
 async def _reaches(connection: AsyncConnection, codes: Sequence[int], window: Window) -> dict[int, Reach]:
-    """Return for each code the first `window.count` segments in the window that have posts with it."""
+    """Return for each code the first `window.count` segments in the window that have posts with the code."""
     count_items(STEPS_PER_CODE * len(codes))
     found: dict[int, list[int]] = {code: [] for code in codes}
     parameters = {"low": window.low, "high": window.high, "count": window.count}
@@ -227,12 +227,12 @@ def _reach(segments: list[int], window: Window) -> Reach:
 
 
 def furthest(reaches: Sequence[Reach]) -> Reach:
-    """Return the reach of posts that have all of some codes: each of their segments is in each reach."""
+    """Return the furthest reach. The segments of posts that have all codes are in every reach, so also in this one."""
     return max(reaches, key=lambda reach: reach.depth)
 
 
 def nearest(reaches: Sequence[Reach]) -> Reach:
-    """Return the reach of posts that have any of some codes, which is as far as the reaches are all known."""
+    """Return the union of reaches, for posts that have any of the codes. It ends with the shortest of them."""
     end = min(reaches, key=lambda reach: reach.depth)
     among = {segment for reach in reaches for segment in reach.segments}
     if end.bound is not None:
@@ -253,7 +253,7 @@ def _satisfying_any(clause: Clause, places: Mapping[int, Set[int]]) -> Set[int]:
 async def _matches(
     connection: AsyncConnection, clauses: Sequence[Clause], codes: Sequence[int], segments: Sequence[int]
 ) -> tuple[list[int], int]:
-    """Return the numbers of the posts of segments that satisfy the clauses, and the highest number covered."""
+    """Return the numbers of the posts in segments that satisfy the clauses, and the last number of these segments."""
     places: dict[int, dict[int, frozenset[int]]] = {segment: {} for segment in segments}
     covers: list[tuple[int, int, bytes]] = []
     for some in chunks(codes, statements.MAX_LIST_LENGTH):
@@ -273,7 +273,7 @@ async def _matches(
 
 
 def _placed(places: Set[int], numbers: Sequence[int]) -> list[int]:
-    """Return the places of posts of a segment. A damaged row may hold others."""
+    """Return the places that a segment with these numbers has. A damaged row may hold higher ones."""
     return [place for place in places if place < len(numbers)]
 
 
@@ -289,7 +289,7 @@ def _terms() -> Select[Any]:
 
 @cache
 def _segments_and_terms() -> CompoundSelect[Any]:
-    """Return the statement for the same rows, and for those of the segments, which have a `last`."""
+    """Return the statement for the rows of `_terms` and the rows of `segments`, whose `last` is not 0."""
     chosen = SEGMENTS.c.first.in_(bindparam("segments", expanding=True))
     segments = select(literal_column("0").label("code"), SEGMENTS.c.first, SEGMENTS.c.last, SEGMENTS.c.posts)
     return union_all(_terms(), segments.where(chosen))

@@ -27,15 +27,15 @@ class SearchIndexes(ABC):
     async def candidates(
         self, clauses: Sequence[Clause], window: Window, segments: int, hidden: Set[int] = frozenset()
     ) -> Candidates:
-        """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
+        """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps some that do not.
 
-        Posts of `hidden` authors are left out before their texts are read. Looks at up to `segments` segments of the
-        search index for each code. Costs what `graph.archive.search.candidates` costs.
+        Posts of `hidden` authors are left out before their texts are read. Reads up to `segments` segments of the
+        search index for each code. One transaction; cost as `graph.archive.search.candidates`.
         """
         return await self._transaction(lambda connection: candidates(connection, clauses, window, segments, hidden))
 
     async def unindexed(self, limit: int) -> tuple[IndexGap, list[EventRow]] | None:
-        """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""
+        """Return the newest gap of the search index and the rows of its newest `limit` posts, None without a gap."""
 
         async def work(connection: AsyncConnection) -> tuple[IndexGap, list[EventRow]] | None:
             gap = await index.next_gap(connection)
@@ -47,7 +47,7 @@ class SearchIndexes(ABC):
         return await self._transaction(work)
 
     async def note_unindexed(self, store: str) -> None:
-        """Record the posts behind the end of the search index as a gap. Raises Overtaken."""
+        """Record the posts after the end of the search index as a gap. One transaction. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             watermark = await lock(connection, store)
@@ -56,9 +56,10 @@ class SearchIndexes(ABC):
         await self._transaction(work)
 
     async def close_gap(self, gap: IndexGap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
-        """Index the newest posts of a gap, as `unindexed` with this limit has returned them, and shorten the gap.
+        """Index the newest posts of a gap, as `unindexed` with this limit returned them, and shorten the gap.
 
-        Return False if posts were added there meanwhile. One transaction. Raises Overtaken.
+        Return False, and change nothing, if the gap has changed or has other posts now. One transaction. Raises
+        Overtaken.
         """
         codes = await codes_of(rows)
         first = min(codes) if len(rows) == limit else gap.first
@@ -70,14 +71,14 @@ class SearchIndexes(ABC):
         return await self._transaction(work)
 
     async def named(self, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
-        """Return up to `window.count` of the next users with all codes of a login or name, and the rest of the window.
+        """Return up to `window.count` of the next users with all codes, and the rest of the window, None at its end.
 
-        There may be fewer, even none, and a rest. One query per code, and one more if there are several.
+        There can be fewer users, or none, before the end. One query per code, and one more for several codes.
         """
         return await self._transaction(lambda connection: names.find(connection, codes, window))
 
     async def index_names(self, limit: int, store: str) -> bool:
-        """Index the names of the next `limit` users that are not indexed. Return False if there are none.
+        """Index the names of the next `limit` users whose names are not indexed. Return False if there are none.
 
         One transaction. Raises Overtaken.
         """

@@ -1,6 +1,6 @@
-"""The archive's statements that must use one index, for SQLite, MySQL and MariaDB, and those for all databases.
+"""The archive's statements that must use one index, for SQLite, MySQL and MariaDB, and statements for all databases.
 
-The statements read numbers first, in a scan of the index (owner, kind, number) per owner, then the rows. Without that,
+The first ones read numbers, in a scan of the index (owner, kind, number) per owner, and then the rows. Otherwise,
 optimizers choose a full table scan even for a few owners, because `number` is the primary key and the sort order.
 """
 
@@ -53,19 +53,19 @@ class ListScan(NamedTuple):
 
 @cache
 def state() -> Select[Any]:
-    """Return the selection of the columns of `ArchiveState`."""
+    """Return the statement that selects the columns of `ArchiveState`."""
     return select(STATE.c.id, STATE.c.store, STATE.c.watermark, STATE.c.note)
 
 
 @cache
 def watermark() -> Select[Any]:
-    """Return the selection of the archive watermark."""
+    """Return the statement that selects the archive watermark."""
     return select(STATE.c.watermark)
 
 
 @cache
 def events() -> Select[Any]:
-    """Return the selection of the columns of `EventRow`."""
+    """Return the statement that selects the columns of `EventRow`, to be narrowed down."""
     return select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.body)
 
 
@@ -76,7 +76,7 @@ def events_by_number() -> Select[Any]:
 
 
 def events_of_kind(kind: str) -> Select[Any]:
-    """Return the selection of the events of a kind, in the index (kind, number)."""
+    """Return the statement that selects the events of a kind, in the index (kind, number)."""
     of_kind = events().where(EVENTS.c.kind == kind)
     return of_kind.with_hint(EVENTS, BY_KIND, "mysql").with_hint(EVENTS, SQLITE_BY_KIND, "sqlite")
 
@@ -85,9 +85,9 @@ def events_of_kind(kind: str) -> Select[Any]:
 def first_events(dialect: str, owner: str, kinds: tuple[str, ...] | None, forward: bool) -> Select[Any]:
     """Return the statement for the first `count` events of `owners` and these kinds between `low` and `high`.
 
-    `owner` is `actor` or `subject`; or the column of a kind of list, without kinds. The statement names the index, so
-    it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and MariaDB read all index entries of
-    the owners between `low` and `high`.
+    `owner` is `actor` or `subject`, or the column of a kind of list with `kinds` None. The statement forces the index,
+    so it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and MariaDB read all index entries
+    of the owners between `low` and `high`.
     """
     number, of, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
     source = text(f"events {FORCED_INDEX[dialect].format(f'events_by_{owner}')}")
@@ -114,7 +114,7 @@ def page_order(numbers: ColumnElement[int], forward: bool) -> UnaryExpression[in
 
 
 def list_index(of: str) -> str:
-    """Return the hint that makes MySQL and MariaDB use the index of the lists with a column."""
+    """Return the hint that makes MySQL and MariaDB use the index of the lists in column `of`."""
     return f"FORCE INDEX (events_by_{of})"
 
 
@@ -141,8 +141,8 @@ def merged_by_union(terms: int, forward: bool) -> Select[Any]:
 def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
     """Return the statement that selects the `count` authors whose posts can be on the page, for MySQL and MariaDB.
 
-    They are those whose first post in the window is the earliest in the direction of paging. The databases find them
-    with a loose index scan.
+    These are the authors whose first posts in the window come earliest in the direction of paging. The databases find
+    them in a loose index scan.
     """
     first = (func.max if forward else func.min)(EVENTS.c.number).label("first")
     author = EVENTS.c[TIMELINE.column].label("author")
@@ -156,10 +156,9 @@ def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
 
 @lru_cache(maxsize=64)
 def slices(terms: int, forward: bool, of: str) -> Select[Any]:
-    """Return the statement for `terms` scans of lists with the column `of`.
+    """Return the statement for `terms` scans of the lists in column `of`. Each row begins with its scan's position.
 
-    Each row begins with the position of its scan.
-    `scan_parameters` builds its parameters.
+    `scan_parameters` builds the parameters.
     """
     scans = index_scans(terms, forward, of)
     rows = events().join(scans, scans.c.number == EVENTS.c.number)
@@ -167,7 +166,7 @@ def slices(terms: int, forward: bool, of: str) -> Select[Any]:
 
 
 def index_scans(terms: int, forward: bool, of: str) -> Subquery:
-    """Return a subquery with (position, number) of `terms` limited scans of the index of lists with a column."""
+    """Return a subquery with (position, number) of `terms` limited scans of the index of the lists in column `of`."""
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
@@ -182,7 +181,7 @@ def index_scans(terms: int, forward: bool, of: str) -> Subquery:
 def counts(terms: int, owner: str, kind: str) -> Select[Any]:
     """Return the statement for (position, count) of the events of one kind of `terms` owners, actors or subjects.
 
-    `scan_parameters` builds its parameters.
+    `scan_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
@@ -198,9 +197,9 @@ def counts(terms: int, owner: str, kind: str) -> Select[Any]:
 
 @lru_cache(maxsize=16)
 def post_counts(terms: int, of: str) -> Select[Any]:
-    """Return the statement for (position, count) of `terms` lists with the column `of`.
+    """Return the statement for (position, count) of `terms` lists in column `of`.
 
-    `scan_parameters` builds its parameters.
+    `scan_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
@@ -217,7 +216,7 @@ def post_counts(terms: int, of: str) -> Select[Any]:
 def segments_of_codes(terms: int, forward: bool) -> Select[Any]:
     """Return the statement for (position, segment) of the first `count` segments of `terms` codes of the search index.
 
-    `code_parameters` builds its parameters.
+    `code_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
@@ -247,16 +246,17 @@ def scan_parameters(reads: Sequence[ListScan], terms: int) -> dict[str, int]:
 
 
 def redact_posts(ids: Sequence[int]) -> Update:
-    """Return the statement that removes the content of those of these events that are posts, and unlists them."""
+    """Return the statement that removes the content of the posts among these events, and removes them from lists."""
     posts = EVENTS.c.number.in_(ids) & (_not_in_index(EVENTS.c.kind) == POST)
     return update(EVENTS).where(posts).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
 
 @cache
 def end_follows() -> Update:
-    """Return the statement that sets `ended` of a pair's earlier follows, to the lowest unfollow above each of them.
+    """Return the statement that ends a pair's follows before an unfollow: it sets `ended` to the unfollow's number.
 
-    The order in which the unfollows are applied does not matter.
+    `ended` is only lowered, so it is the number of the first unfollow after the follow, in whichever order unfollows
+    are applied.
     """
     of_pair = (EVENTS.c.subject == bindparam("followee")) & (EVENTS.c.actor == bindparam("follower"))
     earlier = (EVENTS.c.number < bindparam("unfollow")) & (_not_in_index(EVENTS.c.kind) == FOLLOW)
@@ -266,10 +266,10 @@ def end_follows() -> Update:
 
 @cache
 def end_likes() -> Update:
-    """Return the statement that sets `ended` of a pair's earlier likes, to the lowest event of the pair above each.
+    """Return the statement that ends a pair's likes before a later like or unlike: it sets their `ended` to its number.
 
-    Their kind becomes `EndedLike`, so that no page walks over them. The order in which events are applied does not
-    matter.
+    The kind of the likes becomes `EndedLike`, so that pages do not scan them. `ended` is only lowered, so the order in
+    which events are applied does not matter.
     """
     of_pair = (EVENTS.c.subject == bindparam("post")) & (EVENTS.c.actor == bindparam("user"))
     kind = _not_in_index(EVENTS.c.kind)
@@ -279,7 +279,7 @@ def end_likes() -> Update:
 
 
 def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]:
-    """Return the statement for the likes of any of these posts by any of these users, ended ones included."""
+    """Return the statement for the likes of these posts by these users, ended ones too."""
     likes = EVENTS.c.subject.in_(posts) & EVENTS.c.actor.in_(users)
     of_kind = _not_in_index(EVENTS.c.kind).in_((LIKE, ENDED_LIKE))
     columns = select(EVENTS.c.number, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.ended)
@@ -301,14 +301,14 @@ def liked_posts(after: int, limit: int) -> Select[Any]:
 
 @cache
 def change_credentials() -> Update:
-    """Return the statement that sets a user's login, password hash and the number of the event that set them."""
+    """Return the statement that sets a user's login and password hash, and the number of the event that set it."""
     of_user = update(CREDENTIALS).where(CREDENTIALS.c.user == bindparam("owner"))
     return of_user.values(login=bindparam("name"), hash=bindparam("secret"), number=bindparam("at"))
 
 
 @cache
 def end_reposts() -> Update:
-    """Return the statement that removes the reposts of a user and an original before a later change, and unlists them.
+    """Return the statement that removes a user's reposts of an original before a later change, also from lists.
 
     The order in which the changes are applied does not matter.
     """
@@ -319,7 +319,7 @@ def end_reposts() -> Update:
 
 @cache
 def close_reports() -> Update:
-    """Return the statement that closes the reports of a subject before an event, so that no list walks over them.
+    """Return the statement that closes the reports of a subject before an event, so that pages do not scan them.
 
     The order in which the events are applied does not matter.
     """
@@ -328,8 +328,8 @@ def close_reports() -> Update:
 
 
 def _not_in_index(kinds: ColumnElement[str]) -> ColumnElement[str]:
-    """Return the kinds in an expression for which no index is searched.
+    """Return the kinds as an expression that planners cannot look up in an index.
 
-    Otherwise SQLite would read all follows of the follower, and without statistics PostgreSQL and MariaDB all posts.
+    Otherwise, SQLite would read all follows of the follower; PostgreSQL and MariaDB, without statistics, all posts.
     """
     return kinds + ""

@@ -1,4 +1,4 @@
-"""The archive's tables. The migrations create them."""
+"""The archive's tables, as the migrations create them."""
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
 from sqlalchemy.dialects import mysql
@@ -8,11 +8,11 @@ NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 BINARY = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
 
 LIST_COLUMNS = ("listed_by", "replied_by", "reply_to", "repost_of")
-"""The columns that hold the owners of the lists (`graph.post_lists`) of a live post. Other events have nulls there."""
+"""The columns that hold the owners of the lists (`graph.post_lists`) of a live post. They are null in other rows."""
 
 
 def list_index(column: str) -> Index:
-    """Return the index of the lists of one kind: only the rows of their posts, where the database allows that."""
+    """Return the index of the lists of one kind. It is partial, of the listed posts, if the database supports that."""
     live = text(f"{column} IS NOT NULL")
     return Index(f"events_by_{column}", column, "number", sqlite_where=live, postgresql_where=live)
 
@@ -86,7 +86,7 @@ NOTIFICATIONS = Table(
     sqlite_with_rowid=False,
 )
 """The groups of all users, each with the number of its newest event, for a rebuild: events have no index by recipient.
-Kind 0 is the number up to which a user has read the notifications."""
+A row of kind 0 holds the number up to which a user has read the notifications."""
 LIST_MEMBERS = Table(
     "list_members",
     metadata,
@@ -127,5 +127,5 @@ PUBLIC_MOVES = Table(
     Index("public_moves_by_rest", "rest"),
 )
 """The newest decision about the suspension of each author, with its number, and how far the author's posts have moved
-out of `public_posts` or back: those below `rest` have not, and 0 ends the move. Author 0 stands for all authors: the
-posts below its `rest` have not been filled in yet."""
+out of `public_posts` or back: posts below `rest` have not been moved, and a finished move has `rest` 0. Author 0 stands
+for all authors: the posts below its `rest` have not been filled in yet."""

@@ -1,7 +1,7 @@
-"""The reads of one operation whose number is known only afterwards, mostly of the archive, and its budget.
+"""Counts the reads of an operation that have no price in advance, mostly of the archive, and limits them to a budget.
 
-`USAGE` holds the usage of the operation that runs, or None for the work of the system itself. Tasks inherit it, so that
-a transaction counts for the operation that started it, also after the operation was cancelled.
+`USAGE` holds the usage of the running operation, or None for the work of the system itself. Tasks inherit it, so that
+a transaction counts for the operation that started it, even after the operation was cancelled.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ STATEMENT_POINTS = 260
 ROW_POINTS = 7
 """The points of a row that is read and decoded."""
 ITEM_POINTS = 1
-"""The points of a small step for each of many items: to compare a member of a set, for example."""
+"""The points of one small step, such as comparing a member of a set."""
 BUDGET = 20_000
 """The points after which an operation scans no further."""
 
@@ -24,7 +24,7 @@ USAGE: ContextVar["Usage | None"] = ContextVar("usage", default=None)
 
 
 class ScanLimit(GraphError):
-    """The operation has used up its budget before this page."""
+    """The operation used up its budget before it could read this page."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -33,11 +33,11 @@ class ScanLimit(GraphError):
 
 
 class Usage:
-    """What one operation of `caller` reads from the archive.
+    """The reads of one operation of `caller`, and their points.
 
-    All anonymous callers together have a share of the archive's connections. `charge` is called with the points used,
-    once the operation has ended and its last transaction, too: a cancelled operation leaves a transaction running.
-    `begun` is called when a transaction has its connection.
+    All anonymous callers share a part of the archive's connections. `charge` is called once with the points used, when
+    both the operation and its last transaction have ended: a cancelled operation leaves its transaction running.
+    `begun` is called whenever a transaction gets its connection.
     """
 
     __slots__ = (
@@ -76,22 +76,22 @@ class Usage:
         return self.points >= BUDGET
 
     def rows_left(self) -> int:
-        """Return how many rows the budget allows."""
+        """Return how many more rows the budget allows."""
         return max(0, BUDGET - self.points) // ROW_POINTS
 
     def begin_transaction(self) -> None:
-        """Record that a transaction has a connection."""
+        """Record that a transaction got its connection."""
         self._open += 1
         self.transactions += 1
         if self._begun is not None:
             self._begun()
 
     def hold(self) -> None:
-        """Postpone the charge until `end_transaction` has been called, too: another usage counts for this one."""
+        """Postpone the charge until one more call of `end_transaction`: another usage counts reads for this one."""
         self._open += 1
 
     def add(self, other: "Usage") -> None:
-        """Add what another usage has counted."""
+        """Add the counts of another usage."""
         self.transactions += other.transactions
         self.statements += other.statements
         self.rows += other.rows
@@ -114,7 +114,7 @@ class Usage:
 
 
 def count_rows(rows: int) -> None:
-    """Count rows that the operation which runs has read."""
+    """Count rows that the running operation has read."""
     usage = USAGE.get()
     if usage is not None:
         usage.rows += rows
@@ -128,9 +128,9 @@ def count_items(items: int) -> None:
 
 
 def affordable(items: Sequence[int]) -> int:
-    """Count small steps of several parts of a read, until the budget of the operation that runs is used up.
+    """Return how many of the parts of a read the running operation may read, and count the small steps of these parts.
 
-    Return how many parts it may read. The last one may exceed the budget.
+    `items` has the steps of each part. The last part that it may read can exceed the budget.
     """
     usage = USAGE.get()
     for place, steps in enumerate(items):
@@ -142,14 +142,14 @@ def affordable(items: Sequence[int]) -> int:
 
 
 def check_budget() -> None:
-    """Raise ScanLimit if the operation that runs has used up its budget."""
+    """Raise ScanLimit if the running operation has used up its budget."""
     usage = USAGE.get()
     if usage is not None and usage.is_exhausted:
         raise ScanLimit
 
 
 def count_statement(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-    """Count a statement of the operation that runs. The arguments are those of `before_cursor_execute`."""
+    """Count a statement of the running operation. Listener for SQLAlchemy's `before_cursor_execute`."""
     usage = USAGE.get()
     if usage is not None and not statement.startswith("BEGIN"):
         usage.statements += 1
@@ -157,7 +157,7 @@ def count_statement(_connection: object, _cursor: object, statement: str, *_: ob
 
 @contextmanager
 def used_by(usage: Usage | None) -> Iterator[None]:
-    """Count what is read in this block, and by the tasks that it starts, for an operation; None for the system."""
+    """Count the reads of this block, and of the tasks that it starts, in `usage`; with None, they are the system's."""
     token = USAGE.set(usage)
     try:
         yield

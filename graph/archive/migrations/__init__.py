@@ -1,7 +1,8 @@
 """The archive's schema: one migration per file in `versions`, and the functions that check and upgrade the schema.
 
 Each process holds a database lock while it upgrades, so processes that start together upgrade one after another.
-Alembic is imported for upgrades only: that takes longer than to read the revision, which every process does.
+Alembic is imported only for upgrades, because the import takes longer than reading the revision, which every process
+does.
 """
 
 import asyncio
@@ -74,7 +75,7 @@ def state(connection: Connection) -> SchemaState:
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """Return all revisions of the schema, the newest last. The names of their modules begin with them."""
+    """Return all revisions of the schema, the newest last: the first parts of the names of the migrations' modules."""
     modules = pkgutil.iter_modules([str(Path(__file__).with_name("versions"))])
     return tuple(sorted(module.name.partition("_")[0] for module in modules))
 

@@ -1,8 +1,8 @@
-"""Rename the archive watermark, so that archivers of earlier versions that still run cannot write any more.
+"""Rename the archive watermark, so that running archivers of earlier versions can no longer write.
 
-They would archive posts without their lists, and redact posts that stay in lists: such posts would be missing from
-pages, or break them. Their archivers fail and give up the lease to a newer process, and their look-ups of archived
-posts fail until they are replaced.
+They would archive posts without their lists, and redact posts without removing them from lists: such posts would be
+missing from pages, or break them. These archivers now fail and give up the lease to a newer process. Look-ups of
+archived posts fail in processes of earlier versions until the processes are replaced.
 
 The step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
 """

@@ -1,7 +1,7 @@
-"""Create the tables of the posts on the public timeline, which are filled in the background, and note who is suspended.
+"""Create the tables of the public timeline, which are filled in the background, and record who is suspended.
 
-The watermark is renamed, so that archivers of earlier versions that still run cannot write any more: their posts would
-be missing from the table. That comes first, so that no suspension is archived after those were read.
+The watermark is renamed, so that running archivers of earlier versions can no longer write: their posts would be
+missing from the table. The rename comes first, so that no suspension is archived after the migration has read them.
 
 Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
 """
@@ -26,7 +26,7 @@ SUSPENDED, UNSUSPENDED = "UserSuspended", "UserUnsuspended"
 
 
 def upgrade() -> None:
-    """Rename the column, create the tables, and record the last decision about each user and what is to be filled."""
+    """Rename the column, create the tables, and record the newest decision about each user and the range to fill."""
     rename_watermark("archived_upto", "public_upto")
     op.create_table(
         "public_posts",
@@ -51,7 +51,7 @@ def upgrade() -> None:
 
 
 def note_progress() -> None:
-    """Record the newest decision about each user, and what is to be filled."""
+    """Record the newest decision about each user's suspension, and the range that is to be filled."""
     op.execute("DELETE FROM public_moves")
     newest = f"""
         SELECT actor, max(number) AS number FROM events

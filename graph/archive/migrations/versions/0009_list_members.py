@@ -1,8 +1,8 @@
 """Create the table of the members of lists, and fill it from the events of lists.
 
-The watermark is renamed, so that archivers of earlier versions that still run cannot write any more: the members whom
-they would add would be missing from the table. That comes first, so that no such event is archived after those were
-read.
+The watermark is renamed, so that running archivers of earlier versions can no longer write: the members that they add
+would be missing from the table. The rename comes first, so that no event of a list is archived after the migration has
+read them.
 
 Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
 """
@@ -45,7 +45,7 @@ def upgrade() -> None:
 
 
 def pages(kind: str) -> Iterator[list[dict[str, int]]]:
-    """Yield the rows of the events of a kind, some events at a time."""
+    """Yield the rows of `list_members` for the events of a kind, 1,000 events at a time."""
     events = sa.table("events", sa.column("number"), sa.column("kind"), sa.column("body"))
     query = sa.select(events.c.number, events.c.body).where(events.c.kind == kind)
     after = 0

@@ -1,7 +1,7 @@
 """Rebuild the search indexes: words are now folded without accents, and all Turkish forms of the letter I are one.
 
-The index of posts is emptied and filled again in the background; searches look at posts one by one meanwhile. The names
-of users stay in their index, and each is replaced in the background: a name without accents is found as before.
+The index of posts is emptied and filled again in the background; meanwhile, searches read posts one by one. The names
+of users stay in their index and are replaced in the background, so names without accents are still found.
 
 Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
 """
@@ -20,7 +20,7 @@ PROGRESS = 0
 
 
 def upgrade() -> None:
-    """Empty the index of posts, and forget which event set each name, and how far names are indexed."""
+    """Empty the index of posts, and reset the event number of each name and the progress of the index of names."""
     for table in POSTS:
         op.execute(sa.delete(sa.table(table)))
     op.execute(sa.update(NAMES).where(NAMES.c.user != PROGRESS).values(number=0))
