@@ -1,11 +1,11 @@
 """The archiver: the last consumer of the log. It copies every projected event into the archive.
 
-Three numbers mark the progress. D, the watermark of the store: every event up to it is projected. A, in the archive,
-and M, in the slot of the log: every event up to them is archived. A batch takes these steps:
+Three numbers mark the progress. Every event up to D, the watermark of the store, is projected. Every event up to A, in
+the archive, and up to M, in the log's slot of the store, is archived. A batch takes these steps:
 
-1. Read the events in (min(A, M), D], and the password hashes of the sign-ups among them.
-2. Wait a moment for the replicas of the log's shard, so that a failover rarely loses archived events.
-3. Insert the batch and advance A, in one transaction that fails if another archiver has advanced A.
+1. Read the events in (min(A, M), D], and the password hashes that they set.
+2. Insert the batch and advance A, in one transaction that fails if another archiver has advanced A.
+3. Before the commit, wait briefly for the replicas of the log's shard, so that a failover rarely loses archived events.
 4. Advance M, if the log still holds the last event of the batch.
 
 A process can die between any two steps. If M is below A, it died before the last step, or a failover has lost the end
@@ -92,7 +92,7 @@ class Archiver:
         self._reported_trimmed = 0
 
     async def run(self) -> None:
-        """Archive the log as it grows, until cancelled. Continue after outages; report what needs an operator."""
+        """Archive the log as it grows, until cancelled. Continue after outages; report errors that need an operator."""
         try:
             while True:
                 pause = await self._attempt()
@@ -101,7 +101,7 @@ class Archiver:
             await self._give_up_lease()
 
     async def _attempt(self) -> float:
-        """Archive what there is, if this archiver is the active one. Return the seconds until the next attempt."""
+        """Archive all projected events if this process holds the lease. Return the seconds until the next attempt."""
         try:
             if await self._lease.take():
                 await self.work()
@@ -123,7 +123,7 @@ class Archiver:
         return RETRY_SECONDS
 
     async def _fail(self) -> None:
-        """Count a failure, try a smaller batch next, and let another process try, which may reach the archive."""
+        """Count a failure, halve the batch, and give up the lease: another process may reach the archive."""
         self.failures += 1
         self._size = max(1, self._size // 2)
         await self._give_up_lease()
@@ -140,7 +140,7 @@ class Archiver:
         await self._give_up_lease()
 
     async def work(self) -> None:
-        """Archive every projected event, and cut the hot timelines that have become too long.
+        """Archive every projected event, and cut the lists of posts and likes that have become too long.
 
         Raises ArchiveUnavailable, StoreUnavailable, WrongArchive, ConflictingEvent and ArchiverStopped.
         """
@@ -149,9 +149,10 @@ class Archiver:
                 return
 
     async def archive_batch(self) -> bool:
-        """Archive the next batch, and return whether there may be more.
+        """Archive the next batch. Return True if there may be more events.
 
-        Three to five round trips and one transaction, and those of the cuts. Raises like `work`.
+        Four to six round trips and one transaction, and those of the cuts; one round trip if there are no new events.
+        Raises like `work`.
         """
         binding = await self._check_archive()
         store_id = binding.partition(":")[0]
@@ -172,9 +173,9 @@ class Archiver:
         return batch.is_full
 
     async def _check_archive(self) -> str:
-        """Return the binding. Every few seconds, check it and read A again.
+        """Return the binding. Every 5 seconds, check the binding and forget A, so that A is read again.
 
-        The archive may have been restored from a backup, or bound to another store, since the last event.
+        The archive may have been restored from a backup, or bound to another store, since the last batch.
         """
         now = asyncio.get_running_loop().time()
         again = now > self._checked_at + CHECK_SECONDS
@@ -184,16 +185,17 @@ class Archiver:
         return binding
 
     async def _known_number(self) -> int:
-        """Return A, as this process last wrote or read it."""
+        """Return A as this process last read or wrote it. Read A if it is not known."""
         if self._known is None:
             self._known = (await self._archive.state()).watermark
         return self._known
 
     async def _marks(self, binding: str) -> tuple[int, int, int]:
-        """Return M, D and the highest number missing in the log.
+        """Return the lower of M and A, then D, and the number up to which the log has lost or discarded events.
 
-        If the archive was restored from a backup, lower M first, so that the log keeps what the archive lacks. Raises
-        ArchiverStopped, and StoreUnavailable if the store has another binding or was emptied: it lost no events.
+        If the archive was restored from a backup, lower M first, so that the log keeps the events that the archive
+        lacks. Raises ArchiverStopped if the log lacks some of them too. Raises StoreUnavailable if the store has
+        another binding or was emptied, which must not be taken for lost events.
         """
         found, *numbers = await self._store.read(
             [("GET", key) for key in (keys.BINDING, keys.ARCHIVED, keys.WATERMARK, keys.TRIMMED)]
@@ -219,10 +221,10 @@ class Archiver:
         return min(archived, known), watermark, trimmed
 
     async def _commit(self, batch: LogBatch, store_id: str, known: int) -> bool:
-        """Insert a batch; return False if the next attempt must begin anew.
+        """Insert a batch. Return False if the next attempt must read the batch again.
 
-        If the database refuses a batch, the next attempts are half as large. Of a single refused event the body is
-        left out; the event becomes a dead letter.
+        If the database refuses a batch, the next batch is half as large. A single event that it refuses becomes a dead
+        letter, and is inserted without its body.
         """
         try:
             if not await self._insert_or_shrink(batch, store_id, known):
@@ -246,9 +248,9 @@ class Archiver:
         return True
 
     async def _insert_refused(self, batch: LogBatch, store_id: str, known: int, refusal: EventsRefused) -> None:
-        """Insert a refused event without its body, and without credentials if the archive refuses those too.
+        """Insert a refused event without its body, and without its credentials if the archive refuses them too.
 
-        Raises ArchiverStopped if the archive refuses even that.
+        Raises ArchiverStopped if the archive refuses the event even then.
         """
         if self._kept != batch.last:
             await self._dead_letters.keep(entry_id(batch.last), batch.words, str(refusal))
@@ -281,7 +283,7 @@ class Archiver:
         self.batch_seconds = loop.time() - started
 
     async def _advance(self, archived: int, trimmed: int, batch: LogBatch) -> bool:
-        """Advance M to the end of a batch, and count its work. Return False if a failover has changed the log."""
+        """Advance M to the end of a batch, and add to the metrics. Return False if a failover has changed the log."""
         cut, milliseconds = self._hot_window.trimmed, int(1000 * self.batch_seconds)
         work = (len(batch.rows), milliseconds, cut - self._reported_trimmed)
         entry = entry_id(batch.last)

@@ -26,8 +26,9 @@ CREDENTIAL_KINDS = (UserCreated.__name__, PasswordChanged.__name__)
 class LogBatch:
     """Consecutive events of the log as rows of the archive.
 
-    `last` is the number of the last entry, 0 if there is none, and `words` are its fields and values. Damaged entries
-    have no row. `is_full` is True if there may be more entries. `stop` is the reason not to read on, if any.
+    `last` is the number of the last entry, 0 if there is none, and `words` has the fields and values of this entry.
+    Entries with damaged fields have no row. `is_full` is True if there may be more entries. `stop` is the reason to
+    stop reading, if any.
     """
 
     rows: list[EventRow] = field(default_factory=list)
@@ -39,7 +40,7 @@ class LogBatch:
 
     @property
     def first(self) -> int:
-        """The number of the first row; without rows, of the last entry."""
+        """The number of the first row, or of the last entry if there are no rows."""
         return self.rows[0].number if self.rows else self.last
 
     @property
@@ -60,9 +61,10 @@ class LogBatch:
 
 
 async def read_batch(store: Store, projections: Projections, low: int, upto: int, count: int) -> LogBatch:
-    """Return the first `count` events in (low, upto]. All of them must be projected. One or two round trips.
+    """Return the first `count` events in (low, upto], all of which must be projected.
 
-    The batch ends before an event of a kind that this version does not know.
+    One round trip, and those of `read_credentials`. The batch ends before an event of a kind that this version does not
+    know.
     """
     batch = LogBatch()
     if upto <= low:
@@ -85,9 +87,9 @@ async def read_batch(store: Store, projections: Projections, low: int, upto: int
 
 
 def row_of(entry: StreamEntry) -> EventRow | None:
-    """Return the row of a stream entry, without a body if it is damaged; None if even its fields are damaged.
+    """Return the row of a stream entry, without the body if that is damaged; None if the entry's fields are damaged.
 
-    Damaged events are among the dead letters, because they are projected or given up before they are archived.
+    Damaged events are already dead letters: events are archived only after they were projected or set aside.
     """
     try:
         encoded = encoded_entry(entry)
@@ -103,11 +105,13 @@ def row_of(entry: StreamEntry) -> EventRow | None:
 
 
 async def read_credentials(store: Store, projections: Projections, rows: Sequence[EventRow]) -> list[Credential]:
-    """Return the credentials that these events set: sign-ups that won their login, and changes of passwords.
+    """Return the credentials that these events set: those of sign-ups that won their login, and of changed passwords.
 
-    A deleted user keeps the hash of the login, in its place: the user existed, and the login stays reserved.
-    The hash is the newest one, whose event may follow. One round trip, if any. Events whose projection a failover has
-    lost are projected again: sign-ups whose claim is still open, and changes that the login does not know.
+    A password hash is the newest one in the store, even if a later event has set it. The credentials of a deleted user
+    have the hash of the login instead of the login, because the login stays reserved.
+
+    One round trip if events set password hashes. Events whose projection a failover has lost are projected again, and
+    then one more round trip: sign-ups whose claim of the login is still open, and changes that the login lacks.
     """
     setters: dict[int, Setter] = {}
     credentials: dict[int, Credential] = {}

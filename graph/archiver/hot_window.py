@@ -2,13 +2,15 @@
 
 A cut removes the oldest posts from a list, such as a timeline:
 
-1. Read from the archive which of them it holds. The log has lost the others, so no worker completes their projections:
-project them again, and insert them, from their records. 2. Free their records, if the record of a post belongs to this
-list. Readers that find no record ask the archive. 3. In one script, remove the posts from the list, raise its floor and
-count them as archived. 4. Free the records again, because a repeated projection may have written one in the meantime.
+1. Read from the archive which of these posts it holds. The log has lost the others, so no worker completes their
+   projections: project them again from their records, and insert them into the archive.
+2. Free the records of the posts, except records that belong to another list. Readers that find no record ask the
+   archive.
+3. In one script, remove the posts from the list, raise its floor and count the posts as archived.
+4. Free the records again, because a repeated projection may have written one in the meantime.
 
-A cut can stop after any step; the next one starts over. If its process stops in order, it ends the last three steps:
-until another cut, readers would have to ask the archive for each post in the list without a record.
+A cut can stop after any step; the next cut starts over. A process that shuts down completes the last three steps first:
+until the next cut, readers would have to ask the archive for each post in the list without a record.
 """
 
 import logging
@@ -43,7 +45,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class HotWindow:
-    """Cuts lists. `trimmed` counts the listed posts that were removed from the store. `likes` cuts sets of likes."""
+    """Cuts lists. `trimmed` counts the posts that were removed from timelines. `likes` cuts sets of likes."""
 
     def __init__(
         self, store: Store, binding: Binding, projections: Projections, dead_letters: DeadLetters, tuning: Tuning
@@ -57,10 +59,10 @@ class HotWindow:
         self.trimmed = 0
 
     async def cut_full(self, lists: Sequence[tuple[PostList, int]], upto: int) -> None:
-        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. They are given with their owners.
+        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` has kinds of lists with owners.
 
-        Only posts up to the number `upto` are removed, which must be projected and archived. One round trip, and about
-        six with two queries for every 1,000 posts removed.
+        Only posts up to the number `upto` are removed: all events up to it must be projected and archived. One round
+        trip, and four with one query for every 1,000 posts removed; more if the archive lacks some of them.
         """
         commands: list[Command] = []
         for of, owner in lists:
@@ -90,10 +92,10 @@ class HotWindow:
         return posts - hot if posts > hot + self._tuning.hot_slack else 0
 
     async def _cut(self, of: PostList, owner: int, floor: int, surplus: int, upto: int) -> None:
-        """Remove the `surplus` oldest posts of a list, as far as they are archived.
+        """Remove those of the `surplus` oldest posts of a list that are archived.
 
-        `floor` is the archive floor that was read before the list was counted. If it has changed, another process has
-        cut the list, and the surplus is gone.
+        `floor` is the archive floor that was read before the list was counted. If the floor has changed, another
+        process has cut the list, and the surplus is gone.
         """
         attempts = ATTEMPTS
         while surplus > 0 and attempts:
@@ -117,7 +119,8 @@ class HotWindow:
     async def _cut_posts(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
         """Remove posts, all above the floor, in ascending order. Return False if the list has changed.
 
-        A post that has neither a row nor a record was deleted meanwhile, or is lost; neither keeps the others.
+        A post that has neither a row nor a record was deleted meanwhile, or is lost. It does not keep the others in the
+        list.
         """
         archive = await self._binding.archive()
         missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], of)
@@ -139,7 +142,7 @@ class HotWindow:
         return bool(outcome == "cut")
 
     async def _insert(self, archive: "Archive", rows: Sequence[EventRow]) -> None:
-        """Insert rows; of those that the archive refuses, leave out the content, which becomes a dead letter."""
+        """Insert rows. A row that the archive refuses becomes a dead letter, and is inserted without its content."""
         store_id = await self._binding.store_id()
         try:
             await archive.insert(rows, store=store_id)
@@ -154,7 +157,7 @@ class HotWindow:
             await archive.insert([row._replace(body=None)], store=store_id)
 
     async def _rows(self, posts: Iterable[int]) -> list[EventRow]:
-        """Return rows of the archive made from the records of posts. One round trip."""
+        """Build rows of the archive from the records of posts. One round trip."""
         rows = []
         wanted = sorted(posts)
         records = await self._store.read([("HGETALL", keys.post(post)) for post in wanted])
@@ -167,6 +170,6 @@ class HotWindow:
 
 
 def split_floor(rows: Sequence[tuple[str, float]]) -> tuple[int, list[int]]:
-    """Return the archive floor and the hot posts of a timeline's members and scores."""
+    """Split the members and scores of a list into its archive floor and its hot posts."""
     floor = next((int(score) for member, score in rows if member == "f"), 0)
     return floor, [int(member) for member, _ in rows if member != "f"]

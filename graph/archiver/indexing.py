@@ -17,9 +17,10 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class Indexing:
-    """Indexes the posts and names that the archive held before it had indexes, and those of seedings.
+    """Indexes the posts and names that the archive held before it had indexes, and those that seedings have loaded.
 
-    Each step is one transaction, so an interruption loses at most one. Searches find the posts of gaps too, but slowly.
+    A step changes the archive in one transaction, so an interruption loses at most one step. Searches find the posts of
+    gaps too, but slowly.
     """
 
     def __init__(self, binding: Binding, lease: Lease, posts: int = POSTS_AT_ONCE) -> None:
@@ -48,11 +49,9 @@ class Indexing:
             await asyncio.sleep(spent / BUSY_SHARE - spent if more else PAUSE_SECONDS)
 
     async def step(self) -> bool:
-        """Index up to 500 users or, if there are none, 2,000 posts of a gap. Return whether there were any.
+        """Index up to 500 users or, if none is left, up to 2,000 posts of a gap. Return False if there were neither.
 
-        Up to five transactions.
-
-        Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
+        Up to five transactions. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
         """
         store = await self._binding.store_id()
         archive = await self._binding.archive()

@@ -1,4 +1,4 @@
-"""The counts of archived likes: finds those that differ from the archive."""
+"""Finds the counts of archived likes in the store that differ from the archive."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ COUNTS_AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True)
 class LikeCount:
-    """A post's archive floor of likes and its number of archived likes, as the store holds them, None for no number.
+    """A post's archive floor of likes and its count of archived likes, as the store holds them; None without a count.
 
-    `last` is the highest number that the log had assigned when they were read.
+    `last` is the highest event number that the log had assigned when they were read.
     """
 
     post: int
@@ -35,7 +35,7 @@ class LikeCounts:
     async def doubtful(self, posts: Sequence[int]) -> list[LikeCount]:
         """Return the counts of archived likes that differ from the archive.
 
-        They are wrong, or the archive does not hold the newest events yet.
+        Such counts are wrong, or the archive does not hold the newest events yet.
         """
         commands: list[Command] = []
         for post in posts:
@@ -53,9 +53,9 @@ class LikeCounts:
         return [replace(count, last=last) for count, _ in doubtful]
 
     async def wrong(self, counts: Sequence[LikeCount], *, certain: bool = False) -> list[tuple[LikeCount, int]]:
-        """Return the counts that differ from the archive, with the numbers of the archive.
+        """Return the counts that differ from the archive, with the counts of the archive.
 
-        If `certain`, return those only for which the archive holds every event that the count may include.
+        If `certain`, return only counts for which the archive holds every event that they may include.
         """
         archive = await self._binding.archive()
         found: list[tuple[LikeCount, int]] = []

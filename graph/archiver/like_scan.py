@@ -1,4 +1,4 @@
-"""The scan of likes: removes likes that have grown old from the sets, and corrects what no event leads to."""
+"""The scan of likes: removes old likes from the sets, and corrects errors in the store that no event would correct."""
 
 import logging
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ class LikeScan:
         self._doubts: list[LikeCount] = []
 
     async def check_users(self, users: Sequence[int], upto: int, now: int) -> None:
-        """Cut the sets of posts that users like."""
+        """Cut the sets of liked posts of users."""
         await self._windows.cut_old(LIKED, users, upto, now)
 
     async def check_posts(self, posts: Sequence[int], upto: int, now: int) -> None:
-        """Delete the likes of deleted posts, cut the sets of the others, and note the counts that may be wrong.
+        """Delete the likes of deleted posts, cut the sets of the others, and remember the counts that may be wrong.
 
-        A projection that is repeated after the tombstone of the post was dropped leaves likes of a deleted post.
+        A deleted post has likes if a projection was repeated after the tombstone of the post was dropped.
         """
         kinds = await (await self._binding.archive()).kinds_of(posts)
         deleted = [post for post in posts if kinds.get(post) == REDACTED]
@@ -41,7 +41,7 @@ class LikeScan:
         self._doubts += await self._counts.doubtful(live)
 
     async def correct_counts(self) -> None:
-        """Set the noted counts that still differ from the archive, unless they have changed."""
+        """Correct the remembered counts that still differ from the archive, unless they have changed."""
         wrong = await self._counts.wrong(self._doubts, certain=True)
         self._doubts.clear()
         if wrong:

@@ -1,12 +1,12 @@
 """The hot windows of likes: the newest likes of a post and of a user, which the store holds. The archive holds all.
 
-A cut removes the oldest likes from a set, after it has read from the archive that it holds them as live likes:
+A cut removes the oldest likes from a set, after checking that the archive holds them as live likes:
 
-1. Read the kinds of their rows; insert the rows that are missing. If a later event has ended a like, start over: the
-set changes too. 2. In one script, remove the likes from the set, raise its floor and, for a post, count them as
-archived.
+1. Read the kinds of their rows in the archive. Insert missing rows, and start over. If a later event has ended a like,
+   the set changes too: start over.
+2. In one script, remove the likes from the set, raise its floor and, for a post, count the likes as archived.
 
-Only likes that are projected and archived are cut, so that the archive knows what the store forgets.
+Only likes that are projected and archived are cut, so the archive holds every like that is removed from the store.
 """
 
 import logging
@@ -31,13 +31,13 @@ LIKES_PER_CUT = 1000
 ATTEMPTS = 5
 
 Likes: TypeAlias = Sequence[tuple[int, int]]
-"""Members with their numbers, ascending."""
+"""Members with their numbers, in ascending order of numbers."""
 
 logger = logging.getLogger("fanline.archiver")
 
 
 class LikeWindows:
-    """Cuts sets of likes, by the limits of hot timelines. `trimmed` counts the likes removed from sets of posts."""
+    """Cuts sets of likes, with the limits of hot timelines. `trimmed` counts the likes removed from posts' sets."""
 
     def __init__(self, store: Store, binding: Binding, tuning: Tuning) -> None:
         self._store = store
@@ -48,8 +48,8 @@ class LikeWindows:
     async def cut_full(self, kind: LikeList, owners: Sequence[int], upto: int) -> None:
         """Cut the sets with more than `hot_posts` + `hot_slack` likes.
 
-        Only likes up to the number `upto` are removed, which must be projected and archived. One round trip, and two
-        with a query for every 1,000 likes removed.
+        Only likes up to the number `upto` are removed: all events up to it must be projected and archived. One round
+        trip, and two with one query for every 1,000 likes removed.
         """
         for owner, floor, size, _ in await self._sizes(kind, owners, 0):
             await self._cut(kind, owner, floor, self._surplus(size), upto)
@@ -64,7 +64,7 @@ class LikeWindows:
             await self._cut(kind, owner, floor, max(self._surplus(size), aged), upto)
 
     async def _sizes(self, kind: LikeList, owners: Sequence[int], oldest: int) -> list[tuple[int, int, int, int]]:
-        """Return each owner with the floor of the set, the number of likes, and that of likes below `oldest`."""
+        """Return each owner with the floor of the set, the count of likes, and the count of likes below `oldest`."""
         commands: list[Command] = []
         for owner in owners:
             name = kind.key(owner)
@@ -80,9 +80,9 @@ class LikeWindows:
         return likes - self._tuning.hot_posts if likes > self._tuning.hot_posts + self._tuning.hot_slack else 0
 
     async def _cut(self, kind: LikeList, owner: int, floor: int, surplus: int, upto: int) -> None:
-        """Remove the `surplus` oldest likes of a set, as far as they are archived.
+        """Remove those of the `surplus` oldest likes of a set that are archived.
 
-        `floor` is the archive floor that was read before. If it has changed, another process has cut the set.
+        `floor` is the archive floor that was read before. If the floor has changed, another process has cut the set.
         """
         attempts = ATTEMPTS
         while surplus > 0 and attempts:
@@ -100,7 +100,7 @@ class LikeWindows:
                 attempts -= 1
 
     async def _cut_likes(self, kind: LikeList, owner: int, floor: int, likes: Likes) -> bool:
-        """Remove likes, all above the floor, in ascending order. Return False if the set has changed."""
+        """Remove likes, all above the floor, in ascending order. Return False if the cut must start over."""
         archive = await self._binding.archive()
         kinds = await archive.kinds_of([number for _, number in likes])
         missing = [like for like in likes if like[1] not in kinds]
@@ -116,7 +116,7 @@ class LikeWindows:
         return bool(outcome == "cut")
 
     async def _rows(self, archive: "Archive", kind: LikeList, owner: int, likes: Likes) -> list[EventRow]:
-        """Return rows of the archive made from the members of a set. Likes of unknown posts have no body."""
+        """Build rows of the archive from the members of a set. Likes of unknown posts have no body."""
         pairs = [(owner, member) if kind is LIKERS else (member, owner) for member, _ in likes]
         posts = await archive.get_many([post for post, _ in pairs])
         rows = []

@@ -1,4 +1,4 @@
-"""Lost events: those that the archive holds, but that a failover has removed from the log."""
+"""Lost events: events that the archive holds, but that a failover has removed from the log."""
 
 import logging
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class LostEvents:
-    """Projects lost events again, which a failover may have lost in the other shards too."""
+    """Projects lost events again, because the failover may have lost their projections in other shards too."""
 
     def __init__(self, store: Store, archive: "Archive", projections: Projections) -> None:
         self._store = store
@@ -34,16 +34,17 @@ class LostEvents:
         self._recovered: tuple[int, int, int] | None = None
 
     async def recover(self, archived: int, known: int, trimmed: int) -> int:
-        """Project the events in (archived, known] again that only the archive holds.
+        """Project the events in (archived, known] that only the archive holds again.
 
-        Streams that have not passed them report a gap, and new events get numbers above `known`. Return the number up
-        to which streams report a gap; `trimmed` is the one that was read before.
+        Streams that have not passed these events report a gap, and new events get numbers above `known`. Return the
+        number up to which streams report a gap; `trimmed` is this number as it was read before.
 
-        A second failover can undo a projection and leave no trace in the log. So the events are projected twice: before
-        and after the gap is noted. If the gap is still known, the shard of the log has kept one of them.
+        A second failover can undo a projection and leave no trace in the log. The events are therefore projected twice:
+        before and after the gap is recorded. If the record of the gap survives, the log's shard has kept one of the
+        projections.
 
-        Four round trips, two queries and two projections for every 500 events; nothing if the same events were
-        recovered before, unless a further failover has reset `trimmed`.
+        Two to four round trips, two to four queries and two projections for every 500 events. Nothing is done if the
+        same events were recovered before, unless a further failover has reset `trimmed`.
         """
         if self._recovered == (archived, known, trimmed):
             return trimmed
@@ -57,7 +58,7 @@ class LostEvents:
         return max(trimmed, highest)
 
     async def _project_lost(self, archived: int, known: int) -> int:
-        """Project the lost events, and return the highest number of them, 0 if none is lost."""
+        """Project the lost events, and return the highest of their numbers, 0 if no event is lost."""
         after, highest = archived, 0
         while rows := await self._archive.range(after, known, ROWS_AT_ONCE):
             upto = rows[-1].number
@@ -76,8 +77,8 @@ class LostEvents:
     async def _restore_logins(self, events: Sequence[Event]) -> None:
         """Restore the logins of users who signed up or changed their passwords, with their password hashes.
 
-        Somebody else may have signed up with the login since the failover. That sign-up becomes void. One query and one
-        round trip, if any.
+        Another user may have signed up with the login since the failover; that sign-up becomes void. One query and one
+        round trip, none without such users.
         """
         created = {event.number: event.body for event in events if isinstance(event.body, UserCreated)}
         changed = [event.body.user for event in events if isinstance(event.body, PasswordChanged)]
@@ -94,7 +95,7 @@ class LostEvents:
 
 
 def events_of(rows: Sequence[EventRow]) -> list[Event]:
-    """Return the events of rows that have content, except ended likes, which have no effect any more.
+    """Return the events of rows that have content, except ended likes and closed reports, which have no effect.
 
     Raises ArchiverStopped for an unknown kind.
     """

@@ -1,4 +1,4 @@
-"""Moves the posts of suspended authors out of the public timeline, and back, and fills the table of old archives."""
+"""Moves posts of suspended authors out of the public timeline and back, and fills its table in older archives."""
 
 import asyncio
 import logging
@@ -16,9 +16,10 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class Moves:
-    """Moves posts, newest first, 500 in a transaction, which also notes the progress.
+    """Moves posts, newest first, up to 500 per transaction. The transaction also records the progress.
 
-    So an interruption loses at most one step. The steps are small and have pauses, because the archiver waits for them.
+    An interruption therefore loses at most one step. Steps are small and have pauses between them, because they keep
+    the archiver waiting.
     """
 
     def __init__(self, binding: Binding, lease: Lease, posts: int = POSTS_AT_ONCE) -> None:
@@ -47,9 +48,10 @@ class Moves:
             await asyncio.sleep(spent / BUSY_SHARE - spent if more else PAUSE_SECONDS)
 
     async def step(self) -> bool:
-        """Move up to 500 posts. Return whether there were any to move.
+        """Move up to 500 posts. Return False if there were none to move.
 
-        One query, and a transaction if so. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
+        One or two queries, and a transaction to move posts. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive
+        and Overtaken.
         """
         archive = await self._binding.archive()
         if await archive.next_move() is None:

@@ -1,7 +1,7 @@
-"""The scan: a slow pass over all posts and likes in the store, which corrects what no event leads to.
+"""The scan: a slow pass over all posts and likes in the store, for work that no event triggers.
 
-It removes posts that have grown old from hot timelines, drops old tombstones, frees records that a crash has left
-behind, and corrects the counts of archived posts. It keeps no state: a pass that is interrupted starts over.
+The scan removes old posts and likes from the hot windows, drops old tombstones, frees records that a crash has left
+behind, and corrects the counts of archived posts and likes. It keeps no state: a pass that is interrupted starts over.
 """
 
 import asyncio
@@ -43,9 +43,9 @@ logger = logging.getLogger("fanline.archiver")
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The archive floor and number of archived posts of a list, as the store holds them, None if it holds no number.
+    """A list's archive floor and its count of archived posts, as the store holds them; None without a count.
 
-    `last` is the highest number that the log had assigned when they were read.
+    `last` is the highest event number that the log had assigned when they were read.
     """
 
     of: PostList
@@ -92,10 +92,11 @@ class Scan:
                 logger.exception("The scan of the store failed and will be repeated")
 
     async def run_pass(self, idle_share: float = 0) -> None:
-        """Scan all posts once.
+        """Scan all posts and likes once.
 
-        One round trip for every 1,000 keys in the store, and for every 500 posts or authors about two more, and up
-        to three queries and one for every 20 authors with archived posts.
+        One round trip for every 1,000 keys in the store. For every 500 posts, or lists of posts or likes, about three
+        more and up to three queries, and one query for every 20 lists with archived posts or likes. Cuts and
+        corrections cost extra.
 
         Raises ArchiveUnavailable and StoreUnavailable.
         """
@@ -139,10 +140,10 @@ class Scan:
         await likes.correct_counts()
 
     async def _upto_and_now(self) -> tuple[int, int]:
-        """Return the number up to which every event is projected and archived, and that of the store's present time.
+        """Return the number up to which every event is projected and archived, and the number of the present time.
 
-        The archive ends below M if it was restored from a backup and no archiver has noticed yet. One round trip and
-        one query.
+        The time comes from the store's clock. The archive is read too, because it ends below M if it was restored from
+        a backup and no archiver has noticed that yet. One round trip and one query.
         """
         clock = script("clock").call([keys.LOG], EPOCH_MS)
         *marks, now = await self._store.read([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK), clock])
@@ -152,7 +153,7 @@ class Scan:
     async def _doubtful_counts(self, of: PostList, owners: Sequence[int]) -> list[Count]:
         """Return the counts of archived posts that differ from the archive.
 
-        They are wrong, or the archive does not hold the newest deletions yet.
+        Such counts are wrong, or the archive does not hold the newest deletions yet.
         """
         commands: list[Command] = []
         for owner in owners:
@@ -177,7 +178,7 @@ class Scan:
         return [replace(count, last=last) for count in doubtful]
 
     async def _correct_counts(self, of: PostList, doubtful: Sequence[Count]) -> None:
-        """Set the counts that still differ from the archive, unless they have changed.
+        """Correct the counts that still differ from the archive, unless they have changed.
 
         The archive's count is right if the archive holds every event that the count in the store may include.
         """
@@ -229,11 +230,10 @@ class Scan:
             await self._commit([deletion_of(post)], key)
 
     async def _free_records(self, records: dict[int, str]) -> None:
-        """Free the records of posts that are below the floor of their list and in the archive, or deleted.
+        """Free the records of posts that are in the archive and not above the floor of their list, or that are deleted.
 
-        `records` has the key of the list that each record belongs to.
-
-        A projection that is repeated after the tombstone was dropped, and killed, leaves the record of a deleted post.
+        `records` has the key of the list that each record belongs to. The record of a deleted post is left behind if a
+        projection is repeated after the tombstone was dropped, and is then killed.
         """
         commands: list[Command] = []
         for post, name in records.items():

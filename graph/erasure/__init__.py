@@ -1,1 +1,1 @@
-"""The eraser: removes everything of deleted users, with ordinary events, and their texts."""
+"""The eraser: removes all content of deleted users, with ordinary events, and their texts."""

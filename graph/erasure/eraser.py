@@ -1,13 +1,14 @@
 """The eraser: removes what is left of deleted users, in the background.
 
 `UserDeleted` hides a user at once, and from then on the log refuses the user's events. The eraser waits until all
-earlier events are projected. Then it reads what the user has, and appends ordinary events that end it: they pass
-through the same projections, archive and streams as those of the user would, so that all counts stay exact. When the
-sets and the archive hold nothing more, it empties the texts in the archive, removes them from the log, and appends
-`UserErased`, whose projection removes the rest. `tests/properties/erasure_explorer.py` shows that this is needed.
+earlier events are projected. Then it reads the user's posts, likes and relations, and appends ordinary events that end
+them. These events pass through the same projections, archive and streams as the user's own events would, so that all
+counts stay exact. When the sets and the archive hold nothing more, the eraser empties the texts in the archive, removes
+them from the log, and appends `UserErased`, whose projection removes the rest. `tests/properties/erasure_explorer.py`
+shows that each of these steps is needed.
 
-The eraser keeps no state that matters: what it reads tells what is left. It may be interrupted at any point, and two
-erasers only repeat each other's work.
+The eraser stores no progress: its reads show what is left to do. It may be interrupted at any point, and two erasers
+only repeat each other's work.
 """
 
 import asyncio
@@ -34,13 +35,13 @@ from graph.store.store import Store
 
 ROWS_AT_ONCE = 1000
 UNARCHIVED_STEPS = 10
-"""The maximum number of steps whose events wait for the archive: while it is down, the eraser does not fill the log."""
+"""The maximum number of appends that are not archived yet, so that the eraser does not fill the log in an outage."""
 BUSY_SHARE = 0.5
 POLL_SECONDS = 0.05
 PAUSE_SECONDS = 1.0
 RETRY_SECONDS = 5.0
 CHECK_SECONDS = 3600.0
-"""How often an idle eraser looks for erased users who are members of lists."""
+"""The pause before an idle eraser looks again for erased users who are members of lists."""
 
 logger = logging.getLogger("fanline.eraser")
 
@@ -58,13 +59,15 @@ class Progress(Enum):
 
 @dataclass(slots=True)
 class Erasure:
-    """What this process knows of the erasure of a user.
+    """The progress of a user's erasure in this process.
 
     All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
-    read. `appended` are the ends of the last appends. What others have begun with the user, and events with texts, are
-    read in order: `others` is the place of the next read, None after all of them, and `text_after` the last such event.
-    What others have begun up to `others_upto` was in the archive before the first read. With `is_repeated`, the user is
-    erased already.
+    read. `appended` has the last event number of each of the latest appends, and `last` the events of the last one.
+
+    Relations that other users have with the user, and the user's events with texts, are read in order. `others` is the
+    place of the next read of relations, and `text_after` the number of the last event with texts that was read; both
+    are None when all are read. The relations begun up to `others_upto` were in the archive before their first read.
+    With `is_repeated`, the user is erased already.
     """
 
     user: int
@@ -80,7 +83,7 @@ class Erasure:
 class Eraser:
     """Erases deleted users, the earliest deletion first, about `at_once` elements in a step.
 
-    `erased` counts the users whom this process has erased, and `ended` the events that it has appended for them.
+    `erased` counts the users that this process has erased, and `ended` the events that it has appended.
     """
 
     def __init__(
@@ -139,16 +142,16 @@ class Eraser:
             await asyncio.sleep(pause)
 
     def _begin_anew(self) -> float:
-        """Forget what this process knows, and return the seconds until the next attempt."""
+        """Discard the progress of this process, and return the seconds until the next attempt."""
         self._erasure = None
         return RETRY_SECONDS
 
     async def step(self) -> Progress:
-        """Do the next piece of work for the user who was deleted first.
+        """Do the next piece of work for the user whose deletion is the earliest.
 
-        A step appends about 500 events, or changes at most 1,000 rows of the archive. Up to five round trips, and three
-        queries or one transaction. Raises ArchiveUnavailable, StoreUnavailable, Overloaded, WrongArchive, StoreReplaced
-        and Overtaken.
+        A step appends up to about 500 events, or changes at most 1,000 rows of the archive, or finishes the erasure. Up
+        to about seven round trips, three queries and three transactions. Raises ArchiveUnavailable, StoreUnavailable,
+        Overloaded, WrongArchive, StoreReplaced and Overtaken.
         """
         watermark, archived, waiting = await self._store.read(
             [("GET", keys.WATERMARK), ("GET", keys.ARCHIVED), ("ZRANGE", keys.ERASING, 0, 0)]
@@ -161,7 +164,7 @@ class Eraser:
             self._erasure = None
             return Progress.IDLE
         if self._erasure is None or (self._erasure.user, self._erasure.is_repeated) != (user, is_repeated):
-            # what another eraser has appended is projected first, so that it is not appended again
+            # the events of another eraser are projected first, so that they are not appended again
             self._erasure = Erasure(user, await self._log.last(), is_repeated=is_repeated)
         return await self._go_on(self._erasure, int(watermark or 0), int(archived or 0))
 
@@ -169,7 +172,7 @@ class Eraser:
         """Return an erased user who may be a member of a list, or None.
 
         One query, at most once an hour if it finds none. Earlier versions left erased users in lists, and an event that
-        is appended during the erasure does so, too.
+        is appended during the erasure can do so too.
         """
         if self._erasure is not None and self._erasure.is_repeated:
             return self._erasure.user
@@ -183,7 +186,7 @@ class Eraser:
         return next(iter(found), None)
 
     async def _go_on(self, erasure: Erasure, watermark: int, archived: int) -> Progress:
-        """End what is in the store, then what is in the archive; then remove texts, and report the end."""
+        """End the elements in the store, then those in the archive, then remove texts, and then append `UserErased`."""
         appended = erasure.appended
         if watermark < erasure.upto or (len(appended) == UNARCHIVED_STEPS and archived < appended[0]):
             return Progress.WAITING
@@ -219,9 +222,9 @@ class Eraser:
         return Progress.WORKED
 
     async def _redact(self, erasure: Erasure) -> bool:
-        """Remove the next texts of a user from the archive, the log and the dead letters; return False without any.
+        """Remove the next texts of a user from the archive, the log and the dead letters, then the user's other rows.
 
-        All events of the user must be archived.
+        Return False when nothing is left. All events of the user must be archived.
         """
         archive, store = await self._binding.archive(), await self._binding.store_id()
         if erasure.text_after is not None:

@@ -1,7 +1,7 @@
-"""What remains of a deleted user, as the events that end it.
+"""Finds what remains of a deleted user, and returns the events that end it.
 
-The sets of the user are read first, then the archive: what is cut from a set meanwhile is in the archive. Each read
-returns the events for a few hundred elements, and is repeated until it returns none.
+The sets of the user are read before the archive, because an element that is cut from a set meanwhile is in the archive.
+Each read returns the events for a few hundred elements, and is repeated until it returns none.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from graph.text.terms import digest_of
 AT_ONCE = 500
 
 Endings: TypeAlias = list[EventBody]
-"""Events that end elements: each removes one of them."""
+"""Events that each end one element, such as a like."""
 
 Place: TypeAlias = tuple[int, int]
-"""How far what others have begun is read: the place of a relation in the register, and the number of an event."""
+"""How far the relations that others have with the user are read: an index in the register, and an event number."""
 FIRST_PLACE: Place = (0, 0)
 
 
@@ -40,14 +40,14 @@ class Remains:
         self._at_once = at_once
 
     async def in_store(self, user: int) -> Endings:
-        """Return the ends of the first elements in the user's sets.
+        """Return the events that end the first elements in the user's sets.
 
-        One to three round trips, and up to two queries for archived posts. Raises ArchiveUnavailable.
+        One to four round trips, and up to three queries for archived posts. Raises ArchiveUnavailable.
         """
         of_relations = [relation.sets_of(user) for relation in RELATIONS]
         names = [name for some in of_relations for name in some]
         names += [TIMELINE.key(user), REPLIED.key(user), keys.liked(user), keys.reposted(user)]
-        commands: list[Command] = [("ZRANGE", name, 0, self._at_once) for name in names]  # one is the floor
+        commands: list[Command] = [("ZRANGE", name, 0, self._at_once) for name in names]  # one member can be the floor
         rows = iter([[member for member in row if member != "f"] for row in await self._store.read(commands)])
         ends: Endings = []
         for relation, some in zip(RELATIONS, of_relations, strict=True):
@@ -72,14 +72,14 @@ class Remains:
         return {**split.posts, **absent}
 
     async def _of_posts(self, user: int, posts: Sequence[int], of: PostList) -> Endings:
-        """Return the deletions of posts in a list of the user's, also of those without a record."""
+        """Return the deletions of posts in one of the user's lists, including posts that have no record any longer."""
         found = await self._posts(posts)
         return [
             ending(found[post]) if post in found else PostDeleted(user, post, listed=of is TIMELINE) for post in posts
         ]
 
     async def _of_reposts(self, user: int, originals: Sequence[int]) -> Endings:
-        """Return the ends of plain reposts that are in the register only."""
+        """Return the events that undo plain reposts that are in the register only."""
         [numbers] = await self._store.read([("ZMSCORE", keys.reposted(user), *originals)])
         return [
             Unreposted(user, original, int(number))
@@ -88,7 +88,7 @@ class Remains:
         ]
 
     async def _of_likes(self, user: int, posts: Sequence[int]) -> Endings:
-        """Return the ends of likes. Deleted posts have no likes, but their authors are known to the archive."""
+        """Return the events that undo likes. If a post has no record in the store, the archive knows its author."""
         rows = await self._store.read([("HGET", keys.post(post), "author") for post in posts])
         authors = {post: int(author) for post, author in zip(posts, rows, strict=True) if author is not None}
         absent = [post for post in posts if post not in authors]
@@ -98,13 +98,13 @@ class Remains:
         return [Unliked(user, post, authors.get(post, 0)) for post in posts]
 
     async def in_archive(self, user: int) -> Endings:
-        """Return the ends of the first posts and likes of the user that are live in the archive. One query."""
+        """Return the events that end the first live posts and likes of the user in the archive. One query."""
         archive = await self._binding.archive()
         rows = await archive.by_actor([user], (POST, REPOST, LIKE), 0, self._at_once)
         return [end for row in rows if (end := ending_of_row(row)) is not None]
 
     async def of_others(self, user: int, place: Place) -> tuple[Endings, Place | None]:
-        """Return the ends of what others have begun with the user, from a place on, and the next place, or None.
+        """Return the events that end others' relations with the user, from a place on, and the next place or None.
 
         At most one query and one round trip.
         """
@@ -122,7 +122,7 @@ def ending(post: Post) -> EventBody:
 
 
 def ending_of_row(row: EventRow) -> EventBody | None:
-    """Return the event that ends a post or like in the archive, None for a damaged like."""
+    """Return the event that ends a post or like in the archive. None if the like is damaged."""
     if row.kind in (POST, REPOST):
         return ending(post_of(row))
     try:

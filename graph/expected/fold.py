@@ -1,7 +1,7 @@
-"""The fold: one function for each kind of event. Relations fold themselves.
+"""The fold: one function for each kind of event. The functions for relations are in `graph.relations`.
 
 Each function adds one event to a `Content`. The result does not depend on the order of the events or on repetitions,
-and equals what the projection scripts (`graph/scripts`) leave in the store before anything is trimmed or archived.
+and equals what the projection scripts (`graph/scripts`) write to the store, before anything is trimmed or archived.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def fold_event(content: Content, number: int, body: EventBody) -> None:
 
 
 def user_created(content: Content, number: int, body: UserCreated) -> None:
-    """Create the account, unless the sign-up is void: the user has no credentials."""
+    """Create the account, unless the sign-up is void because the user has no credentials."""
     if number not in content.secrets or not content.owns(Part.ACCOUNT, number):
         return
     account = content.accounts.setdefault(number, Account())
@@ -62,7 +62,7 @@ def user_created(content: Content, number: int, body: UserCreated) -> None:
 
 
 def profile_changed(content: Content, number: int, body: ProfileChanged) -> None:
-    """Set the fields that are not None."""
+    """Set the profile fields that the event changes."""
     if not content.owns(Part.ACCOUNT, body.user):
         return
     account = content.accounts.setdefault(body.user, Account())
@@ -102,7 +102,7 @@ def user_unsuspended(content: Content, number: int, body: UserUnsuspended) -> No
 
 
 def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
-    """Delete the account, which also hides the user."""
+    """Delete the account, and suspend the user, so that the user is hidden."""
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
         account.suspend(number)
@@ -110,7 +110,7 @@ def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
 
 
 def user_erased(content: Content, number: int, body: UserErased) -> None:
-    """Record that the erasure has ended, in all parts."""
+    """Record that the erasure has ended, whichever parts the content has."""
     content.erased[body.user] = max(content.erased.get(body.user, 0), number)
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
@@ -150,9 +150,10 @@ def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
 
 
 def reposted(content: Content, number: int, body: Reposted) -> None:
-    """Add the repost to its lists, and the original to what the user has reposted.
+    """Add the repost to its lists, and the original to the posts that the user has reposted.
 
-    Of two reposts of a pair, the events do not tell that the first one is replaced; the archive removes its content.
+    If a user reposts an original again, the events do not show that the first repost is replaced; the archive removes
+    its content.
     """
     published = publication_of(body)
     if published is not None:
@@ -162,7 +163,7 @@ def reposted(content: Content, number: int, body: Reposted) -> None:
 
 
 def unreposted(content: Content, number: int, body: Unreposted) -> None:
-    """Replace the repost with a tombstone in its lists, and the original in what the user has reposted."""
+    """Replace the repost with a tombstone in its lists, and the original in the posts that the user has reposted."""
     post_deleted(content, number, deletion_of_repost(body))
     if content.owns(Part.REPOSTED, body.user):
         content.reposted.setdefault(body.user, VersionedSet()).remove(body.post, number)
@@ -174,7 +175,7 @@ def posts_of(content: Content, post_list: PostList) -> dict[int, ListedPosts]:
 
 
 def liked(content: Content, number: int, body: Liked) -> None:
-    """Add the like to the sets of the post and of the user."""
+    """Add the like to the set of the post and the set of the user."""
     if content.owns(Part.POSTS, body.author):
         content.posts.setdefault(body.author, ListedPosts()).likes_of(body.post).add(body.user, number)
     if content.owns(Part.LIKED, body.user):

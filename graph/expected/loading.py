@@ -1,7 +1,7 @@
 """Reads the events of a chunk of users from the archive and folds them, in batches of bounded size.
 
-An author with many posts is read down to the floor of the hot window only, with a count of the posts below. A user with
-many follows or followers is read page by page.
+The posts of an author are read only down to the floor of the hot window; the posts below are counted. The follows and
+followers of a user are read page by page if there are many.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -56,9 +56,10 @@ UNREPOST_KINDS = names_of((Unreposted,))
 
 
 class Loading:
-    """Reads and folds what the store holds of users. Deletions up to `tombstones_after` are left out.
+    """Reads and folds the content that the store should hold for users.
 
-    A query reads at most about `rows` rows. A list of notifications keeps `notifications_kept` groups.
+    Deletions up to `tombstones_after` are left out. A query reads at most about `rows` rows. A list of notifications
+    keeps `notifications_kept` groups.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Loading:
         self._authors = authors
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the content of users in batches, which together hold every key of theirs. Erased users have floors."""
+        """Yield the content of users in batches, which together have all keys of the users. Erased users have floors."""
         erased: dict[int, int] = {}
         async for batch in self.accounts(users):
             erased |= batch.content.erased
@@ -102,9 +103,9 @@ class Loading:
         yield batch
 
     async def deleted_users(self) -> AsyncIterator[FoldedBatch]:
-        """Yield what is kept of deleted users, who may have no credentials. Those who have some are yielded again.
+        """Yield what the store keeps of deleted users. `accounts` yields those with credentials too.
 
-        The events are not counted. Two queries for every 500 users.
+        The events are not counted. Two queries for every 500 users; three on PostgreSQL.
         """
         after = 0
         while rows := await self._archive.of_kind(UserDeleted.__name__, after, DELETED_USERS):
@@ -116,14 +117,14 @@ class Loading:
             after = rows[-1].number
 
     async def reposted(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the posts that users have reposted without a text. The reposts are counted with the timelines."""
+        """Yield the posts that users have reposted without a text. Reposts are counted with the timelines."""
         async for owners, rows, is_page in self._reading.pages(self._archive.by_actor, users, REPOST_KINDS):
             batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
             batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
 
     async def posts(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the timelines and replies of authors with the records of the hot posts, and the deletions."""
+        """Yield the timelines and replies of authors, with the contents of hot posts, and the deletions."""
         for some in chunks(authors, self._authors):
             for post_list in (TIMELINE, REPLIED):
                 async for batch in self.lists(post_list, some):
@@ -132,9 +133,9 @@ class Loading:
                 yield batch
 
     async def under(self, post_list: PostList, posts: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the lists of one kind under posts. Tombstones are left out: those of the listed posts are enough.
+        """Yield the lists of one kind under posts, without tombstones: the tombstones of the listed posts are enough.
 
-        The events are not counted: those of the lists of users are the same.
+        The events are not counted, because the same events are in lists of users.
         """
         kinds = await self._archive.kinds_of(posts)
         for some in chunks(posts, self._authors):
@@ -157,7 +158,7 @@ class Loading:
         return dict(zip(owners, await self._archive.post_rows(reads, post_list), strict=True))
 
     async def notifications(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the groups of notifications of users, and how far the users have read them. Their events are not read.
+        """Yield the groups of notifications of users, and how far the users have read them, without reading events.
 
         Users with many groups are read a few at a time.
         """
@@ -185,7 +186,7 @@ class Loading:
         return is_full and self._limits.posts > self._limits.newest and newest[-1].number >= self._limits.oldest
 
     async def _hot(self, post_list: PostList, posts: Mapping[int, Sequence[EventRow]]) -> FoldedBatch:
-        """Return the hot posts among the newest posts of lists, and count the others."""
+        """Return a batch with the hot posts among the newest posts of lists, and with counts of the posts below."""
         floors = {owner: floor([row.number for row in rows], self._limits) for owner, rows in posts.items()}
         cut = [(owner, bottom) for owner, bottom in floors.items() if bottom]
         counts, _ = await self._archive.post_counts(cut, post_list) if cut else ([], 0)
@@ -201,7 +202,10 @@ class Loading:
         return batch
 
     async def _deletions(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the deletions whose tombstones are still kept. The lowest deletion of a post decides."""
+        """Yield the deletions of posts and reposts whose tombstones are still kept.
+
+        All deletions of a post are read, because the one with the lowest number decides.
+        """
         pages = self._reading.pages(self._archive.by_actor, authors, DELETION_KINDS, self._tombstones_after)
         async for owners, rows, _ in pages:
             deleted = sorted({row.subject for row in rows if row.subject is not None})

@@ -1,7 +1,8 @@
 """The keys of the store that hold some content, and their values (see `graph.keys`).
 
 Tombstones up to a number can be left out. The tombstone floor, which replaces trimmed tombstones, is never among the
-values: it protects against late events only. The floors of erased users are: all events of theirs are late.
+values, because only events that arrive late need it. The floors of erased users are an exception: any further event of
+these users is late.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,9 +27,9 @@ def stored(
 ) -> Stored:
     """Yield all keys of the content, with tombstones whose numbers are higher than `tombstones_after`.
 
-    Of the posts of cut lists, only those above the archive floor are yielded, and counts of the others. `deleted` are
-    posts that are deleted according to events that are not in the content: they have no counts. A list of notifications
-    holds the newest `notifications_kept` groups. Of erased users only floors are left.
+    For cut lists, the keys hold the posts above the archive floor and the count of the others. `deleted` has posts that
+    are deleted according to events that are not in the content: their records get no counts. A list of notifications
+    holds the newest `notifications_kept` groups. Of an erased user, the floors, the tombstone and the reserved login remain.
     """
     for key, value in unerased(content, tombstones_after, cuts or {}, deleted, notifications_kept):
         if owner_of(key) not in content.erased or key.startswith(keys.user(0)[:-2]):
@@ -39,13 +40,13 @@ def stored(
 
 
 def owner_of(key: str) -> int:
-    """Return the id that a key belongs to, 0 for the key of something else."""
+    """Return the id that a key belongs to, 0 for a key that belongs to none."""
     owner = key.partition("{")[2].partition("}")[0]
     return int(owner) if owner.isdecimal() else 0
 
 
 def floors_of(user: int, number: int) -> Stored:
-    """Yield what is left of an erased user besides the tombstone."""
+    """Yield the keys that remain of an erased user besides the tombstone: the floors of the user's sets."""
     for key in keys.USER_SETS:
         yield keys.gone(key(user)), SortedSet(f=number)
     yield keys.notifications(user), SortedSet(f=number)
@@ -55,7 +56,7 @@ def floors_of(user: int, number: int) -> Stored:
 def unerased(
     content: Content, tombstones_after: int, cuts: Cuts, deleted: Collection[int], notifications_kept: int
 ) -> Stored:
-    """Yield all keys of the content, and those that the users had who are erased."""
+    """Yield all keys of the content, including the former keys of erased users."""
     buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
@@ -91,12 +92,12 @@ def unerased(
 
 
 def length(held: Under, floor: int, cold: int) -> int:
-    """Return the length of a list with this archive floor and number of archived posts. O(n)."""
+    """Return the length of a list with this archive floor and this count of archived posts. O(n)."""
     return sum(post > floor for post in held.live) + cold
 
 
 def collected(accounts: Mapping[int, Account]) -> Stored:
-    """Yield the keys that collect suspended and deleted users."""
+    """Yield the keys that list all suspended users, all deleted users, and the users that are being erased."""
     if suspended := {str(user): str(each.suspended) for user, each in accounts.items() if each.suspended}:
         yield keys.SUSPENDED, Hash(suspended)
     deleted = {user: each for user, each in accounts.items() if each.deleted or each.erased}
@@ -107,7 +108,7 @@ def collected(accounts: Mapping[int, Account]) -> Stored:
 
 
 def account_keys(user: int, account: Account) -> Stored:
-    """Yield the keys of a user's profile and login; of a deleted user, the tombstone and the reservation."""
+    """Yield the keys of a user's profile and login; for a deleted user, the tombstone and the reserved login."""
     if account.deleted:
         yield keys.user(user), Hash(deleted=str(account.deleted))
         yield keys.reserved(account.login_hash), str(account.deleted)
@@ -143,7 +144,7 @@ def list_keys(
     cut: Cut = UNCUT,
     tombstones_after: int = 0,
 ) -> Stored:
-    """Yield the keys of a list: its hot posts with the archive floor, its tombstones and its archived posts' number."""
+    """Yield the keys of a list: its hot posts with the archive floor, tombstones, and the count of archived posts."""
     name, floor, cold = post_list.key(owner), cut.floors.get(owner, 0), cut.cold.get(owner, 0)
     hot = SortedSet({str(post): post for post in live if post > floor})
     if floor or (hot and post_list.is_of_users):
@@ -156,7 +157,7 @@ def list_keys(
 
 
 def records_of(post_list: PostList, posts: ListedPosts, floor: int) -> dict[int, Hash]:
-    """Return the records of the hot posts whose first list this is."""
+    """Return the records of the hot posts that belong to this list: listed posts to timelines, others to replies."""
     hot = {post: body for post, body in posts.live.items() if post > floor}
     return {post: record(post, body) for post, body in hot.items() if body.listed is (post_list is TIMELINE)}
 

@@ -1,7 +1,6 @@
 """The content of the store that events determine, by the user who owns it.
 
-Content is built by `graph.expected.fold`, one event at a time and in any order, and `graph.expected.stored` returns it
-as keys.
+`graph.expected.fold` builds it from events in any order, one at a time, and `graph.expected.stored` yields its keys.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,10 +24,10 @@ class Part(Enum):
 
     FOLLOWING = "following"
     FOLLOWERS = "followers"
-    """Both also take the blocks of their users, which decide whether a follow counts."""
+    """Both parts include the blocks of their users, which decide whether a follow counts."""
 
     BLOCKS = "blocks"
-    """Blocks of both directions."""
+    """Blocks in both directions."""
 
     PAIRS = "pairs"
     """The sets of pairs (`graph.relations.pair_sets`), such as mutes."""
@@ -60,11 +59,11 @@ class Account:
     """A user's profile, permissions and login.
 
     `fields` has the value of each profile field with the number of the event that set it. `permissions` has the number
-    of the last change of each permission, negative if it was revoked, and `password` that of the last change of the
-    password. `suspended` is the number of the last suspension, negative if it was lifted since, 0 if there was none.
-    `deleted` is the number of the deletion of the account, and `erased` that of the end of the erasure, 0 without one.
-    Then `login_hash` is that of the login, and of the profile and the login nothing is left.
-    Only a user whose sign-up is valid has a `login`.
+    of the last change of each permission, negative for a revocation, and `password` the number of the last change of
+    the password. `suspended` is the number of the last suspension or, negative, of the event that lifted it; 0 if there
+    was none. `deleted` is the number of the deletion of the account, and `erased` the number of the end of the erasure,
+    0 without one. Nothing of the profile and the login of a deleted account is stored, only the `login_hash`. Only a
+    user whose sign-up is valid has a `login`.
     """
 
     fields: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -85,13 +84,13 @@ class Account:
             self.fields[name] = (number, value)
 
     def set_permission(self, permission: str, number: int) -> None:
-        """Set a permission to an event's number, negative for a revocation, unless a later event has set it."""
+        """Set a permission to an event's number, negative for a revocation, unless a later event has changed it."""
         held = self.permissions.get(permission, 0)
         if abs(number) > abs(held):
             self.permissions[permission] = number
 
     def suspend(self, number: int) -> None:
-        """Set the suspension to an event's number, negative if it was lifted, unless a later event has set it."""
+        """Set the suspension to an event's number, negative if the event lifts it, unless a later event set it."""
         if abs(number) > abs(self.suspended):
             self.suspended = number
 
@@ -125,9 +124,9 @@ class VersionedSet(Generic[Member]):
 
 @dataclass(slots=True)
 class ListedPosts:
-    """The live posts in a list of an author by id, the lowest number of a deletion of each deleted post, and likes.
+    """The live posts in an author's list by id, the lowest number of a deletion of each deleted post, and likes.
 
-    `likes` are those of all posts of the author, except of the posts in `buried`, which are deleted.
+    `likes` are the likes of all posts of the author, except the deleted posts, which are in `buried`.
     """
 
     live: dict[int, PostPublished] = field(default_factory=dict)
@@ -151,7 +150,7 @@ class ListedPosts:
         self.buried.add(post)
 
     def likes_of(self, post: int) -> VersionedSet[int]:
-        """Return the set of users who like a post, to add to it. Of a deleted post, the likes are not kept."""
+        """Return the set of users who like a post, for changes. Changes of a deleted post's set are not kept."""
         return VersionedSet() if post in self.buried else self.likes.setdefault(post, VersionedSet())
 
 
@@ -168,7 +167,7 @@ class Under:
             self.live.add(post)
 
     def delete(self, post: int, number: int) -> None:
-        """Replace a post with a tombstone."""
+        """Replace a post with a tombstone. Of several deletions, the one with the lowest number counts."""
         self.live.discard(post)
         self.deleted[post] = min(number, self.deleted.get(post, number))
 
@@ -187,7 +186,7 @@ class UserLists:
     def change(
         self, list_id: int, number: int, name: str | None, added: Iterable[int], removed: Iterable[int] = ()
     ) -> None:
-        """Set the name unless it is None, add and remove members, except what an event with a higher number changed."""
+        """Set the name unless it is None, and add and remove members, unless a later event has changed them."""
         if list_id in self.lists.tombstones:
             return
         if name is not None and number > self.names.get(list_id, (0, ""))[0]:
@@ -207,7 +206,7 @@ class UserLists:
 
 @dataclass(slots=True)
 class PlacedFollows:
-    """A list of follows: the members, those that a block keeps from counting, and the tombstones."""
+    """The follows or followers of a user: those that count, those that a block keeps from counting, and tombstones."""
 
     members: dict[int, int] = field(default_factory=dict)
     held: dict[int, int] = field(default_factory=dict)
@@ -228,22 +227,22 @@ class NotificationGroups:
     read_up_to: int = 0
 
     def add(self, group: Group, number: int) -> None:
-        """Add a group, or move it up."""
+        """Add a group, or raise its number."""
         self.groups[group] = max(number, self.groups.get(group, 0))
 
     def newest(self, kept: int) -> tuple[dict[Group, int], int]:
-        """Return the newest groups, and the highest number of those that a list of `kept` groups drops, else 0."""
+        """Return the newest `kept` groups, and the highest number of the dropped groups, 0 if none is dropped."""
         ordered = sorted(self.groups.items(), key=itemgetter(1), reverse=True)
         return dict(ordered[:kept]), ordered[kept][1] if len(ordered) > kept else 0
 
 
 class Content:
-    """The content that belongs to some owners, or to all of them with `owners=None`, restricted to some parts.
+    """Some parts of the content that belongs to some owners, or to all of them with `owners=None`.
 
     Events of other users and other parts change nothing, so a large graph can be folded in chunks of owners.
-    `secrets` has the password hash of each user with valid credentials, None for a user without a password: a sign-up
-    of a user who is not in it is void. `ended` has the sessions that must not exist; other sessions are not events.
-    `erased` has the number of the end of the erasure of users, whose other content is gone.
+    `secrets` has the password hash of each user with valid credentials, None for a user without a password; the sign-up
+    of any other user is void. `ended` has the sessions that must not exist; events do not create sessions. `erased` has
+    the number of the end of the erasure of each erased user, whose other content is gone.
     """
 
     def __init__(
@@ -273,9 +272,9 @@ class Content:
         self._parts = frozenset(parts)
 
     def placed(self, owner: int, follows: VersionedSet[int]) -> PlacedFollows:
-        """Return an owner's follows or followers as the owner's blocks place them.
+        """Sort an owner's follows or followers by what the owner's blocks make of them.
 
-        A follow counts if there is no block between the two users and its number exceeds the pair's last block or
+        A follow counts if there is no block between the two users and the follow is newer than the pair's last block or
         unblock. It is held if only a block keeps it from counting. Otherwise it can never count, and is a tombstone.
         """
         blocking, blockers = self.blocking.get(owner, NO_BLOCKS), self.blockers.get(owner, NO_BLOCKS)
@@ -292,9 +291,9 @@ class Content:
         return placed
 
     def takes_blocks(self, user: int) -> bool:
-        """Return whether the blocks of a user belong to the content."""
+        """Return True if the blocks of a user belong to the content."""
         return any(self.owns(part, user) for part in (Part.FOLLOWING, Part.FOLLOWERS, Part.BLOCKS))
 
     def owns(self, part: Part, owner: int) -> bool:
-        """Return whether this part of an owner's content belongs to the content."""
+        """Return True if this part belongs to the content, and so does the owner."""
         return part in self._parts and (self._owners is None or owner in self._owners)

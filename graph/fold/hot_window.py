@@ -1,7 +1,7 @@
-"""The canonical hot window: which of an author's posts belong in the store, and which in the archive only.
+"""The canonical hot window: decides which of an author's posts belong in the store, and which in the archive only.
 
-The window holds an author's newest posts, without old ones. The newest few stay regardless of their age, so that a page
-of a quiet author needs no query. A store may hold more posts than the window until they are cut.
+The window holds an author's newest posts up to an age limit. The newest few stay regardless of their age, so that a
+page of an inactive author needs no query. A store may hold more posts than the window until it cuts them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from graph.tuning import Tuning
 
 @dataclass(frozen=True, slots=True)
 class HotLimits:
-    """The limits of the window: at most `posts`, those from number `oldest` on, and the newest `newest` of any age."""
+    """The limits of the window: at most `posts` posts, from number `oldest` on, but the newest `newest` at any age."""
 
     posts: int
     newest: int
@@ -24,7 +24,7 @@ class HotLimits:
 
     @classmethod
     def of(cls, tuning: Tuning, now: datetime) -> "HotLimits":
-        """Return the window at a time."""
+        """Return the limits at a time."""
         return cls(tuning.hot_posts, min(tuning.hot_newest, tuning.hot_posts), max(0, number_at(now - tuning.hot_age)))
 
 
@@ -46,7 +46,7 @@ def cold(posts: Iterable[int], floor: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The archive floors of lists of one kind by owner, and the numbers of their posts up to the floor, if not 0."""
+    """The archive floors of lists of one kind by owner, and the counts of their posts up to the floor, if not 0."""
 
     floors: Mapping[int, int] = field(default_factory=dict)
     cold: Mapping[int, int] = field(default_factory=dict)

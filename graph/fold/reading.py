@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Fold: TypeAlias = Callable[[Content, int, Any], None]
-"""Adds an event, given as its number and its body, to the content."""
+"""Adds an event to the content. The arguments are the content, the event's number and its body."""
 
 Read: TypeAlias = Callable[[Sequence[int], Sequence[str], int, int], Awaitable[list[EventRow]]]
 """`Archive.by_actor` or `Archive.by_subject`."""
@@ -27,11 +27,11 @@ ROWS = 10_000
 
 @dataclass(slots=True)
 class FoldedBatch:
-    """Folded content of some owners, and what is needed to store it. `cuts` are those of the lists in the content.
+    """Folded content of some owners, and what is needed to store it. `cuts` has the cuts of the lists in the content.
 
     If the batch is one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages
-    hold. `events` is the number of events in the batch, `damaged` are the numbers of rows that could not be decoded,
-    and `deleted` the owners of lists that are deleted posts.
+    hold. `events` is the count of events in the batch. `damaged` has the numbers of rows that could not be decoded.
+    `deleted` has the owners of lists that are deleted posts.
     """
 
     content: Content
@@ -43,7 +43,7 @@ class FoldedBatch:
     deleted: Collection[int] = ()
 
     def add(self, rows: Iterable[EventRow]) -> None:
-        """Fold rows into the content. Rows without a body are skipped: SQL refused it, or the post was deleted."""
+        """Fold rows into the content, and count them. Rows that are damaged or have no body are added to `damaged`."""
         for event in self._decoded(rows):
             self.fold(self.content, event.number, event.body)
 
@@ -66,9 +66,10 @@ class Reading:
     async def pages(
         self, read: Read, owners: Sequence[int], kinds: Sequence[str], after: int = 0
     ) -> AsyncIterator[tuple[Sequence[int], list[EventRow], bool]]:
-        """Yield owners, rows of theirs above `after`, and whether the rows are one of several pages of one owner.
+        """Yield owners, their rows above `after`, and whether these are one of several pages of one owner.
 
-        If the owners have too many rows for one query, they are split. The rows of one owner ascend across the pages.
+        If owners have too many rows for one query, they are read in two halves. The rows of one owner ascend across the
+        pages.
         """
         rows = await read(owners, kinds, after, self.rows)
         if len(rows) < self.rows:
@@ -115,11 +116,11 @@ def names_of(kinds: Iterable[type[Any]]) -> tuple[str, ...]:
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in chunks of at most this size."""
+    """Yield the items in slices of at most `size`."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
 def last_number(rows: Sequence[EventRow], limit: int) -> int | None:
-    """Return the number after which to read on, or None if fewer than `limit` rows were found: there are no more."""
+    """Return the number after which to read on, or None if there are no more rows: fewer than `limit` were found."""
     return rows[-1].number if len(rows) == limit else None

@@ -1,7 +1,7 @@
 """The values of keys, and those of versioned sets (see `graph.keys`).
 
 Tombstones up to a number can be left out. The tombstone floor, which replaces trimmed tombstones, is never among the
-values: it protects against late events only.
+values, because only events that arrive late need it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
