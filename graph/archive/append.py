@@ -159,7 +159,7 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
 
 
 async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], watermark: int) -> None:
-    """End likes before the likes and unlikes among new rows, and end late likes by those that the archive holds."""
+    """End the earlier likes of each new like and unlike, and end late likes by archived likes and unlikes."""
     ending = [row for row in new if row.kind in (LIKE, UNLIKE)]
     late = [row for row in ending if row.kind == LIKE and row.number <= watermark]
     for post in dict.fromkeys(row.subject for row in late):

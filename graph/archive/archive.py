@@ -66,7 +66,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def bind(self, store: str, *, replacing: str | None, unused_only: bool) -> bool:
-        """Bind the archive to `store` if it is bound to `replacing`, or unbound if that is None. Return True if it was.
+        """Bind the archive to `store` if it is bound to `replacing` (None: to no store). Return True if it was.
 
         With `unused_only`, bind it only while the archive watermark is 0.
         """
@@ -220,7 +220,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(lambda connection: pages.owners(connection, of, after, limit))
 
     async def rows(self, ids: Collection[int]) -> list[EventRow]:
-        """Return the rows that the archive holds of the events with these ids. One query per 2,000 ids."""
+        """Return the rows of the events with these ids that the archive holds. One query per 2,000 ids."""
         return await self._transaction(lambda connection: pages.rows(connection, ids)) if ids else []
 
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:

@@ -120,7 +120,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _switch_to_wal(connection: Connection) -> None:
-    """Switch a file to WAL mode. Retry: while others switch it too, SQLite refuses at once, despite the timeout."""
+    """Switch a file to WAL mode. Retry: if other processes do so too, SQLite refuses at once, despite the timeout."""
     for pause in (*SWITCH_PAUSES, None):
         try:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")

@@ -172,7 +172,7 @@ async def next_gap(connection: AsyncConnection) -> IndexGap | None:
 
 
 async def close_gap(connection: AsyncConnection, gap: IndexGap, first: int, posts: Mapping[int, IndexedPost]) -> bool:
-    """Replace the end of a gap, from the number `first` on, with a segment of those of `posts` that still exist.
+    """Replace the end of a gap, from the number `first` on, with a segment of the posts that still exist.
 
     Return False, and change nothing, if the gap has changed or has other posts.
     """

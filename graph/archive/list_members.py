@@ -1,6 +1,6 @@
 """The archive's table of the members of lists: the events that added each user to a list of users.
 
-Rows are written with these events. They stay when the user is removed or the list is deleted, so they tell only in
+Rows are written with these events. They stay when the user is removed or the list is deleted, so they show only in
 which lists a user may be. They are deleted when the user is erased.
 """
 

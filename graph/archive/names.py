@@ -63,8 +63,8 @@ def names_in(rows: Iterable[EventRow]) -> list[Named]:
 async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
     """Index the names that events set, after their insertion. `watermark` is the archive watermark before it.
 
-    No statement without such events, else four per 900 users, one more for each user who loses codes, and those that
-    read the renames of late sign-ups.
+    No statement without such events; otherwise four per 900 users, one more for each user who loses codes, and further
+    reads for late sign-ups.
     """
     names = names_in(rows)
     # a rename of a user whose sign-up arrives late may be in the archive

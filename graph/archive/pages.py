@@ -47,7 +47,7 @@ async def posts_by_id(connection: AsyncConnection, ids: Collection[int]) -> list
 
 
 async def rows(connection: AsyncConnection, ids: Collection[int]) -> list[EventRow]:
-    """Return the rows that exist of the events with these ids. One query per 2,000 ids."""
+    """Return the existing rows of the events with these ids. One query per 2,000 ids."""
     found: list[EventRow] = []
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
         found += await event_rows(connection, statements.events_by_number(), {"numbers": chunk})

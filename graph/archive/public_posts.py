@@ -129,7 +129,7 @@ async def suspended_among(connection: AsyncConnection, authors: Collection[int])
 
 
 async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> PublicPage:
-    """Return up to `window.count` of the next posts, without those of hidden and moving authors, and the rest.
+    """Return up to `window.count` of the next posts, without posts of hidden and moving authors, and the rest.
 
     There can be fewer posts, or none, before the end of the window. Three statements, and up to two more if some of the
     next posts are left out.
@@ -206,7 +206,7 @@ def _scan_of(kind: str, source: str, forward: bool, condition: str = "") -> str:
 def _numbers(kind: str, source: str, forward: bool, *, of_others: bool | None = None) -> TextClause:
     """Return the statement for (number, author) of the first `count` posts between two numbers.
 
-    If `of_others` is not None, only listed posts; if it is True, also without those of the authors `left_out`.
+    If `of_others` is not None, select only listed posts; if it is True, leave out the posts of the authors `left_out`.
     """
     author = "author" if source == TABLE else "listed_by"
     condition = "" if of_others is None else f" AND {author} IS NOT NULL"

@@ -1,4 +1,4 @@
-"""Reads and repairs the posts on the public timeline, and moves those of suspended authors out of it and back."""
+"""Reads and repairs the public timeline, and moves the posts of suspended authors out of it and back."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Set

@@ -155,7 +155,7 @@ def _landmarks(forward: bool) -> CompoundSelect[Any]:
 
 
 def _end(window: Window) -> int:
-    """Return the bound from which the search goes on after a window."""
+    """Return the bound from which the search continues after a window."""
     return window.low + 1 if window.forward else window.high - 1
 
 

@@ -266,7 +266,7 @@ def end_follows() -> Update:
 
 @cache
 def end_likes() -> Update:
-    """Return the statement that ends a pair's likes before a later like or unlike: it sets their `ended` to its number.
+    """Return the statement that ends a pair's likes before a later like or unlike: it sets `ended` to its number.
 
     The kind of the likes becomes `EndedLike`, so that pages do not scan them. `ended` is only lowered, so the order in
     which events are applied does not matter.

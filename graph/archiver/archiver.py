@@ -1,7 +1,7 @@
 """The archiver: the last consumer of the log. It copies every projected event into the archive.
 
 Three numbers mark the progress. Every event up to D, the watermark of the store, is projected. Every event up to A, in
-the archive, and up to M, in the log's slot of the store, is archived. A batch takes these steps:
+the archive, and up to M, in the store next to the log, is archived. A batch takes these steps:
 
 1. Read the events in (min(A, M), D], and the password hashes that they set.
 2. Insert the batch and advance A, in one transaction that fails if another archiver has advanced A.
@@ -151,7 +151,7 @@ class Archiver:
     async def archive_batch(self) -> bool:
         """Archive the next batch. Return True if there may be more events.
 
-        Four to six round trips and one transaction, and those of the cuts; one round trip if there are no new events.
+        Four to six round trips and one transaction, plus the cuts; one round trip if there are no new events.
         Raises like `work`.
         """
         binding = await self._check_archive()

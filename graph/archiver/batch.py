@@ -105,7 +105,7 @@ def row_of(entry: StreamEntry) -> EventRow | None:
 
 
 async def read_credentials(store: Store, projections: Projections, rows: Sequence[EventRow]) -> list[Credential]:
-    """Return the credentials that these events set: those of sign-ups that won their login, and of changed passwords.
+    """Return the credentials that these events set: sign-ups that won their login, and changes of passwords.
 
     A password hash is the newest one in the store, even if a later event has set it. The credentials of a deleted user
     have the hash of the login instead of the login, because the login stays reserved.

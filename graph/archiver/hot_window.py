@@ -59,7 +59,7 @@ class HotWindow:
         self.trimmed = 0
 
     async def cut_full(self, lists: Sequence[tuple[PostList, int]], upto: int) -> None:
-        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` has kinds of lists with owners.
+        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` has (kind, owner) pairs.
 
         Only posts up to the number `upto` are removed: all events up to it must be projected and archived. One round
         trip, and four with one query for every 1,000 posts removed; more if the archive lacks some of them.
@@ -92,7 +92,7 @@ class HotWindow:
         return posts - hot if posts > hot + self._tuning.hot_slack else 0
 
     async def _cut(self, of: PostList, owner: int, floor: int, surplus: int, upto: int) -> None:
-        """Remove those of the `surplus` oldest posts of a list that are archived.
+        """Remove the archived posts among the `surplus` oldest posts of a list.
 
         `floor` is the archive floor that was read before the list was counted. If the floor has changed, another
         process has cut the list, and the surplus is gone.

@@ -17,7 +17,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class Indexing:
-    """Indexes the posts and names that the archive held before it had indexes, and those that seedings have loaded.
+    """Indexes the posts and names that the archive held before it had indexes, or that seedings have loaded.
 
     A step changes the archive in one transaction, so an interruption loses at most one step. Searches find the posts of
     gaps too, but slowly.

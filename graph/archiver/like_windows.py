@@ -80,7 +80,7 @@ class LikeWindows:
         return likes - self._tuning.hot_posts if likes > self._tuning.hot_posts + self._tuning.hot_slack else 0
 
     async def _cut(self, kind: LikeList, owner: int, floor: int, surplus: int, upto: int) -> None:
-        """Remove those of the `surplus` oldest likes of a set that are archived.
+        """Remove the archived likes among the `surplus` oldest likes of a set.
 
         `floor` is the archive floor that was read before. If the floor has changed, another process has cut the set.
         """

@@ -34,7 +34,7 @@ class LostEvents:
         self._recovered: tuple[int, int, int] | None = None
 
     async def recover(self, archived: int, known: int, trimmed: int) -> int:
-        """Project the events in (archived, known] that only the archive holds again.
+        """Project again the events in (archived, known] that only the archive holds.
 
         Streams that have not passed these events report a gap, and new events get numbers above `known`. Return the
         number up to which streams report a gap; `trimmed` is this number as it was read before.

@@ -1,11 +1,11 @@
-"""The eraser: removes what is left of deleted users, in the background.
+"""The eraser: removes the remains of deleted users, in the background.
 
 `UserDeleted` hides a user at once, and from then on the log refuses the user's events. The eraser waits until all
 earlier events are projected. Then it reads the user's posts, likes and relations, and appends ordinary events that end
 them. These events pass through the same projections, archive and streams as the user's own events would, so that all
 counts stay exact. When the sets and the archive hold nothing more, the eraser empties the texts in the archive, removes
 them from the log, and appends `UserErased`, whose projection removes the rest. `tests/properties/erasure_explorer.py`
-shows that each of these steps is needed.
+shows that the refusal, the wait and the reads of the archive are needed.
 
 The eraser stores no progress: its reads show what is left to do. It may be interrupted at any point, and two erasers
 only repeat each other's work.

@@ -72,7 +72,7 @@ class Remains:
         return {**split.posts, **absent}
 
     async def _of_posts(self, user: int, posts: Sequence[int], of: PostList) -> Endings:
-        """Return the deletions of posts in one of the user's lists, including posts that have no record any longer."""
+        """Return the deletions of posts in one of the user's lists, including posts without a record."""
         found = await self._posts(posts)
         return [
             ending(found[post]) if post in found else PostDeleted(user, post, listed=of is TIMELINE) for post in posts

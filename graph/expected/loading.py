@@ -81,7 +81,7 @@ class Loading:
         self._authors = authors
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the content of users in batches, which together have all keys of the users. Erased users have floors."""
+        """Yield the content of users in batches that together have all keys of the users. Erased users have floors."""
         erased: dict[int, int] = {}
         async for batch in self.accounts(users):
             erased |= batch.content.erased

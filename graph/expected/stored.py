@@ -29,7 +29,7 @@ def stored(
 
     For cut lists, the keys hold the posts above the archive floor and the count of the others. `deleted` has posts that
     are deleted according to events that are not in the content: their records get no counts. A list of notifications
-    holds the newest `notifications_kept` groups. Of an erased user, the floors, the tombstone and the reserved login remain.
+    holds the newest `notifications_kept` groups. Of erased users, floors, tombstones and reserved logins remain.
     """
     for key, value in unerased(content, tombstones_after, cuts or {}, deleted, notifications_kept):
         if owner_of(key) not in content.erased or key.startswith(keys.user(0)[:-2]):

@@ -272,7 +272,7 @@ class Content:
         self._parts = frozenset(parts)
 
     def placed(self, owner: int, follows: VersionedSet[int]) -> PlacedFollows:
-        """Sort an owner's follows or followers by what the owner's blocks make of them.
+        """Divide an owner's follows or followers into those that count, those held by a block, and tombstones.
 
         A follow counts if there is no block between the two users and the follow is newer than the pair's last block or
         unblock. It is held if only a block keeps it from counting. Otherwise it can never count, and is a tombstone.

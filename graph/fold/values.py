@@ -1,4 +1,4 @@
-"""The values of keys, and those of versioned sets (see `graph.keys`).
+"""The types of the values of keys, and the keys of versioned sets (see `graph.keys`).
 
 Tombstones up to a number can be left out. The tombstone floor, which replaces trimmed tombstones, is never among the
 values, because only events that arrive late need it.
