@@ -22,7 +22,7 @@ from graph.store.store import Store
 
 REBUILD_SECONDS = 60
 VIEWERS_PER_SCRIPT = 250
-"""How many caches a script writes: it occupies the store for less than two milliseconds."""
+"""The maximum number of caches that one script writes, so that it takes the store less than two milliseconds."""
 
 CacheState: TypeAlias = Literal["absent", "rebuilding", "ready"]
 

@@ -22,7 +22,7 @@ from graph.store.commands import script
 from graph.store.store import Store
 
 PUSH = ""
-PULL = "pull"  # and what begins with it
+PULL = "pull"  # a mode is pull if it begins with this word
 
 
 class DeliveryModes:
@@ -54,8 +54,8 @@ class DeliveryModes:
         """Mark the author in every follower's cache, then set the mode to pull.
 
         Each attempt has its own token. Only the newest attempt can finish, even if the author returned to push in
-        between. 2 round trips, and 2 for every 1,000 followers. A worker leaves an author with very many followers to
-        tasks (`graph.home.promotion`), and does not begin again while they are open.
+        between. 2 round trips, and 2 for every 1,000 followers. For an author with very many followers, a worker adds
+        tasks instead (`graph.home.promotion`), and does not begin another promotion while such tasks are open.
         """
         if mode and not take_over and not mode.startswith(f"promoting:{post}:"):
             return mode

@@ -20,7 +20,7 @@ from graph.store.commands import Word, script
 from graph.store.store import Store
 
 SHARD_SECONDS = 0.5
-"""How long a chunk waits for a shard while the worker or another chunk of the fan-out has met an outage."""
+"""How long an insertion waits for its shard once the worker or this fan-out has met an outage."""
 
 
 class FanOutInterrupted(StoreUnavailable):
@@ -46,7 +46,7 @@ class FanOuts:
         self._followers_per_task = followers_per_task
 
     def work(self, entry: str, words: Sequence[str], group: str) -> Callable[[Pace], Awaitable[None]]:
-        """Return the execution of a task, which keeps its progress: after an outage, call it again.
+        """Return a function that executes a task. It keeps its progress: after an outage, call it again to continue.
 
         `group` is the consumer group that the task is delivered to. Raises ValueError and TypeError for a damaged task.
         """
@@ -82,7 +82,7 @@ class FanOuts:
     async def add_tasks(self, post: int, author: int, followers: int) -> None:
         """Add tasks for the fan-out of a post to all followers of its author. Two round trips.
 
-        Nothing is added if they were added before and the watermark has not passed the post.
+        Add nothing if the post's tasks were added before and the watermark has not passed the post.
         """
         ranks = range(self._followers_per_task - 1, followers, self._followers_per_task)
         rows = await self._store.read([("ZRANGE", keys.followers(author), r, r, "WITHSCORES") for r in ranks])
@@ -93,7 +93,7 @@ class FanOuts:
 
 
 class Delivery:
-    """The execution of a task, which keeps its progress: after an outage, `run` continues where it has stopped.
+    """Executes a task, and keeps its progress: after an outage, `run` continues where it stopped.
 
     A shard that does not answer delays only its own followers. The others get the post.
     """
@@ -109,7 +109,7 @@ class Delivery:
     async def run(self, pace: Pace = UNPACED) -> None:
         """Push the post to the followers who do not have it yet. Two round trips for every chunk.
 
-        Raises StoreUnavailable if some are left.
+        Raises StoreUnavailable if some followers cannot be reached.
         """
         self._followers.chunk = pace.chunk
         again, self._unreached, self._meets_outage = self._unreached, [], pace.meets_outage
@@ -121,7 +121,7 @@ class Delivery:
             raise StoreUnavailable(f"{len(self._unreached):,} followers cannot be reached")
 
     async def _insert(self, viewers: list[int], pace: Pace) -> None:
-        """Insert the post into the caches of a chunk, and note those that cannot be reached."""
+        """Insert the post into the caches of a chunk of followers, and note the followers that cannot be reached."""
         await pace.before(viewers)
         if not self._meets_outage:
             try:
@@ -136,9 +136,10 @@ class Delivery:
         pace.after(viewers)
 
     async def _insert_each(self, viewers: list[int]) -> list[int]:
-        """Send each insertion alone, and return the viewers whose shard does not answer. Up to one trip for each.
+        """Send each insertion separately, and return the viewers whose shard does not answer.
 
-        Insertions without an answer are abandoned after half a second. They may still be applied.
+        Up to one round trip for each insertion, all at once. Insertions without an answer are abandoned after half a
+        second. They may still be applied.
         """
         groups = [list(group) for group in self._cache.groups(viewers)]
         author, post = self._task.author, self._task.post

@@ -2,7 +2,7 @@
 
 A script merges in the store. The posts found so far narrow the window for the remaining authors, so only a few of
 thousands of timelines are read completely. On a cluster, one command merges authors of many slots that are on one node;
-while a slot moves, each author needs its own.
+while a slot moves, each author needs a separate command.
 """
 
 import asyncio
@@ -54,12 +54,12 @@ async def merge_hot(
 ) -> list[Merged]:
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
 
-    `of` are lists of another kind to merge instead of the authors' timelines. Then the owners may be posts.
+    `of` is the kind of list to merge, by default the authors' timelines. The owners of other lists may be posts.
 
     A command merges up to 1,000 authors; on a cluster, all of one node. While slots of the cluster move, a command
     merges one author, in one round trip for every 500 commands. It then returns the floors of authors without archived
     posts, too: a command that needs two keys would wait until the slot has moved if one of them does not exist.
-    `PUSHED` needs two.
+    `PUSHED` always needs two.
     """
     try:
         command = partial(merge_command, which, of)
@@ -85,7 +85,7 @@ async def merge_hot(
 def grouped(
     reads: Sequence[tuple[Collection[int], Window]], groups_of: Callable[[list[int]], Iterable[list[int]]]
 ) -> list[tuple[int, list[int]]]:
-    """Return groups of the authors of each read, with the place of the read."""
+    """Split the authors of each read into groups, and return each group with the index of its read."""
     return [
         (index, group)
         for index, (authors, window) in enumerate(reads)
@@ -100,7 +100,7 @@ async def send_merges(
     command: Callable[[Sequence[int], Window], Command],
     at_once: int,
 ) -> list[tuple[int, list[int], Any]]:
-    """Return each group with the reply of the script. One round trip for every `at_once` groups."""
+    """Send a command for each group, and return each group with its reply. One round trip per `at_once` groups."""
     found = []
     for start in range(0, len(groups), at_once):
         some = groups[start : start + at_once]
@@ -112,10 +112,10 @@ async def send_merges(
 def newest_of_each(
     store: Store, of: PostList, owners: Sequence[int], window: Window
 ) -> "asyncio.Future[dict[int, list[int]]]":
-    """Ask for the newest hot posts of each owner's list above a number. One round trip, without a script.
+    """Read the newest hot posts of each owner's list above a number. One round trip, without a script.
 
-    The result omits owners whose hot posts end at an archive floor before the window is full: `merge_hot` tells their
-    floors.
+    The result omits owners whose hot posts end at an archive floor before the window is full: `merge_hot` returns
+    these floors.
     """
     words = ("inf", f"({window.low}", "BYSCORE", "REV", "LIMIT", "0", str(window.count))
     return store.ask_each("ZRANGE", [of.key(owner) for owner in owners], words, partial(without_floors, owners))
@@ -131,8 +131,8 @@ def merge_command(
 ) -> Command:
     """Return the command that merges the lists of owners whose keys are on one node.
 
-    It names the first key only, because the keys that a command names must be in one slot; of an owner who `is_alone`,
-    it names all.
+    It declares the first key only, because the declared keys of a command must be in one slot. With `is_alone`, it
+    declares all keys of the one owner.
     """
     names = [of.key(owner) for owner in owners]
     if which is Which.PUSHED:

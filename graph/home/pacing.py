@@ -11,27 +11,27 @@ from graph.errors import StoreUnavailable
 from graph.store.store import Store
 
 SLOWDOWN = 3.0
-"""A store that takes so many times longer than its best time to answer is busy."""
+"""The store is busy if a read takes more than this many times as long as the fastest one."""
 NOISE_SECONDS = 0.002
-"""A delay that is never taken for a busy store."""
+"""The store is not busy if a read takes at most this much longer than the fastest one."""
 STEP_SECONDS = 0.001
 LONGEST_PAUSE = 0.006
 """The longest pause, about four times as long as a chunk takes."""
 PROBE_SECONDS = 0.25
 TURN_SECONDS = 0.1
-"""How long a chunk waits for the one before, which may wait for a shard that does not answer."""
+"""How long a chunk waits for the previous chunk, which may be waiting for a shard that does not answer."""
 FOLLOWERS_PER_CHUNK = 1000
 SMALL_CHUNK = 10
-"""Chunks with fewer followers are not paced: a cheap read costs the store as much as they do."""
+"""Chunks with fewer followers are not paced: the read that times the store would cost as much as such a chunk."""
 PACED_CHUNK = 100
-"""The followers in a chunk of background fan-out. Requests wait for one chunk, which takes less than a millisecond."""
+"""The number of followers in a chunk of background fan-out: requests wait for a chunk, less than a millisecond."""
 WINDOW_SECONDS = 30.0
 
 
 class Pace:
     """The pace of a fan-out, by default without pauses. `before` and `after` are called around every chunk.
 
-    `chunk` is the number of followers in a chunk. `meets_outage` tells that some shard does not answer at the moment.
+    `chunk` is the number of followers in a chunk. `meets_outage` is True while some shard does not answer.
     """
 
     chunk = FOLLOWERS_PER_CHUNK
@@ -48,7 +48,7 @@ UNPACED = Pace()
 
 
 class Pacer:
-    """Lets the chunks of the fan-outs of a worker go one after the other, with a pause in between.
+    """Sends the chunks of all fan-outs of a worker one after another, with pauses between them.
 
     Before each chunk it times a cheap read from the shard of one of the viewers. If the read takes `SLOWDOWN` times as
     long as the fastest one of the last minute, the pause grows by a millisecond, otherwise it is halved. `pause` is the
@@ -66,7 +66,7 @@ class Pacer:
         self.pause = 0.0
 
     async def wait(self, viewers: Sequence[int]) -> None:
-        """Wait for the chunk before, and as long as the load of the store requires.
+        """Wait for the previous chunk, then for as long as the load of the store requires.
 
         One round trip of at most a quarter of a second, none for a very small chunk.
         """
@@ -79,7 +79,7 @@ class Pacer:
             if self.pause:
                 await asyncio.sleep(self.pause * min(1, len(viewers) / PACED_CHUNK))
             started = time.perf_counter()
-            with suppress(StoreUnavailable, TimeoutError):  # an outage of one shard: the chunk itself will tell
+            with suppress(StoreUnavailable, TimeoutError):  # if a shard is down, the chunk itself will fail
                 async with asyncio.timeout(PROBE_SECONDS):
                     await self._store.read([("EXISTS", keys.home(random.choice(viewers)))])  # noqa: S311 - a sample
                 self.note(time.perf_counter() - started)

@@ -29,14 +29,17 @@ class PromotionStep:
 
 
 async def add_step(store: Store, step: PromotionStep, entry: str = "", group: str = "") -> None:
-    """Add a step in place of the finished one with this entry, unless that is no longer pending."""
+    """Replace the finished step, the task `entry`, with the next step, unless the finished one is no longer pending.
+
+    Without `entry`, add the first step. One round trip.
+    """
     names = [keys.FANOUTS, keys.OPEN_FANOUTS]
     words = (group, entry, step.post, step.author, step.attempt, step.high)
     await store.send([script("add_promotion_step").call(names, *words)])
 
 
 class Promotion:
-    """The execution of one step: it marks the author for at most `most` followers, newest follows first."""
+    """Executes one step: marks the author in the caches of at most `most` followers, newest follows first."""
 
     def __init__(self, store: Store, cache: HomeCache, step: PromotionStep, most: int, entry: str, group: str) -> None:
         self._store = store
@@ -48,9 +51,10 @@ class Promotion:
         self._group = group
 
     async def run(self, pace: Pace = UNPACED) -> None:
-        """Mark the author, and add the next step or finish the promotion. Two round trips for every chunk.
+        """Mark the author, and add the next step or finish the promotion. Two round trips, and two for every chunk.
 
-        A promotion that is no longer the current one ends. Raises StoreUnavailable; the next call then continues.
+        Do nothing if the promotion is no longer the current one. If this raises StoreUnavailable, the next call
+        continues where it stopped.
         """
         key, step = keys.delivery(self._step.author), self._step
         if await self._store.run("GET", key) != step.attempt:

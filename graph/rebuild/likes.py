@@ -34,7 +34,7 @@ class LikeLoading:
         self._rows = rows
 
     async def load(self, tombstones_after: int) -> int:
-        """Load all likes, then the tombstones with higher numbers, and return the number of likes.
+        """Load all likes, then the tombstones with numbers above `tombstones_after`, and return the number of likes.
 
         Three queries and two round trips for every page of rows.
         """

@@ -1,8 +1,8 @@
 """The rebuild of a store from the archive.
 
 An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
-be repeated: a rebuild that was interrupted is run again, and starts over. Events that were not archived yet are lost
-with the former store; sessions, idempotency keys and home caches start empty.
+be repeated: run an interrupted rebuild again, and it starts over. Events that were not archived yet are lost with the
+former store; sessions, idempotency keys and home caches start empty.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ COMMANDS_PER_SCRIPT = 500
 
 @dataclass(slots=True)
 class RebuildReport:
-    """What a rebuild has written: numbers of users, live follows, listed posts and likes, archived ones included.
+    """The numbers of users, live follows, listed posts and likes that a rebuild wrote, archived ones included.
 
     `events` is the number of events that they come from. `damaged` events could not be decoded and are left out.
     """
@@ -175,7 +175,7 @@ def fill(commands: Sequence[KeyCommand]) -> Command:
 
 
 def count(batch: FoldedBatch, report: RebuildReport) -> None:
-    """Add what a batch holds to the report."""
+    """Add the numbers of a batch to the report."""
     report.events += batch.events
     report.damaged += len(batch.damaged)
     cold = batch.cuts[TIMELINE].cold if TIMELINE in batch.cuts else {}
@@ -183,7 +183,7 @@ def count(batch: FoldedBatch, report: RebuildReport) -> None:
 
 
 async def prefetched(items: AsyncIterator[T]) -> AsyncGenerator[T]:
-    """Yield items. The next one is prepared while the caller works on the previous one."""
+    """Yield the items, and load the next one while the caller works on the current one."""
     upcoming = asyncio.ensure_future(_next(items))
     try:
         while (item := await upcoming) is not None:

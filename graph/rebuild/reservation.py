@@ -50,8 +50,8 @@ class Reservation:
 async def reserve(store: Store, archive: "Archive", *, unused_only: bool = False) -> Reservation:
     """Reserve an empty store, delete what an unfinished rebuild has written, and bind the archive to the store.
 
-    With `unused_only`, the archive must not hold events. Raises RebuildRefused; neither store nor archive has changed
-    then, unless another process has interfered. Four round trips, one more per 1,000 keys in the store, and two
+    With `unused_only`, the archive must not hold events. If this raises RebuildRefused, neither store nor archive has
+    changed, unless another process has interfered. Four round trips, one more per 1,000 keys in the store, and two
     queries.
     """
     state = await archive.state()
@@ -80,7 +80,7 @@ async def check(store: Store, state: ArchiveState) -> None:
 
 
 async def delete_derived(store: Store, prefixes: tuple[str, ...] = keys.DERIVED) -> None:
-    """Delete the keys with these prefixes. One round trip for every 1,000 keys in the store, or two."""
+    """Delete the keys with these prefixes. One or two round trips for every 1,000 keys in the store."""
     async for found in store.scan("*"):
         names = [name for name in found if name.startswith(prefixes)]
         await store.send([("UNLINK", *group) for group in store.together(names, str, KEYS_PER_COMMAND)])

@@ -19,7 +19,7 @@ def writes(batch: FoldedBatch, tombstones_after: int, notifications_kept: int) -
 
     Lists of notifications hold the newest `notifications_kept` groups.
 
-    They can be repeated. Pages of one versioned set must be written in order.
+    The commands can be repeated. Pages of one versioned set must be written in order.
     """
     if batch.is_page:
         for relation in RELATIONS:
@@ -30,7 +30,7 @@ def writes(batch: FoldedBatch, tombstones_after: int, notifications_kept: int) -
 
 
 def write(key: str, value: Value) -> Iterator[KeyCommand]:
-    """Yield the commands that write a value. A login becomes permanent, because a client may have claimed it."""
+    """Yield the commands that write a value. A login becomes permanent, also if a client had claimed it for a time."""
     if isinstance(value, SortedSet):
         for pairs in chunks(list(value.items()), PAIRS_PER_COMMAND):
             yield ("ZADD", key, *[word for member, score in pairs for word in (str(score), member)])

@@ -1,7 +1,7 @@
 """Timelines of lists: the posts and plain reposts of the members of a list, merged when they are read.
 
 There is no cache: a list has few members, and only its owner reads it. The members are read with the viewer's blocks
-and mutes, and the timelines of those who are left are merged like those of followed users
+and mutes, and the timelines of the members who are not hidden or muted are merged like those of followed users
 (`graph.timelines.timelines`).
 """
 
@@ -21,9 +21,9 @@ from graph.timelines.timelines import FROM_AUTHORS, Found, archive_window, next_
 from graph.visibility.views import View
 
 STEPS_PER_MEMBER = 3
-"""What merging the timeline of a member costs, in the small steps of `graph.archive.usage`."""
+"""The cost of merging the timeline of a member, in the small steps of `graph.archive.usage`."""
 MOST_SCANNED = 2000
-"""The maximum number of posts that a page looks at. It may then be short, although there are more."""
+"""The number of posts that a page scans before it ends although it is not full."""
 
 
 class ListTimelines:
@@ -40,8 +40,8 @@ class ListTimelines:
 
         Leave out hidden and muted members, and plain reposts of hidden and muted users' posts. Three round trips; one
         more if there are plain reposts; and more if posts were deleted or are left out. One query of the archive if the
-        page reaches archived posts. The operation pays for the members. Raises ArchiveUnavailable if the archive does
-        not answer, and ScanLimit if the operation's budget is used up.
+        page reaches archived posts. The number of members counts towards the operation's budget. Raises
+        ArchiveUnavailable if the archive does not answer, and ScanLimit if the budget is used up.
         """
         view.begin()
         recording = RECORDING.get()

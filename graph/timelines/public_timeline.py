@@ -1,8 +1,8 @@
 """The public timeline: the newest listed posts of all users, without plain reposts, from the archive.
 
-It ends at the archive watermark that was read before its pages, which is also its live cursor: a stream from there on
-sends what the pages do not contain. All who ask for the same page at the same time share one read of the archive, and
-what depends on the viewer is left out afterwards.
+It ends at the archive watermark that was read before its pages, which is also its live cursor: a stream that starts
+there sends every post that the pages do not contain. Simultaneous requests for the same page share one read of the
+archive, and posts that a viewer must not see are left out afterwards.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PublicTimeline:
-    """Reads the public timeline, looking at `scanned` posts for a page at most."""
+    """Reads the public timeline, scanning at most `scanned` posts for a page."""
 
     def __init__(self, binding: Binding, posts: Posts, *, scanned: int = MOST_SCANNED) -> None:
         self._binding = binding
@@ -29,9 +29,9 @@ class PublicTimeline:
         self._most = scanned
 
     async def begin(self) -> Timeline:
-        """Return the public timeline up to the present archive watermark. One shared query. Raises ArchiveUnavailable.
+        """Return the public timeline up to the current archive watermark. One query. Raises ArchiveUnavailable.
 
-        The query may have begun for another caller, just before.
+        Callers share the query while it runs, so it may have begun shortly before this call.
         """
         return Timeline(0, TimelineKind.PUBLIC, await self._binding.archived_upto())
 
@@ -40,7 +40,7 @@ class PublicTimeline:
 
         A page scans at most 2,000 posts. It may then be short, even empty, with more posts to come. One shared
         transaction and one round trip if all posts are shown, up to 16 of both if many are silenced. Raises
-        ArchiveUnavailable.
+        ArchiveUnavailable, and ScanLimit if the operation's budget is used up.
         """
         archive = await self._binding.archive()
 
@@ -56,7 +56,7 @@ class PublicTimeline:
         return await scanned_page(window, read, show, upto=watermark, most=self._most)
 
     async def _shown(self, view: View, candidates: Sequence[Post]) -> list[Post]:
-        """Return the posts that are not deleted, and whose authors are not silenced. One round trip, if any."""
+        """Return the posts that are not deleted and whose authors are not silenced. At most one round trip."""
         if not candidates:
             return []
         archived = {post.id: post for post in candidates}

@@ -35,7 +35,7 @@ from graph.visibility.views import View, Visibility
 
 MAX_WINDOW = 500
 MOST_SCANNED = 2000
-"""How many posts of a list a page looks at before it ends without being full, when very many are left out."""
+"""The number of posts of a list that a page scans before it ends although it is not full."""
 FROM_CACHE = ("cache",)
 FROM_AUTHORS = ("merge",)
 FROM_CACHE_AND_AUTHORS = ("cache", "merge")
@@ -131,14 +131,15 @@ class Timelines:
         return with_archived(ids, rows, window, sources, sum(len(authors) for authors, _ in reads)), cached.state
 
     async def user(self, view: View, authors: Sequence[int], window: Window) -> list[Page[Post]]:
-        """Return a page of each author's own timeline. Costs what `listed` costs."""
+        """Return a page of each author's own timeline, at the cost of `listed`."""
         return await self.listed(view, TIMELINE, authors, window)
 
     async def listed(self, view: View, of: PostList, owners: Sequence[int], window: Window) -> list[Page[Post]]:
         """Return a page of each owner's list of one kind: a timeline, an author's replies, or the replies to a post.
 
         Posts hidden from the view are left out, and so are the lists of hidden users. The view begins in the same round
-        trip. Posts are not hidden as owners: a client that knows a post may see what the view shows below it.
+        trip. The lists below a hidden post are not left out: a client that knows a post may see what the view shows
+        below it.
 
         Two round trips for all owners, and more if posts were deleted or are hidden, or if the hot posts of a list do
         not fill its first page. One query of the archive for all owners if a page reaches archived posts. Where very
@@ -209,7 +210,7 @@ class Timelines:
     def _start_rebuild(self, viewer: int) -> None:
         """Rebuild a cache in the background, unless this process is already rebuilding it."""
         if viewer not in self._rebuilds:
-            # in a context of its own: its cost is not that of the operation that starts it
+            # in its own context, so that its cost is not charged to the operation that starts it
             task = asyncio.get_running_loop().create_task(self._cache.rebuild(viewer), context=Context())
             self._rebuilds[viewer] = task
             task.add_done_callback(lambda done: self._end_rebuild(viewer, done))
@@ -231,7 +232,7 @@ class Timelines:
 
 
 async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int, Post]) -> list[Post]:
-    """Return the posts found without plain reposts of posts of users who are silenced for the view.
+    """Return the posts found, without plain reposts of posts by users who are silenced for the view.
 
     `posts` has their originals. No round trip: hydration has looked the authors up.
     """
@@ -263,7 +264,7 @@ def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]
 def with_archived(
     ids: Sequence[int], rows: Sequence[Post] | None, window: Window, sources: Sequence[str], merged: int
 ) -> Found:
-    """Return the posts of the store together with those of the archive; None if the archive was not read."""
+    """Return the posts of the store together with those of the archive. `rows` is None if the archive was not read."""
     if rows is None:
         return Found(first_of(ids, window), {}, sources, merged)
     posts = first_of([*ids, *(row.id for row in rows)], window)
