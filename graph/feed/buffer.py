@@ -9,7 +9,7 @@ from graph.feed.updates import Change, GapReason
 
 MAX_BYTES = 256 * 1024
 TAKE_BATCH = 100
-ACTIVE_SECONDS = 5.0  # after its last `take`, a subscription counts as active for so long
+ACTIVE_SECONDS = 5.0  # how long a subscription counts as active after its last `take`
 RECORD_BYTES = 200  # estimated size of an update without its text
 
 C = TypeVar("C", bound=Change)
@@ -25,10 +25,10 @@ class Buffer(Generic[C]):
     """The updates that wait for one subscription, at most `MAX_BYTES` including those taken last.
 
     An update that does not fit cuts the subscription off: the buffer is emptied and takes nothing until `reset`.
-    `cut_off` is the reason. `checked_at` is an event-loop time not after the check of any waiting update for deletion.
+    `cut_off` is the reason. No waiting update was checked for deletion before the event-loop time `checked_at`.
 
-    `on_update` is called instead of waking the subscription when an update arrives. Somebody may be lent the update to
-    deliver it. Until that has ended, the subscription is not woken, whatever happens.
+    If `on_update` is set, it is called when an update arrives, instead of waking the subscription. The oldest update
+    may then be lent to a courier. Until the loan ends, nothing wakes the subscription.
     """
 
     __slots__ = (
@@ -108,7 +108,7 @@ class Buffer(Generic[C]):
         return taken
 
     def offered(self) -> C | None:
-        """Return the oldest update, if the subscription waits for it. None if it has been woken, or lends one."""
+        """Return the oldest update if the subscription is waiting. None if it was woken, or an update is lent."""
         if self._waiter is None or self._waiter.done() or self._lent is not None:
             return None
         return self._updates[0] if self._updates else None
@@ -157,7 +157,7 @@ class Buffer(Generic[C]):
         return self._is_ready()
 
     def stop_timer(self) -> None:
-        """Stop the timer of `wait`, which runs on between two calls: most of them end before it."""
+        """Stop the timer of `wait`. The timer is kept between calls, because most calls end before it fires."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -188,6 +188,6 @@ class Buffer(Generic[C]):
             self.on_update()
 
     def wake(self) -> None:
-        """Wake the subscription if it waits and lends no update."""
+        """Wake the subscription if it is waiting and no update is lent."""
         if self._waiter is not None and self._lent is None and not self._waiter.done():
             self._waiter.set_result(None)

@@ -18,7 +18,7 @@ RETRY_SECONDS = 0.5
 
 
 async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
-    """Return the numbers of the events whose post is deleted, or that repost a deleted post without a text.
+    """Return the numbers of the events whose post is deleted, and of plain reposts of deleted posts.
 
     One round trip if the events publish posts.
     """
@@ -63,14 +63,14 @@ async def withhold_deleted(
 
 
 def fresh(checked_at: float, now: float | None = None) -> bool:
-    """Return True if posts that were checked then need not be checked again before they are sent."""
+    """Return True if posts that were checked at `checked_at` can be sent without another check."""
     return (asyncio.get_running_loop().time() if now is None else now) - checked_at <= RECHECK_SECONDS
 
 
 async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable[[], None]) -> float:
     """Remove updates whose post is deleted. Return the event loop's time of the check, which takes one round trip.
 
-    While the store does not answer, they wait; `raise_error` raises the error of a subscription that ends meanwhile.
+    Wait while the store does not answer; `raise_error` raises the error of a subscription that ends meanwhile.
     """
     while True:
         try:
@@ -101,7 +101,7 @@ def _needed(post: Post) -> list[int]:
 
 
 async def _deleted(posts: Posts, published: Sequence[Post]) -> set[int]:
-    """Return the ids of those posts that are deleted, plain reposts of deleted posts included."""
+    """Return the ids of the published posts that are deleted, and of plain reposts of deleted posts."""
     ids = sorted({id_ for post in published for id_ in _needed(post)})
     flags = await posts.are_deleted(ids) if ids else []
     gone = {id_ for id_, deleted in zip(ids, flags, strict=True) if deleted}

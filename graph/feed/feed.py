@@ -42,9 +42,9 @@ from graph.store.store import Store
 from graph.visibility.views import Visibility
 
 CHECKPOINT_SECONDS = 15.0
-THROTTLE_SECONDS = 1.0  # the reader waits at most so long for subscriptions, for each batch of events
+THROTTLE_SECONDS = 1.0  # the longest time that the reader waits for subscriptions, for each batch of events
 THROTTLE_STEP_SECONDS = 0.02
-LOOK_UP_SECONDS = 1.0  # the reader waits at most so long for the look-up of deleted posts
+LOOK_UP_SECONDS = 1.0  # the longest time that the reader waits for the look-up of deleted posts
 
 logger = logging.getLogger("fanline.feed")
 
@@ -178,7 +178,8 @@ class Feed:
     async def prepare(self, events: Sequence[Event]) -> None:
         """Look up which of the published posts that concern a subscription are deleted. At most one round trip.
 
-        If a shard does not answer soon, each subscription checks its posts and waits for the shard; others go on.
+        If a shard does not answer soon, each subscription checks its own posts, and only those that need the shard
+        wait for it.
         """
         published = [event for event in events if isinstance(event.body, Publication) and self._concerns_any(event)]
         self._checked, self._deleted = set(), set()
@@ -222,7 +223,7 @@ class Feed:
                 self._congested.add(buffer)
 
     def learn(self, unprojected: Sequence[Event]) -> None:
-        """Record suspensions, their ends and deletions of users, which may not be projected."""
+        """Record suspensions, their ends and deletions of users that may not be projected yet."""
         for event in unprojected:
             self._note_suspension(event)
 
@@ -232,7 +233,7 @@ class Feed:
             self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
 
     async def throttle(self) -> None:
-        """Wait while more than half of the buffers are congested: this process is slow then, not its clients.
+        """Wait while more than half of the buffers are congested: then this process is slow, not its clients.
 
         A few slow clients do not delay the others. The log keeps the events that are committed in the meantime.
         """

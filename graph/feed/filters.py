@@ -25,11 +25,11 @@ KEYWORDS_AT_ONCE = 100  # entries that are checked in one slice
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
 MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
-"""The limit of a keyword's characters before folding: the most and longest words, decomposed, each with `#` and a
-space."""
+"""The maximum number of characters of a keyword before folding: of `MAX_WORDS` words of the maximum length, decomposed,
+each with `#` and a space."""
 BOX_TERMS = MAX_CELLS
 MAX_QUOTED = 40
-SHARE_BITS = 53  # a float holds so many bits exactly
+SHARE_BITS = 53  # the number of bits that a float holds exactly
 
 
 class EventKind(Enum):
@@ -119,7 +119,7 @@ class Traits:
 
     @property
     def concerns_post(self) -> bool:
-        """Return True if a post was published or deleted that has content: not for a plain repost."""
+        """Return True if the event publishes or deletes a post with content, which a plain repost does not have."""
         return self._body is not None
 
     @property
@@ -135,14 +135,14 @@ class Traits:
         return self.unknown_terms or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
 
     def is_within(self, box: Box) -> bool:
-        """Return True if the post was written in the box, and for every deletion but that of a plain repost."""
+        """Return True if the post's location is in the box, or if a post that is not a plain repost was deleted."""
         if self.kind is EventKind.POST_DELETED:
             return self.concerns_post
         return self.place is not None and box.contains(*self.place)
 
 
 class Criteria(TypedDict, total=False):
-    """What `EventFilter.of` takes."""
+    """The arguments of `EventFilter.of`."""
 
     users: Sequence[int] | None
     keywords: Sequence[str] | None
@@ -154,11 +154,11 @@ class Criteria(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events a stream contains. A field that is None does not restrict the events.
+    """The criteria of the events that a stream contains. A field that is None does not restrict the events.
 
     Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion are in the same
-    samples. A deletion matches every box. Use `of` to build filters from the input of clients. `users` is a sorted
-    tuple without duplicates, because it takes a tenth of the memory of a set.
+    samples. The deletion of a post with content matches every box. Use `of` to build filters from the input of clients.
+    `users` is a sorted tuple without duplicates, because it takes a tenth of the memory of a set.
     """
 
     users: tuple[int, ...] | None = None
@@ -231,9 +231,9 @@ class EventFilter:
         return traits is not None and self.matches_traits(traits)
 
     def may_match(self, event: Event) -> bool:
-        """Return True if an event matches the filter for some content of its post.
+        """Return True if an event would match the filter with some content of its post.
 
-        The content of the post itself is not looked at, so the result reveals nothing about it.
+        The actual content is not read, so the result reveals nothing about it.
         """
         traits = Traits.of(event)
         return traits is not None and self._may_match(traits) and (traits.concerns_post or not self.reads_posts)

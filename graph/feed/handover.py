@@ -1,9 +1,9 @@
-"""Handing updates over without waking the task of their subscription, which costs more than all other steps together.
+"""Handing updates over without waking the task of their subscription: waking costs more than all other steps together.
 
 The task of a live subscription waits for its buffer most of the time. If an update arrives then, and nothing has to be
-awaited before it is sent, a *courier* takes it from the buffer and delivers it. Until then, the update counts as
-buffered, the task keeps sleeping, and later updates wait. Updates that the courier cannot deliver return to the front
-of the buffer, and the task sends them. The task also handles everything else that happens to a subscription.
+awaited before it is sent, a *courier* takes it from the buffer and delivers it. Until the update is delivered, it
+counts as buffered, the task keeps sleeping, and later updates wait. Updates that the courier cannot deliver return to
+the front of the buffer, and the task sends them. The task also handles everything else that happens to a subscription.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Protocol
 from graph.feed.updates import Change, PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed
 
 HANDED_OVER = (PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed)
-"""The types of updates that couriers take. The task of a subscription prepares others, or remembers them."""
+"""The types of updates that couriers take. For other types, the subscription's task has more to do than to send."""
 
 
 class Courier(Protocol):
@@ -27,13 +27,13 @@ class Courier(Protocol):
         """
 
     def leave(self) -> None:
-        """Drop the update that was taken, if any, without a call of `settle`: the subscription has ended."""
+        """Drop the update that was taken, if any, without calling `settle`: the subscription has ended."""
 
 
 class Handover:
-    """The subscriptions of a process with an update for their couriers.
+    """The subscriptions of a process that have an update for their couriers.
 
-    They hand it over when their tasks would run: after all events that the reader passes on together.
+    They hand the update over when their tasks would otherwise run: after all events that the reader passes on together.
     """
 
     def __init__(self) -> None:

@@ -46,8 +46,8 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
     """Return the updates that an event causes in home streams, each with the viewer whom it concerns.
 
     The viewer is None if the update concerns all viewers who have the author in their home timelines, or, for a
-    suspension or the deletion of an account, all viewers: they may have reposts of the user's posts.
-    Replies that are not listed concern none.
+    suspension, its end or the deletion of an account, all viewers: they may have reposts of the user's posts.
+    Replies that are not listed concern no viewer.
     """
     number = event.number
     published = publication_of(event.body)
@@ -199,7 +199,7 @@ class HomeSource(Source[HomeChange]):
         self._applied_upto = 0
 
     async def load(self) -> None:
-        """Load whom the viewer follows, mutes and blocks, and who blocks the viewer. One round trip."""
+        """Load the users that the viewer follows, mutes and blocks, and those who block the viewer. One round trip."""
         followed, muted, _ = await asyncio.gather(
             self._follows.followed_by(self.viewer), self._follows.muted_by(self.viewer), self._view.load()
         )

@@ -1,4 +1,4 @@
-"""Whose posts a home stream shows, kept up to date with the events of the log in their order."""
+"""The authors whose posts a home stream shows, kept up to date by applying the events of the log in order."""
 
 from array import array
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
 from graph.log.pair_events import Muted, Unmuted
 
 Changes = tuple[list[int], list[int]]
-"""The authors who are shown from now on, and those who are shown no longer."""
+"""The authors that are added to the home timeline, and the authors that are removed from it."""
 
 
 class UserIds(Protocol):
@@ -53,10 +53,10 @@ class CompactUsers:
 
 @dataclass(slots=True)
 class HomeState:
-    """The authors in a viewer's home timeline, and what decides about them.
+    """The authors in a viewer's home timeline, and the mutes and blocks that affect them.
 
-    `authors` are the followed users who are not muted, and `silenced` those who are. `blocking` and `blockers` may be
-    incomplete if there are very many: the updates of a stream are then checked in the store.
+    `authors` are the followed users who are not muted, and `silenced` the followed users who are muted. `blocking` and
+    `blockers` may be incomplete if there are very many: the updates of a stream are then checked in the store.
     """
 
     authors: UserIds
@@ -72,9 +72,9 @@ class HomeState:
         return cls(followed - muted, followed & muted, {*muted}, {*blocking}, {*blockers})
 
     def apply(self, viewer: int, event: Event) -> Changes:
-        """Apply the next event, if it concerns whom the viewer follows, mutes or blocks, and return what changes.
+        """Apply the next event, if it is about the viewer's follows, mutes or blocks, and return the changed authors.
 
-        A follow that is made during a block never counts: lifting the block has a higher number.
+        A follow that is committed during a block never counts, because the unblock has a higher number.
         """
         match event.body:
             case Followed(follower, user) if follower == viewer:

@@ -70,7 +70,7 @@ class UserIndex(Generic[V]):
 class IndexedKeyword(Generic[V]):
     """A keyword of one or more filters: the term it is indexed under, and the other words and phrases to look for.
 
-    `values` belong to filters without users, `values_with_users` to those that have users too.
+    `values` belong to filters without users, `values_with_users` to filters that have users, too.
     """
 
     keyword: Keyword
@@ -170,7 +170,7 @@ class KeywordIndex(Generic[V]):
 class BoxIndex(Generic[V]):
     """Values by the boxes of their filters, and the values with a sample that match deletions, which have no location.
 
-    `FilterIndex` knows the subscribers of the filters that match every deletion.
+    Filters with a box but no sample match every deletion: `FilterIndex` keeps their subscribers together.
     """
 
     def __init__(self) -> None:

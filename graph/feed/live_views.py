@@ -38,7 +38,7 @@ class LiveView:
         self.marks = Marks(read.complete, {*read.blocking}, {*read.blockers}, {*read.muting})
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Apply the blocks and mutes of the viewer, and the blocks of the viewer, among events in log order."""
+        """Apply the blocks and mutes among events in log order: those by the viewer, and blocks against the viewer."""
         for event in events:
             match event.body:
                 case Blocked() | Unblocked() as body if self.viewer in (body.blocker, body.blocked):
@@ -55,9 +55,9 @@ class LiveView:
                     pass
 
     async def blocked(self, users: Set[int]) -> Set[int]:
-        """Return the users among these with whom there is a block, in either direction.
+        """Return those of the users who block the viewer or are blocked by the viewer.
 
-        No round trip, or one if there are too many blocks for memory.
+        No round trip, or one if the viewer has too many blocks to keep in memory.
         """
         found = {user for user in users if self.marks.hides(user)}
         if self.marks.complete or not users:
@@ -66,17 +66,17 @@ class LiveView:
         return found | {user for user in users if marks.hides(user)}
 
     async def silenced(self, users: Set[int]) -> Set[int]:
-        """Return the users among these who are hidden or muted. Costs what `blocked` costs."""
+        """Return those of the users who are hidden or muted. The cost is that of `blocked`."""
         found = {user for user in users if self.marks.silences(user)} | self._visibility.suspended_now(users)
         if self.marks.complete or not users:
             return found
         return found | await self._visibility.of(self.viewer).silenced(users)
 
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that are about no hidden user. Costs what `blocked` costs.
+        """Return the updates that do not show a hidden user. The cost is that of `blocked`.
 
-        Deletions of posts of suspended and deleted users are among them: they show nothing, and clients that have the
-        posts must drop them.
+        Deletions of posts by suspended and deleted users are returned, too: they show nothing, and clients that have
+        the posts must drop them.
         """
         if self._sees_all(updates):
             return updates
@@ -90,9 +90,9 @@ class LiveView:
         return list(filter(is_visible, updates))
 
     async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that are about no hidden user, and without plain reposts of silenced users' posts.
+        """Return the updates that do not show a hidden user and are not plain reposts of silenced users' posts.
 
-        Costs what `blocked` costs, twice if there are plain reposts.
+        The cost is that of `blocked`, twice if there are plain reposts.
         """
         if self._sees_all(updates):
             return updates

@@ -33,8 +33,9 @@ S = TypeVar("S", bound=Hashable)
 class IndexedFilter(Generic[S]):
     """A filter with its index, the criteria that the index does not cover, and its subscribers.
 
-    `has_all_deletions` if it matches the deletion of every post. `holds` counts who has prepared the filter. `indexing`
-    adds it to its index, and is None when that is done; a task may be waiting for `ready`.
+    `has_all_deletions` is True if the filter matches the deletion of every post. `holds` is the number of times that
+    the filter has been prepared and not released. `indexing` is the work that adds the filter to its index, None when
+    it is done; `ready`, which tasks may be waiting for, is set then.
     """
 
     index: "CriterionIndex[IndexedFilter[S]]"
@@ -55,7 +56,7 @@ class FilterIndex(Generic[S]):
     """The subscribers of filters. Equal filters are stored and evaluated once.
 
     Adding and removing a large filter takes some milliseconds, unless it is prepared: then it is added to the index and
-    removed from it in slices. Without subscribers, and while it is only partly in the index, it has no effect.
+    removed from it in slices. A filter that has no subscribers, or is only partly in the index, has no effect.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,10 @@ class FilterIndex(Generic[S]):
         self._slices = Slices()
 
     async def prepare(self, filter_: EventFilter) -> None:
-        """Prepare a filter until `release`, so that `add` and `remove` are fast. It may be prepared several times."""
+        """Add a filter to its index in slices and keep it until `release`, so that `add` and `remove` are fast.
+
+        A filter may be prepared several times.
+        """
         indexed = self._entry(filter_)
         indexed.holds += 1
         try:

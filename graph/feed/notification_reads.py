@@ -1,7 +1,7 @@
-"""What the streams of notifications of one viewer share: the times at which they send, and what they read then.
+"""The alarms and reads that the streams of notifications of one viewer share.
 
-Streams that are due at nearly the same time wait for the same alarm. Those that then ask for the same updates in one
-iteration of the event loop share one read of them, which begins in that iteration.
+Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in one
+iteration of the event loop share one read of these updates, which begins in that iteration.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ LATE_SECONDS = 0.05
 
 @dataclass(slots=True)
 class Waiting:
-    """The updates that wait to be sent: the newest of each group, and the newest change of the whole list."""
+    """The updates that wait to be sent: the newest of each group, and all changes of the whole list."""
 
     added: dict[Group, Event] = field(default_factory=dict)
     changes: list[Event] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A time of the event loop, and a future that is done then."""
+    """An event-loop time, and a future that is done at that time."""
 
     at: float
     rings: "asyncio.Future[None]"
@@ -65,7 +65,7 @@ class NotificationReads:
         self._reads: dict[Hashable, asyncio.Task[list[NotificationChange]]] = {}
 
     def alarm(self, viewer: int, at: float) -> Alarm:
-        """Return an alarm for a viewer's stream. It is at most 10 ms earlier and 50 ms later than asked for."""
+        """Return an alarm for a viewer's stream, at most 10 ms earlier and at most 50 ms later than `at`."""
         alarms = self._alarms.setdefault(viewer, [])
         for alarm in alarms:
             if at - EARLY_SECONDS <= alarm.at <= at + LATE_SECONDS:
@@ -85,15 +85,16 @@ class NotificationReads:
     async def read(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
         """Return the updates to send to a viewer, in the order of their numbers.
 
-        Two round trips for all that ask for the same updates now, and more if events are not projected. A change is
-        sent although the viewer may have seen its effect. A group that has vanished is left out.
+        Two round trips, which all streams that ask for the same updates now share, and more if events are not
+        projected. A change of the whole list is sent although the viewer may have seen its effect. A group that has
+        vanished is left out.
         """
         added = frozenset((group, event.number) for group, event in waiting.added.items())
         key = viewer, added, tuple(event.number for event in waiting.changes)
         task = self._reads.get(key)
         if task is None:
             loop = asyncio.get_running_loop()
-            # in a context of its own: it belongs to all that ask, although one has started it
+            # in its own context: the read belongs to all streams that ask, not only to the one that starts it
             task = self._reads[key] = loop.create_task(self._read(viewer, waiting), context=Context())
             task.add_done_callback(_retrieve)
             loop.call_soon(partial(self._reads.pop, key))
@@ -123,7 +124,7 @@ class NotificationReads:
         return sorted(changes, key=lambda change: change.number)
 
     async def _project(self, events: Iterable[Event]) -> None:
-        """Project events whose process may have died after the commit, or is still projecting them."""
+        """Project events: the process that committed them may have died since, or may still be projecting them."""
         await self._projections.project(list(events), Mode.CATCH_UP)
 
     async def _find(self, viewer: int, groups: Iterable[Group]) -> dict[Group, Notification]:
@@ -134,4 +135,4 @@ class NotificationReads:
 
 def _retrieve(task: "asyncio.Task[list[NotificationChange]]") -> None:
     if not task.cancelled():
-        task.exception()  # mark the exception as retrieved: all that asked may have left
+        task.exception()  # mark the exception as retrieved: all streams that asked may have ended

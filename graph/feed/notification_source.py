@@ -13,7 +13,7 @@ from graph.log.recipients import concerned, is_renewed, recipients
 def notices(event: Event) -> Iterator[tuple[int, Notice]]:
     """Yield the users whose streams an event concerns, each with the update.
 
-    O(recipients), which are at most 22.
+    O(n) in the number of recipients, which is at most 22.
     """
     for user, group in recipients(event):
         yield user, Notice(event.number, event, group)
@@ -22,10 +22,10 @@ def notices(event: Event) -> Iterator[tuple[int, Notice]]:
 
 
 def users_of_change(event: Event) -> tuple[int, ...]:
-    """Return the users whose whole list may change by an event.
+    """Return the users whose whole list of notifications an event may change.
 
-    They have read it, or groups vanish or appear again: because users took back what they did, or did it again, are
-    muted or blocked, or because posts are deleted.
+    The user has read the list, or groups vanish or reappear, because another user has undone or repeated an action, or
+    is muted or blocked, or because a post is deleted.
     """
     if is_renewed(event):
         return tuple(user for user, _ in concerned(event))

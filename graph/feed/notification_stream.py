@@ -1,9 +1,9 @@
-"""The stream of one viewer's notifications: combines the updates of a subscription, and reads what it sends.
+"""The stream of one viewer's notifications: combines the updates of a subscription, and reads what they announce.
 
 Updates wait until they are due: a moment after the first, so that the process that committed the event has projected
-it, and a second after the updates that were sent last. Of several updates in a group only the newest is sent, and at
-most one change of the whole list. So a group is sent at most once a second, however often it is liked. Updates are sent
-in the order of their numbers: a client that resumes after any of them gets the ones that it missed.
+it, and a second after the previous updates were sent. Of several updates in a group only the newest is sent, and at
+most one change of the whole list. So a group is sent at most once a second, however often its post is liked. Updates
+are sent in the order of their numbers: a client that resumes after any of them gets the ones that it missed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ MAX_WAITING = 1000
 class NotificationStream:
     """Sends the updates of one viewer's notifications.
 
-    `delay` returns the seconds that the updates must wait longer, because the viewer has used up the points of events.
+    `delay` returns how many seconds longer the updates must wait, because the viewer has used up the points of events.
     """
 
     def __init__(self, viewer: int, reads: NotificationReads, delay: Callable[[], float]) -> None:
@@ -33,7 +33,7 @@ class NotificationStream:
         self._delay = delay
 
     async def updates(self, source: AsyncGenerator[Notice | Checkpoint | Gap]) -> AsyncGenerator[NotificationUpdate]:
-        """Yield what the updates of a subscription amount to. Raises the errors of the subscription."""
+        """Combine the updates of a subscription, and yield the results. Raises the errors of the subscription."""
         clock = asyncio.get_running_loop().time
         waiting, gap, sent_at = Waiting(), None, -SEND_SECONDS
         alarm: Alarm | None = None
@@ -92,13 +92,13 @@ async def _next_of(source: AsyncGenerator[Notice | Checkpoint | Gap]) -> Notice 
 
 
 def raise_error(upcoming: "asyncio.Task[Any]") -> None:
-    """Raise the error with which a task has ended, if it has."""
+    """Raise the error of a task that has failed."""
     if upcoming.done():
         upcoming.result()
 
 
 async def _first_of(alarm: Alarm | None, upcoming: "asyncio.Task[Any] | None") -> None:
-    """Wait until an alarm rings or the next update of a subscription is there."""
+    """Wait until an alarm rings or the next update of a subscription arrives."""
     awaited: list[asyncio.Future[Any]] = [] if alarm is None else [alarm.rings]
     if upcoming is not None:
         awaited.append(upcoming)

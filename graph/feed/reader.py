@@ -34,7 +34,7 @@ class Listener(Protocol):
     """Receives the events that the reader reads."""
 
     async def prepare(self, events: Sequence[Event]) -> None:
-        """Look up what `receive` needs to know of these events."""
+        """Look up the data that `receive` needs for these events."""
         ...
 
     def receive(self, event: Event) -> int:
@@ -42,7 +42,7 @@ class Listener(Protocol):
         ...
 
     def learn(self, unprojected: Sequence[Event]) -> None:
-        """Record earlier suspensions, their ends and deletions of users, which may not be projected."""
+        """Record earlier suspensions, their ends and deletions of users that may not be projected yet."""
         ...
 
     async def throttle(self) -> None:
@@ -92,8 +92,8 @@ class LogReader:
     """Reads the log on a connection of its own and passes every event to the listener, in log order.
 
     `head` is the number of the last event that the listener has received. `unprojected` holds the events up to the head
-    that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each
-    failover that lost events which were passed on: they were after the first, up to the second.
+    that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each failover that
+    lost events which had been passed on: the events after the first number, up to the second.
     """
 
     def __init__(self, store: Store, log: Log, listener: Listener) -> None:
@@ -113,13 +113,13 @@ class LogReader:
     def start(self) -> None:
         """Start reading, unless the reader is already running."""
         if self._task is None or self._task.done():
-            # in a context of its own: it belongs to no operation, although one has started it
+            # in its own context: the reader belongs to no operation, not even to the one that starts it
             self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def ready(self) -> None:
         """Start reading and wait until the head is known. Raises StoreUnavailable.
 
-        The first time takes four round trips, and one per 500 events that are not projected.
+        The first call takes four round trips, and one per 500 events that are not projected.
         """
         self.start()
         if self._recent is None:
@@ -146,7 +146,7 @@ class LogReader:
             await asyncio.sleep(0)
 
     async def events(self, numbers: Sequence[int]) -> AsyncGenerator[list[Event]]:
-        """Yield the events with these numbers in parts, without those that the log no longer holds.
+        """Yield the events with these numbers in parts, without events that the log no longer holds.
 
         A part costs one round trip unless its events are in memory. Other tasks run after each part.
         """
@@ -173,7 +173,8 @@ class LogReader:
     async def _position(self) -> None:
         """Set the head to the end of the log, and load the newest events and those that may not be projected.
 
-        The log may hold events before those that a failover has lost: then they are not all in memory.
+        Only events after the trimmed number count as in memory: after a failover, the log may hold older events, but
+        not all that followed them.
         """
         async with self._positioning:
             if self._recent is None:
@@ -187,9 +188,10 @@ class LogReader:
                 self._set_unprojected(unprojected)
 
     async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
-        """Return the events that may not be projected, and the trimmed number. The events after `upto` are known.
+        """Return the events that may not be projected, and the trimmed number. `newest` are the events after `upto`.
 
-        What retention removes meanwhile is projected, and its earlier events must not be applied without it.
+        Events that retention removes during the load are projected, and earlier events must not be applied without
+        them.
         """
         unprojected = Unprojected(await self._log.watermark())
         async for event in self._log.replay(unprojected.since, upto):
@@ -220,7 +222,7 @@ class LogReader:
     async def _read_on(self, reader: Store) -> None:
         """Read the next events and pass them on. Two round trips.
 
-        The same server then tells whether it still holds the entry that was read last. If not, a failover lost events,
+        The same server also returns the entry that was read last, if it still holds it. If not, a failover lost events,
         unless retention or a deletion has removed the entry.
         """
         read = ("XREAD", "COUNT", READ_BATCH, "BLOCK", int(BLOCK_SECONDS * 1000), "STREAMS", keys.LOG)
@@ -238,7 +240,7 @@ class LogReader:
         elif not held and self._last_read > trimmed and not await self._is_scrubbed(self._last_read):
             await self._step_back(trimmed)
             return
-        if watermark < self.unprojected.since:  # a failover has lost what was projected
+        if watermark < self.unprojected.since:  # a failover has lost projections
             unprojected, _ = await self._load_unprojected(self.head, ())
             self._set_unprojected(unprojected)
         for start in range(0, len(events), DISPATCH_BATCH):
@@ -261,7 +263,7 @@ class LogReader:
         return post in {event.body.post async for event in later if isinstance(event.body, PostDeleted)}
 
     async def _step_back(self, trimmed: int) -> None:
-        """Move the head back to the last event that the log still holds, after a failover lost those after it."""
+        """Move the head back to the last event that the log still holds, after a failover lost later events."""
         kept = await self._log.newest(self.head, 1)
         last = kept[0].number if kept else trimmed
         unprojected, _ = await self._load_unprojected(last, ())

@@ -1,4 +1,4 @@
-"""Long work in slices, so that the event loop does other things in between."""
+"""Do long work in slices, so that the event loop can run other tasks in between."""
 
 import asyncio
 from collections import deque
@@ -46,7 +46,7 @@ class Slices:
         self._waiting: deque[Work] = deque()
 
     def start(self, work: Work) -> None:
-        """Start some work. Somebody else may advance it too."""
+        """Start some work. Other code may advance the work, too, as `finish` does."""
         if next(work, DONE) is DONE:
             return
         self._waiting.append(work)

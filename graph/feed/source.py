@@ -11,7 +11,8 @@ from graph.log.events import Event
 Unprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
 """Yields the events up to an update that may not be projected yet and concern the viewer's home page.
 
-They are those of the posts of the given authors, the viewer's follows, mutes and blocks, and suspensions of anybody.
+These are the events of the given authors' posts, the viewer's follows, mutes and blocks, and all suspensions and
+deletions of users.
 """
 
 
@@ -26,7 +27,7 @@ class Source(ABC, Generic[C]):
     """Whether the selection depends on state of the store that events change, which `load` and `apply` maintain."""
 
     viewer: int | None = None
-    """Whose view this is, None if anonymous."""
+    """The id of the user who subscribes, None if anonymous."""
 
     reads_posts: bool = False
     """Whether the selection depends on the content of posts: on their words or their location."""

@@ -37,7 +37,7 @@ REMEMBERED_DELETIONS = 50  # of each subscription
 REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer
 NO_COUNTS = Counts()
 REPLAY_STEP = 10  # events; with the longest texts and filters they take one or two milliseconds
-PROGRESS_SECONDS = 1.0  # a replay waits so long for a lagging reader before it looks at the log again
+PROGRESS_SECONDS = 1.0  # how long a replay waits for a lagging reader before it looks at the log again
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,11 @@ class Subscription(Generic[C]):
 
     The subscription ends when one of its claims ends: its session, or a permission that it needs. On joining, claims
     are watched first, and then checked once.
-    `_checkpoint_at` is when the next Checkpoint is due, if nothing else is sent before.
-    `_position` is the number up to which all updates have been sent, `_deleted` the posts whose deletion was sent last:
-    the scan appends the deletion of a post again if a failover has lost the first. `_lost` is the last `reader.lost`
-    that was handled. `_lent_number` is the number of the update that the courier took last.
+
+    `_checkpoint_at` is when the next Checkpoint is due, if nothing else is sent before. `_position` is the number up to
+    which all updates have been sent. `_deleted` are the posts whose deletions were sent last: the archiver's scan
+    appends the deletion of a post again if a failover has lost it. `_lost` is the last `reader.lost` that was handled.
+    `_lent_number` is the number of the update that the courier took last.
     """
 
     __slots__ = (
@@ -123,7 +124,7 @@ class Subscription(Generic[C]):
                     resumed = max(self._position, await log.watermark())
                     yield gap
                     self._position = resumed
-                # The session watch sees the events that the reader reads. It knows nothing of those that were skipped.
+                # The session watch sees the events that the reader reads, but not those that it skipped.
                 joined = await self._join(check=self._buffer.cut_off is GapReason.RETENTION)
         finally:
             for stop in stops:
@@ -280,7 +281,7 @@ class Subscription(Generic[C]):
         self._shared.handover.add(self._hand_over)
 
     def _hand_over(self, now: float) -> None:
-        """Lend the oldest update to the courier; or wake the task, if that has more to do than to yield the update."""
+        """Lend the oldest update to the courier, or wake the task if it has more to do than to yield the update."""
         buffer, courier = self._buffer, self._courier
         update = buffer.offered()
         if update is None:

@@ -10,16 +10,16 @@ from collections.abc import Hashable
 MAX_RUNNING = 8
 MAX_RUNNING_PER_HOLDER = 2
 TURN_SECONDS = 1.0  # the longest turn while other replays wait
-IDLE_SECONDS = 0.1  # a turn is lost after so long without a step, while other replays wait
-WORK_SECONDS = 0.005  # after so much work, all replays pause for as long
+IDLE_SECONDS = 0.1  # a turn ends after this time without a step, while other replays wait
+WORK_SECONDS = 0.005  # after this time of work, all replays pause for the same time
 MAX_PAUSE_SECONDS = 0.01
 
 
 class Turns:
-    """Limits the replays that run to `MAX_RUNNING` per process and `MAX_RUNNING_PER_HOLDER` per holder.
+    """Limits the running replays to `MAX_RUNNING` per process and `MAX_RUNNING_PER_HOLDER` per holder.
 
-    Holders with waiting replays take turns; the replays of one holder run first come, first served. A step of a replay
-    costs a few microseconds.
+    Holders with waiting replays take turns; the replays of one holder run first come, first served. Scheduling a step
+    of a replay costs a few microseconds.
     """
 
     def __init__(self) -> None:

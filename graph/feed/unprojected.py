@@ -31,9 +31,9 @@ def users_of(event: Event) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Generation:
-    """Unprojected events: by user, those that concern all users, and by author the numbers of the others.
+    """Unprojected events: by user, those that concern all users, and by author the numbers of the events of posts.
 
-    Posts have the bulk of a backlog and are rarely asked for, so only their numbers are kept.
+    Posts are the bulk of a backlog and are rarely needed, so only the numbers of their events are kept.
     """
 
     by_user: dict[int, list[Event]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Unprojected:
 
     Events are kept in two generations. The older one is forgotten when all of it is projected, at the earliest after
     `KEEP_SECONDS`. Memory: about 300 bytes per follow, mute, block or log-out, 8 bytes per event of a post, and 200
-    bytes per author of these, of up to twice the events that are not projected.
+    bytes per author of such events, for up to twice as many events as are not projected.
     """
 
     def __init__(self, since: int) -> None:

@@ -52,7 +52,8 @@ class PostRemoved(Change):
 class AuthorAdded(Change):
     """The earlier posts of a user are in the timeline now, or no longer hidden: clients refetch. `user` is an id.
 
-    The viewer has followed, unmuted or unblocked the user, or the user has unblocked the viewer.
+    The viewer has followed, unmuted or unblocked the user, the user has unblocked the viewer, or the user's suspension
+    has ended.
     """
 
     user: int
@@ -106,7 +107,7 @@ class UserUnfollowed(Change):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Change):
-    """An event notifies the viewer in a group; if it is None, the viewer's notifications have changed otherwise.
+    """An event notifies the viewer in a group. If `group` is None, it changes the viewer's notifications otherwise.
 
     Streams of notifications combine these updates before they send any.
     """
@@ -157,5 +158,5 @@ NotificationUpdate: TypeAlias = NotificationChange | Checkpoint | Gap
 
 
 def original_author_of(body: EventBody) -> int | None:
-    """Return the author of the original that an event reposts without a text, None for other events."""
+    """Return the author of the original if the event is a plain repost, None for other events."""
     return body.author if isinstance(body, Reposted) else None

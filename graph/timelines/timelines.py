@@ -70,7 +70,7 @@ class Timelines:
     async def home(self, viewer: int, window: Window, view: View | None = None) -> Page[Post]:
         """Return a page of the viewer's home timeline: posts by the viewer and by all followed users who are not muted.
 
-        Plain reposts of posts of users who are silenced for the viewer are left out, too.
+        Plain reposts of posts by users who are silenced for the viewer are left out, too.
 
         Two round trips with a cache, three if authors are merged, one for the originals of plain reposts, and more if
         posts were deleted or are hidden. Without a cache, merge all authors and rebuild the cache in the background.
