@@ -26,8 +26,8 @@ Fields = Mapping[str, str]
 class AccountComparison(Comparison):
     """Compares the profile, the login and the sessions of each user.
 
-    Two queries and four round trips for 500 users, and four more if some are deleted. The users are split if they have
-    more than 10,000 events.
+    Two queries and four round trips for 500 users, and three more round trips if some are deleted. Groups of users with
+    more than 10,000 events are split.
     """
 
     part = defects.ACCOUNTS
@@ -43,7 +43,7 @@ class AccountComparison(Comparison):
             yield [row.actor for row in rows if row.number <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the fields, logins and sessions that are not as the events say."""
+        """Return the fields, logins and sessions that differ from the events."""
         credentials = await self.scope.archive.credentials(subjects)
         secrets = {user: credential.hash for user, credential in credentials.items()}
         kinds = (*ACCOUNT_KINDS, SessionsEnded.__name__)
@@ -90,7 +90,7 @@ class AccountComparison(Comparison):
                 yield Difference(defects.PROFILE_WRONG, user, name, text, correction)
 
     def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
-        """Return the live sessions that must not exist: all of a suspended or deleted user."""
+        """Return the live sessions that must have ended: those that the user ended, or all if suspended or deleted."""
         account = events.accounts.get(user, Account())
         if account.deleted:
             return sorted(live)
@@ -99,7 +99,7 @@ class AccountComparison(Comparison):
         return sorted(events.ended.get(user, set()).intersection(live))
 
     def _suspension(self, user: int, wanted: int, held: str | None) -> Iterator[Difference]:
-        """Yield the entry among all suspended users if it differs and is not newer than the archive."""
+        """Yield the user's entry in the hash of suspended users if it differs and is not newer than the archive."""
         if wanted != number(held) and abs(number(held)) <= self.scope.upto:
             actual, expected = ({str(user): str(each)} if each else {} for each in (number(held), wanted))
             text = f"user {user}: the suspension is {held or 'missing'}, not {wanted}"

@@ -16,7 +16,7 @@ NOTHING = VersionedSet[int]()
 
 
 class BlockComparison(Comparison):
-    """Compares whom each user blocks, and the user in the lists of those who are blocked.
+    """Compares each user's list of blocked users, and the user's entries in their lists of blockers.
 
     One query and two round trips for 500 users; one more for differences.
     """

@@ -16,13 +16,13 @@ Fields = Mapping[str, str]
 
 
 class DeletedUsers:
-    """Compares the users whom the archive or the store calls deleted. Three round trips for 1,000 of them."""
+    """Compares the users who are deleted in the archive or in the store. Three round trips for 1,000 of them."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     async def compare(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
-        """Return the differences of the users with these accounts, as the archive says, and profiles."""
+        """Return the differences of users, from their accounts in the archive and their profiles in the store."""
         users = [user for user in accounts if accounts[user].deleted or "deleted" in profiles[user]]
         if not users:
             return []

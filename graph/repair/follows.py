@@ -21,7 +21,7 @@ from graph.repair.scope import Comparison, Element, Key, Scope
 from graph.store.commands import Command, script
 
 State: TypeAlias = tuple[int, int]
-"""In which set a follow is, `MEMBER`, `TOMBSTONE` or `HELD`, and its number there. `NONE` is in no set."""
+"""The set that has a follow, `MEMBER`, `TOMBSTONE` or `HELD`, and the follow's number in it. `NONE`: in no set."""
 
 MEMBER, TOMBSTONE, HELD = 1, 2, 3
 NONE: State = (0, 0)
@@ -30,10 +30,10 @@ DESCRIPTIONS = {0: "nothing", MEMBER: "follow", TOMBSTONE: "unfollow", HELD: "fo
 
 
 class FollowingComparison(Comparison):
-    """Compares each user's list of followees, and the user in the lists of followers.
+    """Compares each user's list of followees, and the user's entries in their lists of followers.
 
-    Three queries and two round trips for 500 users and 1,000 followees; one more for differences. Users with more than
-    10,000 events are split.
+    Three queries and two round trips for 500 users and 1,000 followees; one more for differences. Groups of users with
+    more than 10,000 events are split.
     """
 
     part = defects.FOLLOWS
@@ -72,7 +72,7 @@ class FollowerComparison(Comparison):
     of_users = False
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the followers whom no event made followers."""
+        """Return the stored followers that no event explains."""
         found: list[Difference] = []
         fold = FOLLOWS_AND_BLOCKS.fold
         async for members in self.scope.members(keys.followers, subjects):
@@ -89,7 +89,7 @@ class FollowerComparison(Comparison):
 
 
 def expected_follows(events: Content) -> dict[Element, State]:
-    """Return where each follow of the content belongs."""
+    """Return the state that each follow of the content must have."""
     expected: dict[Element, State] = {}
     for user, follows in events.following.items():
         placed = events.placed(user, follows)
@@ -112,7 +112,7 @@ async def listed(scope: Scope, users: Sequence[int]) -> dict[Element, State]:
 
 
 async def states(scope: Scope, key: Key, elements: Iterable[Element]) -> dict[Element, State]:
-    """Return where follows are: a member counts more than a held follow, and that more than a tombstone.
+    """Return the states of follows. A member takes precedence over a held follow, and a held follow over a tombstone.
 
     One round trip per 333 lists.
     """
@@ -126,12 +126,12 @@ async def states(scope: Scope, key: Key, elements: Iterable[Element]) -> dict[El
 
 
 def is_wrong(expected: State, found: State) -> bool:
-    """Return True if a list has a follow in the wrong set, misses one, or holds it with another number."""
+    """Return True if a follow is in another set than expected, or has another number. A tombstone counts as no set."""
     return visible(expected) != visible(found)
 
 
 def visible(state: State) -> State:
-    """Return a state without tombstones, which may be missing."""
+    """Return the state of a follow, `NONE` for a tombstone, which may be missing."""
     return NONE if state[0] == TOMBSTONE else state
 
 
@@ -140,8 +140,8 @@ async def differences(
 ) -> list[Difference]:
     """Return the elements that are not newer than the archive. Four round trips per 333 lists.
 
-    `subject` is the place, in an element, of the user to compare again. An element is also newer if a block between the
-    two users is: it may have moved the follow.
+    `subject` is the place, in an element, of the user to compare again. An element also counts as newer if a block
+    between the two users is newer, because the block may have moved the follow.
     """
     found = []
     key, name = (keys.followers, "follower") if in_followers else (keys.following, "followee")

@@ -141,7 +141,7 @@ class HomeComparison(Comparison):
         return [row.id for row in rows]
 
     async def _authors(self, posts: Sequence[int]) -> dict[int, int]:
-        """Return the authors of those of the posts that are not deleted, from the store or the archive."""
+        """Return the authors of the posts that are not deleted, from the store or the archive."""
         records = await self.scope.records(posts)
         found = {post: body.author for post, held in records.items() if (body := readable(post, held)) is not None}
         rows = await self.scope.archive.get_many([post for post in records if not records[post]])

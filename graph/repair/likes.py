@@ -1,7 +1,7 @@
 """Comparison of likes: the sets of posts and of users down to their archive floors, and the counts.
 
-As with timelines, the floor in the store is policy. It is replaced only if it is missing, or if most likes above it
-are.
+As with timelines, the floor in the store is policy. It is replaced only if the store lacks likes above it, and the
+archive has more likes there than a hot window may hold.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -23,7 +23,7 @@ from graph.store.commands import Command, script
 
 @dataclass(slots=True, eq=False)
 class LikeSet:
-    """The likes of a post or a user, by the other one of the two, with the numbers of the likes.
+    """The likes of a post by user, or the likes of a user by post, with the numbers of the likes.
 
     found: the archive floor in the store, None if there is none.
     floor: the floor that the set should have.
@@ -48,7 +48,7 @@ class LikeSet:
         return [each for each in members if self.expected.get(each) != self.held.get(each)]
 
     def state(self, member: int, held: int | None, tombstone: int | None) -> int | None:
-        """Return the right state of an element of which the store holds this; see `repair_element.lua`.
+        """Return the state that an element with this number and tombstone must have; see `repair_element.lua`.
 
         A like that the archive does not hold becomes a tombstone, so that no repeated projection adds it again.
         """
@@ -59,8 +59,8 @@ class LikeSet:
 class LikeComparison(Comparison):
     """Compares sets of likes with the archive.
 
-    For 500 owners one query each and two round trips, and one more for differences. Sets whose archive floor changes in
-    the meantime are left out.
+    For 500 owners, one query per owner and two round trips, and one more round trip for differences. Sets whose archive
+    floor changes in the meantime are left out.
     """
 
     part = defects.LIKES
@@ -101,7 +101,7 @@ class LikeComparison(Comparison):
         return sets
 
     def _set(self, owner: int, floor: int | None, likes: Sequence[LikeRow], *, complete: bool) -> LikeSet:
-        """Return what the archive says of a set. If the store misses more likes than it may, find a new floor."""
+        """Return the set that the store should have. If `complete` is False, find a new floor."""
         kept = likes if complete else likes[: self.scope.tuning.hot_posts]
         bottom = (floor or 0) if complete else likes[len(kept)].number
         return LikeSet(owner, floor, bottom, {self.kind.member(like): like.number for like in kept})
@@ -125,7 +125,7 @@ class LikeComparison(Comparison):
         return found
 
     async def _archived_counts(self, sets: Sequence[LikeSet]) -> dict[int, list[Command]]:
-        """Return for owners the commands that set the counts of archived likes after the floors are corrected."""
+        """Return, by owner, the commands that set the counts of archived likes after the floors are corrected."""
         return {}
 
     def _recount(self, owner: int) -> list[Command]:
@@ -141,9 +141,9 @@ class LikedPosts(LikeComparison):
 
 
 class LikesOfPosts(LikeComparison):
-    """Compares the likes of each post and their count, and finds likes that deleted posts have left.
+    """Compares the likes of each post and their count, and finds likes that are left of deleted posts.
 
-    Two queries and two round trips more than `LikeComparison` for 500 posts, and for wrong counts two more of each.
+    Two queries and two round trips more than `LikeComparison` for 500 posts, and two more of each for wrong counts.
     """
 
     kind = LIKERS
@@ -161,7 +161,7 @@ class LikesOfPosts(LikeComparison):
             yield [post for post, count in zip(held, counts, strict=True) if not count and post <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of these posts. What the archive does not know as a post is not compared."""
+        """Return the differences of these posts. Ids that are not posts in the archive are not compared."""
         kinds = await self.scope.archive.kinds_of(subjects)
         live = [post for post in dict.fromkeys(subjects) if kinds.get(post) == POST]
         deleted = [post for post in dict.fromkeys(subjects) if kinds.get(post) == REDACTED]
@@ -175,7 +175,7 @@ class LikesOfPosts(LikeComparison):
         return [script("count_list").call([name, cold, record], "likes")]
 
     async def _counts(self, posts: Sequence[int]) -> list[Difference]:
-        """Return the counts of archived likes that are wrong, and the records whose number of likes is."""
+        """Return the wrong counts of archived likes, and the wrong numbers of likes in records."""
         counts = LikeCounts(self.scope.store, self.scope.binding)
         archived = await counts.wrong(await counts.doubtful(posts), certain=True)
         found = [_count_wrong(count.post, [set_count(count, likes)]) for count, likes in archived]

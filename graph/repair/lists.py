@@ -1,4 +1,4 @@
-"""Comparison of lists of users: which exist, their names, and their members."""
+"""Comparison of lists of users: their existence, their names, and their members."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,7 +20,7 @@ EMPTY = VersionedSet[int]()
 class ListComparison(Comparison):
     """Compares the lists of each user. One query and three round trips for 500 users; two more for differences.
 
-    Users with more than 10,000 events are split.
+    Groups of users with more than 10,000 events are split.
     """
 
     part = defects.LISTS
@@ -95,7 +95,7 @@ class ListComparison(Comparison):
         ]
 
     async def _not_newer(self, lists: Sequence[Element]) -> set[Element]:
-        """Return the (owner, list) pairs that no event after the comparison created or deleted."""
+        """Return the (owner, list) pairs that no event newer than the archive created or deleted."""
         states = await self.scope.states(keys.lists, lists) if lists else {}
         return {element for element, state in states.items() if abs(state or 0) <= self.scope.upto}
 

@@ -18,12 +18,12 @@ from graph.store.commands import Command, script
 
 FEW_GROUPS = 20
 USERS_AT_ONCE = 10
-"""Users with many groups that are compared at once."""
+"""The number of users with many groups that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationLists:
-    """A user's newest groups in the archive, one more than a list holds, and the list in the store, with their marks.
+    """A user's newest groups in the archive, up to one more than a list holds, the list in the store, and read marks.
 
     `floor` is the floor in the store, None if there is none.
     """
@@ -39,7 +39,7 @@ class NotificationLists:
 class NotificationComparison(Comparison):
     """Compares each user's list of notifications with the newest groups in the archive.
 
-    For 500 users four queries and two round trips, and a query and a round trip for every ten users with many
+    For 500 users four queries and two round trips, and two queries and a round trip for every ten users with many
     groups. Groups without events take a query.
     """
 
@@ -47,7 +47,7 @@ class NotificationComparison(Comparison):
     key = staticmethod(keys.notifications)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the groups, floors and marks that are not as the events say. Those of erased users do not matter."""
+        """Return the groups, floors and read marks that differ from the events, except those of erased users."""
         archive, kept = self.scope.archive, self.scope.tuning.notifications_kept
         erased = {row.actor for row in await archive.by_actor(subjects, [USER_ERASURE], 0, ROWS)}
         subjects = [user for user in subjects if user not in erased]
@@ -106,7 +106,7 @@ class NotificationComparison(Comparison):
 
 
 def wrong(of: NotificationLists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
-    """Return the difference of a group. It is corrected after the floor."""
+    """Return the difference of a group. A wrong floor must be corrected first: `floor` is the right one."""
     name = keys.notifications(of.user)
     words = ("" if word is None else word for word in (held, expected, floor))
     command = script("repair_element").call([name, keys.gone(name)], group.member, *words)

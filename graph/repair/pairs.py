@@ -18,8 +18,8 @@ NOTHING = VersionedSet[str]()
 class PairComparison(Comparison):
     """Compares all sets of pairs of each user.
 
-    One query and one round trip per set for 500 users; one more for differences. Users with more than 10,000 events are
-    split.
+    One query and one round trip per set for 500 users; one more for differences. Groups of users with more than 10,000
+    events are split.
     """
 
     part = " and ".join(", ".join(f"{each.noun}s" for each in PAIRS.pair_sets).rsplit(", ", 1))

@@ -44,7 +44,7 @@ def set_listing(
 def record_wrong(author: int, post: int, body: PostPublished, held: Record) -> Difference:
     """Return the difference of a hot post whose record is missing or wrong.
 
-    If a cut raises the floor above the post before the correction, the record is left: `Records` finds it.
+    If a cut raises the floor above the post before the correction, the record is left: `RecordComparison` finds it.
     """
     text = f"post {post} by user {author}, {'wrong' if held else 'missing'}"
     return Difference(defects.RECORD_WRONG, author, post, text, [set_fields(keys.post(post), held, record(post, body))])
@@ -62,7 +62,7 @@ def record_left(post: int, held: Record, deletion: int | None) -> Difference:
 def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: Sequence[Command] = ()) -> Difference:
     """Return the difference of a post that the archive shows although the store has a tombstone.
 
-    The correction deletes the post again, and then sends commands.
+    The correction deletes the post again, and then sends the commands `then`.
     """
 
     async def delete_again() -> bool:
@@ -80,8 +80,8 @@ def post_unknown(
 ) -> Difference:
     """Return the difference of a post that is not in the archive.
 
-    `body` is the event that its record holds. The correction adds it to the archive, and then sends commands; without
-    a body, it sends the other command.
+    `body` is the event that its record holds. The correction adds the event to the archive, and then sends the commands
+    `then`. Without a body, the correction is the command `otherwise`.
     """
 
     async def insert(body: PostPublished) -> bool:
@@ -99,7 +99,10 @@ def post_unknown(
 
 
 async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
-    """Return the numbers of the first deletions of posts. One query for every 500."""
+    """Return the numbers of the events that first deleted posts or ended plain reposts.
+
+    One query for every 500 posts, and one or two more for posts that no deletion names.
+    """
     found: dict[int, int] = {}
     for some in chunks(posts, POSTS_AT_ONCE):
         rows = await scope.archive.by_subject(some, [DELETION], 0, ROWS)
@@ -109,7 +112,10 @@ async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
 
 
 async def ends(scope: Scope, reposts: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-    """Return the numbers of the events that ended plain reposts, given as (user, original). One query for every 500."""
+    """Return the numbers of the events that ended plain reposts, by repost. One query for every 500.
+
+    `reposts` has the user and the original of each.
+    """
     found: dict[int, int] = {}
     for some in chunks(list(reposts.items()), POSTS_AT_ONCE):
         originals = {original for _, (_, original) in some}

@@ -1,4 +1,4 @@
-"""Comparison of the public timeline: its posts in the archive, and who is suspended there, with the events."""
+"""Comparison of the public timeline with the events: its posts in the archive, and the suspensions noted there."""
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ class DecisionComparison(Comparison):
     key = staticmethod(keys.user)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the users with another decision than the newest. The correction begins a move of their posts."""
+        """Return the users whose newest decision the archive does not note. A correction begins to move their posts."""
         found = await self.scope.archive.wrong_decisions(subjects)
         return [
             Difference(

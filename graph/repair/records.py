@@ -13,10 +13,11 @@ from graph.store.commands import script
 
 
 class RecordComparison(Comparison):
-    """Finds records of deleted, archived and unknown posts. `Timelines` compares those of hot and of listed posts.
+    """Finds records of deleted, archived and unknown posts.
 
-    One query and four round trips for 500 records, and two more queries if there are deleted posts with records, or
-    tombstones of posts that are not deleted.
+    `TimelineComparison` compares the records of hot posts and of listed posts. One query and up to five round trips for
+    500 records, and up to four more queries if there are records of deleted posts, or records that cannot be read, such
+    as tombstones.
     """
 
     part = defects.POSTS
@@ -46,7 +47,7 @@ class RecordComparison(Comparison):
         return found
 
     async def _homes(self, records: Mapping[int, Record], kinds: Mapping[int, str]) -> dict[int, tuple[PostList, int]]:
-        """Return the lists that decide about records, with the authors that records or the archive know."""
+        """Return, by post, the list that decides about its record, and the author, from the record or the archive."""
         bodies = {post: body for post, held in records.items() if (body := readable(post, held)) is not None}
         unread = [post for post in records if post not in bodies and kinds.get(post) in POSTS]
         found = (await self.scope.archive.look_up(unread)).posts if unread else {}

@@ -1,9 +1,10 @@
 """Repair: compares the store with the archive, and corrects the differences.
 
-The events in the archive are folded into what the keys of some users must hold, which is compared with what they hold.
-Events are never projected again. A repair can run while the server is in use: what is newer than the archive is not
-compared, a difference counts only if a second comparison finds it again, and a correction changes only what is still
-as it was found. A repair can be stopped at any time; the next one continues.
+For some users at a time, the events in the archive are folded into the content that the keys of these users must have,
+which is compared with the store. Events are never projected again. A repair can run while the server is in use: data
+that is newer than the archive is not compared, a difference counts only if a second comparison finds it again, and a
+correction changes data only if it is still as it was found. A repair can be stopped at any time: its corrections
+remain, and the next repair compares everything again.
 """
 
 import asyncio
@@ -68,7 +69,7 @@ COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
     ),
     *(LikesOfPosts, LikedPosts, ListComparison, NotificationComparison, HomeComparison),
 )
-"""All comparisons. Each one depends only on data that the ones before have corrected."""
+"""All comparisons. Each one depends only on data that earlier ones have corrected."""
 
 
 @dataclass(slots=True)
@@ -120,7 +121,7 @@ class Repair:
         found = await comparison.compare(chunk)
         if not found:
             return []
-        await asyncio.sleep(PAUSE_SECONDS)  # for a cut of a hot timeline, which takes two steps
+        await asyncio.sleep(PAUSE_SECONDS)  # a cut of a hot timeline takes two steps: let it end
         await self._wait()
         known = {difference.identity for difference in found}
         again = await comparison.compare(list(dict.fromkeys(difference.subject for difference in found)))
@@ -157,7 +158,7 @@ class Repair:
 
 
 async def correct_all(scope: Scope, differences: Sequence[Difference]) -> list[bool]:
-    """Correct differences and return which of them are corrected. Two round trips, and those of functions."""
+    """Correct differences and return which of them are corrected. Two round trips, and those of the functions."""
     commands = [[] if callable(d.correction) else [*d.correction] for d in differences]
     outcomes = [False] * len(differences)
     places = [place for place, some in enumerate(commands) if some]

@@ -27,7 +27,7 @@ class Difference:
 
     @property
     def identity(self) -> tuple[Defect, int, int | str]:
-        """What a second comparison must find again."""
+        """The defect, the subject and the element, which a second comparison must find again."""
         return self.defect, self.subject, self.element
 
 

@@ -1,4 +1,7 @@
-"""Comparison of plain reposts: what each user has reposted. `Timelines` and `Records` compare the reposts as posts."""
+"""Comparison of plain reposts: the posts that each user has reposted.
+
+`TimelineComparison` and `RecordComparison` compare the reposts as posts.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,8 +21,8 @@ from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_e
 class RepostedComparison(Comparison):
     """Compares the posts that each user has reposted, and finds reposts of deleted posts.
 
-    Two queries and one round trip for 500 users; one more for differences. Users with more than 10,000 events are
-    split.
+    Two queries and one round trip for 500 users; one more for differences. Groups of users with more than 10,000 events
+    are split.
     """
 
     part = defects.POSTS

@@ -1,7 +1,7 @@
-"""What all comparisons of a repair share: the archive up to a number, and the store, in chunks of bounded size.
+"""The data that all comparisons of a repair share: the archive up to a number, and the store, in bounded chunks.
 
-A comparison reads the archive first and the store afterwards. The store is never behind the archive, so what differs is
-damage, or newer than what was read from the archive.
+A comparison reads the archive first and the store afterwards. The store is never behind the archive, so data that
+differs is damaged, or newer than the data that was read from the archive.
 """
 
 from abc import ABC, abstractmethod
@@ -39,7 +39,7 @@ Element = tuple[int, int]
 
 @dataclass(slots=True)
 class Scope:
-    """The data of one repair. Events after `upto` are not compared. `scanned` counts what a comparison has scanned."""
+    """The data of one repair. Events after `upto` are not compared. `scanned` is the number of ids scanned so far."""
 
     store: Store
     archive: "Archive"
@@ -106,9 +106,9 @@ class Scope:
         fold: Fold,
         secrets: Mapping[int, str | None] | None = None,
     ) -> AsyncIterator[tuple[Sequence[int], content.Content]]:
-        """Yield what the owners' own events of some kinds determine, for a few owners at a time.
+        """Yield groups of the owners, each with the content that their own events of some kinds determine.
 
-        The events of these owners fit into one query of 10,000 rows, or there is only one owner.
+        The events of a group fit into one query of 10,000 rows, or the group is only one owner.
         """
         read = self.archive.by_actor
         rows = await read(owners, kinds, 0, ROWS)
@@ -132,7 +132,7 @@ class Scope:
     async def members(self, key: Key, owners: Iterable[int]) -> AsyncIterator[dict[Element, int]]:
         """Yield members of sorted sets with their scores, about 10,000 at a time. A member may be yielded twice.
 
-        One round trip per chunk. It reads a part of every owner's set, at most about 1,000 members.
+        One round trip per chunk. A chunk has a part of every owner's set, at most about 1,000 members of each.
         """
         cursors = dict.fromkeys(owners, 0)
         while cursors:
@@ -195,7 +195,7 @@ class Comparison(ABC):
         self.scope = scope
 
     def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield the owners to compare, in chunks. Users are all users, and the owners of keys who are not users."""
+        """Yield the owners to compare, in chunks. With `of_users`, all users, and owners of keys who are not users."""
         return self.scope.users(self.key) if self.of_users else self.scope.owners(self.key, self.owners_at_once)
 
     @abstractmethod
@@ -217,14 +217,14 @@ def set_element(
     home: int | None = None,
     floor: int | None = None,
 ) -> Command:
-    """Return the command that sets the state of an element, if it and the archive floor are still those found."""
+    """Return the command that sets the state of an element if the state and the archive floor are still as found."""
     owner, member = element
     names = [key(owner), keys.gone(key(owner)), *([] if home is None else [keys.home(home)])]
     return script("repair_element").call(names, member, *("" if word is None else word for word in (found, new, floor)))
 
 
 def set_fields(key: str, found: Mapping[str, str], new: Mapping[str, str]) -> Command:
-    """Return the command that replaces fields of a hash, if they are still those found."""
+    """Return the command that replaces fields of a hash if they are still as found."""
     names = dict.fromkeys([*found, *new])
     values = ((name, *(f"={fields[name]}" if name in fields else "" for fields in (found, new))) for name in names)
     return script("repair_fields").call([key], *(word for words in values for word in words))

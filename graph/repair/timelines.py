@@ -1,7 +1,8 @@
 """Comparison of timelines: posts above an author's archive floor are listed and have records, the others are counted.
 
-The floor in the store is policy: it decides which posts the store holds. Only a floor that is missing, or above which
-most posts are missing, is replaced by that of the canonical hot window.
+The floor in the store is policy: it decides which posts the store holds. It is replaced by the floor of the canonical
+hot window only if it is missing, or if the store lacks posts above it and the archive has more posts there than a hot
+window may hold.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -56,7 +57,7 @@ class AuthorTimeline:
     may_lack_floor: bool = False
 
     def lacks_posts(self, largest: int) -> bool:
-        """Return True if the floor is missing, or if posts are although there are too many for the hot window."""
+        """Return True if the floor is missing, or if posts above it are missing and the archive has over `largest`."""
         return (self.found is None and not self.may_lack_floor) or self.size < self.hot > largest
 
     @property
@@ -73,8 +74,9 @@ class AuthorTimeline:
 class TimelineComparison(Comparison):
     """Compares each author's timeline, the records of the posts in it, and the count of archived posts.
 
-    For 500 authors two queries and one round trip, then for 10,000 posts one query per 256 authors, two round trips per
-    1,000 posts, and a query for the posts that only the store lists and for tombstones of archived posts.
+    For 500 authors one query per 128 authors, one or two for the watermark, and one round trip; then for 10,000 posts
+    one query per 256 authors, two round trips per 1,000 posts, and a query for the posts that only the store lists and
+    for tombstones of archived posts.
     """
 
     part = defects.POSTS
@@ -171,7 +173,7 @@ class TimelineComparison(Comparison):
     def _surplus(
         self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
     ) -> Iterator[Difference]:
-        """Yield the listed posts that are not above the floor in the archive.
+        """Yield the listed posts that the archive does not have above the floor.
 
         A post that the database refused is redacted too, but it has no deletion and remains.
         """
@@ -204,9 +206,9 @@ class Replied(TimelineComparison):
 
 
 def floor_and_count(of: PostList, t: AuthorTimeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
-    """Yield a floor and a count of archived posts that are wrong.
+    """Yield the differences of a wrong floor and of a wrong count of archived posts.
 
-    The archive also counts posts whose deletions it does not hold: not yet, or because it has lost them.
+    The archive also counts posts whose deletions it does not hold yet or has lost.
     """
     if t.is_floor_wrong:
         found = "" if t.found is None else t.found

@@ -1,4 +1,4 @@
-"""Comparison of versioned sets whose elements are not posts in a list: pairs, blocks, and what a user has reposted.
+"""Comparison of versioned sets other than lists of posts: pairs, blocks, lists of users, and reposted posts.
 
 Missing tombstones do not matter: they are dropped after some time.
 """
@@ -25,10 +25,10 @@ async def wrong_elements(
     expected: Mapping[tuple[int, Member], int],
     member_of: Callable[[str], Member | None],
 ) -> dict[tuple[int, Member], int | None]:
-    """Return what the elements must be that differ in the owners' sets. One round trip per 1,000 owners.
+    """Return the expected state of each element that differs in the owners' sets. One round trip per 1,000 owners.
 
-    `expected` has the number of each member, negative for a tombstone. `member_of` returns a member from what the store
-    holds, None for a floor.
+    `expected` has the number of each member, negative for a tombstone. `member_of` decodes a member from the text in
+    the store, and returns None for a floor.
     """
     rows = await scope.send([("ZRANGE", key(owner), 0, -1, "WITHSCORES") for owner in owners])
     found = {
@@ -44,7 +44,7 @@ async def wrong_elements(
 async def still_wrong(
     scope: Scope, key: Key, wrong: Mapping[tuple[int, Member], int | None]
 ) -> dict[tuple[int, Member], int | None]:
-    """Return the states of those of the elements that are not newer than the archive, and still differ.
+    """Return the current states of the elements that still differ and are not newer than the archive.
 
     One round trip per 500 sets.
     """
@@ -61,5 +61,5 @@ def is_wrong(expected: int | None, found: int | None) -> bool:
 
 
 def id_of(member: str) -> int | None:
-    """Return the id that a member is, None for a floor."""
+    """Return a member as an id, None for a floor."""
     return int(member) if member.isdecimal() else None
