@@ -48,7 +48,7 @@ UNPACED = Pace()
 
 
 class Pacer:
-    """Sends the chunks of all fan-outs of a worker one after another, with pauses between them.
+    """Makes the chunks of all fan-outs of a worker wait for one another, with pauses in between.
 
     Before each chunk it times a cheap read from the shard of one of the viewers. If the read takes `SLOWDOWN` times as
     long as the fastest one of the last minute, the pause grows by a millisecond, otherwise it is halved. `pause` is the
