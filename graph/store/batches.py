@@ -20,9 +20,9 @@ async def send_in_batches(store: Store, commands: Sequence[Command]) -> list[Any
 
 
 async def run_concurrently(work: Sequence[Callable[[], Awaitable[object]]]) -> None:
-    """Run coroutine functions, at most 16 at a time.
+    """Run coroutine functions in groups of at most 16, one group after the other.
 
-    Raise the first failure after all functions of its group have ended. Later groups are then not started.
+    Raises the first failure of a group after all functions of the group have ended. Later groups are then not started.
     """
     for start in range(0, len(work), MAX_CONCURRENT):
         group = work[start : start + MAX_CONCURRENT]

@@ -1,7 +1,8 @@
 """The memory of the store: how full it is, and whether it refuses writes.
 
-A store that reaches its `maxmemory` refuses every write that adds something. Changes are refused before, from a part of
-it on, so that deletions, projections, archiving and trimming have room, and the store recovers without an operator.
+A store that reaches its `maxmemory` refuses every write that adds something. Changes are refused earlier, at a fraction
+of that limit, so that deletions, projections, archiving and trimming have room, and the store recovers without an
+operator.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ from graph.tasks import end
 
 REFRESH_SECONDS = 1.0
 ANSWER_SECONDS = 2.0
-"""Longer than the time that `Store.ask_primaries` gives each primary, so that one that hangs spoils no other answer."""
+"""Longer than `Store.ask_primaries` waits for each primary: a primary that hangs must not end the whole reading."""
 WRITE = "#!lua\nreturn 1"
-"""A script that a server refuses exactly when it refuses to add something, with the reason. It changes nothing."""
+"""A script that writes nothing. A server refuses it, with the reason, exactly when it refuses to add something."""
 
 logger = logging.getLogger("fanline.store")
 
@@ -41,7 +42,7 @@ class Memory:
 
     @property
     def fullness(self) -> float:
-        """The part of the limit in use."""
+        """The fraction of the limit that is in use."""
         return self.used / self.limit if self.limit else 0.0
 
     @classmethod
@@ -60,10 +61,11 @@ class Memory:
 
 
 class Capacity:
-    """The memory of all primaries, read at most once a second while it is asked for.
+    """The memory of all primaries, read on demand, at most once a second.
 
-    From the part `full_at` of the memory of any primary on, changes are refused. `memory` holds what those primaries
-    reported that answered the last time; if none answers, it is kept. `answering` is the number of those that answer.
+    Changes are refused while any primary uses the fraction `full_at` of its memory or more. `memory` is what the
+    primaries reported that answered the last reading; if none answers, it stays as it was. `answering` is the number of
+    primaries that answered the last reading.
     """
 
     def __init__(self, store: Store, full_at: float) -> None:
@@ -76,23 +78,23 @@ class Capacity:
 
     @property
     def fullness(self) -> float:
-        """The part of its memory that the fullest primary uses, as last read."""
+        """The fraction of its memory that the fullest primary uses, as last read."""
         return max((memory.fullness for memory in self.memory), default=0.0)
 
     @property
     def is_full(self) -> bool:
-        """Whether changes are refused, as last read."""
+        """True if changes are refused, as last read."""
         return self.fullness >= self._full_at
 
     @property
     def refusal(self) -> str:
-        """Why a primary refuses all writes, as last read, or empty."""
+        """Why a primary refuses writes, as last read; empty if none does."""
         return next((memory.refusal for memory in self.memory if memory.refusal), "")
 
     def refusal_of_changes(self) -> str:
         """Return why changes are refused, as last read, or an empty string.
 
-        Nothing is awaited: the memory is read in the background, a second after the last reading at the earliest.
+        Does not wait: the memory is read in the background, not earlier than a second after the last reading.
         """
         self._refresh()
         return StoreFull.message if self.is_full else ""
@@ -104,7 +106,7 @@ class Capacity:
             raise Overloaded(refusal, FULL_SECONDS)
 
     async def read(self) -> None:
-        """Read the memory, unless that was tried in the last second. Up to one round trip, and two seconds."""
+        """Read the memory, unless that was tried in the last second. At most one round trip and two seconds."""
         reading = self._refresh()
         if reading is not None:
             await asyncio.wait([reading])

@@ -25,7 +25,7 @@ from graph.store.urls import Servers
 SILENT_SECONDS = 0.5
 
 Target: TypeAlias = tuple[Node | None, bool]
-"""The node that gets commands, and whether it is importing their slot and must be asked to execute them."""
+"""The node that gets commands, None if unknown, and True if each needs `ASKING`: the node is importing their slot."""
 
 
 class CommandBatch:
@@ -35,7 +35,7 @@ class CommandBatch:
         self.commands = commands
         self.replies: list[Any] = [None] * len(commands)
         self.deadline = now + ANSWER_SECONDS
-        self.importing: dict[int, str] = {}  # the node that is importing the slot of a command
+        self.importing: dict[int, str] = {}  # by the index of a command, the node that is importing its slot
 
 
 class Cluster:
@@ -86,7 +86,7 @@ class Cluster:
         return groups
 
     async def _try(self, batch: CommandBatch, target: Target, indexes: Sequence[int], tries: int) -> Sequence[int]:
-        """Send commands to one node. Return those that must be sent again, once it is time to do so."""
+        """Send commands to one node. Return the indexes of those to send again, once it is time to do so."""
         node, asking = target
         if node is None:
             await self._wait(batch, exceptions.ConnectionError(f"no node owns the slot; {self.topology.problem}"))

@@ -160,11 +160,11 @@ class ClusterPipeline:
             node.reads.send(reads)
 
     def _touch(self, near: NearCache, others: Container[Node]) -> None:
-        """Send an `EXISTS` to each node that has given near values, but was sent nothing since requests began.
+        """Send an `EXISTS` to each node that has given near values, but was sent nothing since the expected moment.
 
-        Once it has answered, these requests may use its values instead of reading them again. The `others` are about to
-        get reads. A node that has lost its slots refuses the key, which makes no value usable. These commands are sent
-        first, so that their replies are rarely the last to arrive.
+        Once it has answered, the requests that began by then may use its values instead of reading them again. The
+        `others` are about to get reads anyway. A node that has lost its slots refuses the key, and its values stay
+        unusable. These commands are sent first, so that their replies are rarely the last to arrive.
         """
         for node in self._topology.nodes.values():
             source = node.reads.source
@@ -211,7 +211,7 @@ class ClusterPipeline:
         self._dispatch(owned)
 
     async def _send_held(self) -> None:
-        """Send held commands whenever the map of the slots was read, until each has a reply or passed its deadline."""
+        """Send held commands after each reading of the slot map, until each has a reply or its deadline has passed."""
         loop = asyncio.get_running_loop()
         try:
             while self._held:

@@ -15,7 +15,7 @@ Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 
 PRELUDE = "prelude"
-"""The file in `graph/scripts` with what scripts share. It is no script itself."""
+"""The file in `graph/scripts` with the functions that scripts share. It is not a script itself."""
 ASKING: Command = ("ASKING",)
 MULTI_KEY_COMMANDS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
 BLOCKING_COMMANDS = frozenset({"XREAD", "XREADGROUP"})
@@ -48,8 +48,8 @@ class SlotError(AssertionError):
 class Script:
     """A Lua script of `graph/scripts`, which runs atomically. Its header documents KEYS and ARGV.
 
-    A script that calls functions of `prelude.lua` has that file below its first line, which declares the engine. The
-    others do without: to define the functions takes half a microsecond.
+    A script that calls functions of `prelude.lua` gets that file inserted below its first line, which declares the
+    engine. Other scripts do not, because defining the functions takes half a microsecond.
     """
 
     def __init__(self, name: str) -> None:
@@ -102,7 +102,7 @@ def _reading_scripts() -> frozenset[Word]:
 def writes(command: Command) -> bool:
     """Return True unless a command is known to write nothing that must survive a failover.
 
-    A read of a consumer group writes, but only which consumer has an entry, which the worker recovers.
+    XREADGROUP writes only which consumer has an entry, and the worker recovers that.
     """
     name = str(command[0])
     if name == "EVALSHA":

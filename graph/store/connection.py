@@ -46,10 +46,10 @@ class Connection(asyncio.Protocol):
     """One connection, with the reads that wait for replies, oldest first.
 
     `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
-    True while the server reads more slowly than the pipeline writes. `near` is notified of invalidated keys and numbers
-    the reads. `source` is where its values come from, None if the connection tracks no keys. `_began_unasked` is True
-    if a part of a message has arrived that began while no read waited: then it must be a push message, which may arrive
-    in parts at any time.
+    True while the server reads more slowly than the pipeline writes. `near` numbers the reads, and drops the keys that
+    the server invalidates. `source` is the source of its values, None if the connection tracks no keys.
+    `_began_unasked` is True while a message that began when no read waited has arrived only in part. Only a push
+    message may do that.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
     def _take_pushed(self) -> None:
         """Remove the push messages from the replies, and invalidate the keys that they name.
 
-        Before the reads are resolved: a reply that arrived before the message must not be kept.
+        Must run before the reads are resolved, because a value that arrived before its invalidation must not be kept.
         """
         messages = [reply for reply in self._replies if type(reply) is hiredis.PushNotification]
         self._replies = [reply for reply in self._replies if type(reply) is not hiredis.PushNotification]
@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
                     self.forget()
 
     def forget(self) -> None:
-        """Drop the near values that came over this connection, and those for which it has been asked."""
+        """Drop the near values that came over this connection, and do not use those that its open reads return."""
         if self._near is not None and self.source is not None:
             self.source = self._near.renewed(self.source)
 

@@ -23,8 +23,8 @@ class ExclusiveConnection(asyncio.Protocol):
     """One connection, for one exchange at a time.
 
     An exchange fails once its deadline has passed and nothing has arrived for `patience` seconds. `on_silence` is
-    called as long as nothing has arrived for `patience` seconds, and then again every 0.25 s. `read_only` is True once
-    the server has refused a write because it is a replica.
+    called when nothing has arrived for `patience` seconds, and then every 0.25 s until something does. `read_only` is
+    True once the server has refused a write because it is a replica.
     """
 
     def __init__(self, writer: asyncio.StreamWriter, patience: float, on_silence: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The near cache: values of keys in process memory, as exact as a read of the store.
+"""The near cache: values of keys in process memory, as current as a read of the store.
 
 The connections that read the values track their keys (`CLIENT TRACKING ON OPTIN`). A server sends the invalidation of
 a key before the reply to any command that it executes after the change. So what came over a connection is the state of
@@ -14,24 +14,24 @@ Moment: TypeAlias = int
 """The number of the last write of reads before a request began. Each later read has a higher number."""
 
 NEVER: Moment = sys.maxsize
-"""The moment of a look-up that uses no value of the cache, but may keep what it reads."""
+"""The moment of a look-up that ignores the values of the cache, but may add the values that it reads."""
 MISSING = object()
 """A placeholder for a value that the cache does not hold."""
 LOST = -1
 WINDOW = 50_000
-"""Look-ups after which the cache is judged."""
+"""The number of looked-up keys after which the cache checks its share of hits."""
 LEAST_HITS = 0.2
-"""The share of them that must find something."""
+"""The least share of hits. With a smaller one, the cache rests."""
 REST = 500_000
-"""Look-ups that read from the store after fewer did."""
+"""The number of looked-up keys for which the cache rests: they are read from the store."""
 
 
 class TrackingPeriod:
     """A period in which the server reported all changes of the keys that one connection has read.
 
-    It ends when the connection is lost, or when the server reported changes without naming the keys. `answered` is the
-    number of the last read that was answered, `LOST` once the time has ended, and `sent` that of the last one sent.
-    `gave` is True once the cache has kept a value from it.
+    It ends when the connection is lost, or when the server reports changes without naming the keys. `answered` is the
+    number of the last read that was answered, or `LOST` once the period has ended, and `sent` is the number of the last
+    read that was sent. `gave` is True once the cache has kept a value that was read in the period.
     """
 
     __slots__ = ("answered", "gave", "sent")
@@ -42,17 +42,17 @@ class TrackingPeriod:
 
 
 class NearCache:
-    """At most `most` values by key, dropping the least recently used ones first, in two generations.
+    """At most `most` values by key, in two generations. The least recently used values are dropped first.
 
-    `absences` is True if it keeps that keys are absent. On a cluster it does not: the node that a slot leaves tells of
-    the keys that it held, but not of others, which clients may write to the new node.
+    `absences` is True if the cache keeps that a key is absent. It does not on a cluster: a node that loses a slot
+    invalidates the keys that it held, but not absent ones, which clients may then create on the new node.
 
-    A read that is kept costs the store and the process a little more than another one. So the cache rests while few
-    look-ups find anything, as in a process that answers other queries than pages.
+    A tracked read costs the store and the process a little more than another one. So the cache rests while few look-ups
+    find a value, as in a process that answers other queries than pages.
 
-    `sent` is the number of the last write of reads to any server.
-    `expected` is the latest moment of a request that may use values of any node next, `LOST` if there is none. `hits`,
-    `misses` and `invalidations` count keys, and `added` counts commands that were sent in addition to those of reads.
+    `sent` is the number of the last write of reads to any server. `expected` is the latest moment passed to `expect`
+    since the nodes were last asked, `LOST` if there is none. `hits`, `misses` and `invalidations` count keys, and
+    `added` counts commands that were sent in addition to those of reads.
     """
 
     def __init__(self, most: int, *, absences: bool = True) -> None:
@@ -78,12 +78,12 @@ class NearCache:
         return bool(self._sources) and self._rest <= 0
 
     def rest(self, look_ups: int) -> None:
-        """Record look-ups that the cache has not been asked for."""
+        """Count look-ups that bypassed the cache towards the end of its rest."""
         if self._rest > 0:
             self._rest -= look_ups
 
     def _judge(self) -> None:
-        """Rest if few of the last look-ups have found anything."""
+        """Rest if few of the last look-ups found a value."""
         if self.hits - self._judged_hits < LEAST_HITS * WINDOW:
             self._rest = REST
         self._judged_at, self._judged_hits = self.hits + self.misses + WINDOW, self.hits
@@ -93,18 +93,18 @@ class NearCache:
         return self.sent
 
     def advance(self) -> None:
-        """Use no value before the reply to a later read: the process has learnt of a newer state elsewhere."""
+        """Ignore all values until the reply to a later read: the process has learnt of a newer state elsewhere."""
         self._floor = self.sent
 
     def expect(self, moment: Moment) -> None:
-        """Request an answer of each node that has given values, for a request that began at a moment."""
+        """Request that each node that has given values is asked again, for a request that began at a moment."""
         self.expected = max(self.expected, moment)
 
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
-        """Return the values of keys for a request that began at a moment, and the places of those that it cannot use.
+        """Return the values of keys for a request that began at a moment, and the indexes of keys without a usable one.
 
-        These are MISSING: the cache does not hold them, or their source has answered no read that was sent after the
-        moment. O(1) per key. Finding a value may drop others.
+        Their value is MISSING: the cache does not hold one, or its source has not answered a read that was sent after
+        the moment and after the last `advance`. O(1) per key. Finding a value may drop others.
         """
         after = max(moment, self._floor)
         young = self._young
@@ -132,7 +132,7 @@ class NearCache:
         return found, places
 
     def peek(self, key: str) -> Any:
-        """Return the value of a key, or MISSING: a hint about what to read, which may be older than any request."""
+        """Return the value of a key, or MISSING. The value may be stale, so it is only a hint about what to read."""
         entry = self._young.get(key) or self._old.get(key)
         return MISSING if entry is None or entry[0].answered == LOST else entry[1]
 
@@ -161,7 +161,7 @@ class NearCache:
                     self._keep(key, (source, value))
 
     def release(self, keys: Iterable[str], read: object) -> None:
-        """Forget that `read` asks for keys: it is done."""
+        """Forget that `read` asks for the values of keys, because it is done."""
         for key in keys:
             if self._asked.get(key) is read:
                 del self._asked[key]
@@ -172,7 +172,7 @@ class NearCache:
         self._young[key] = entry
 
     def invalidate(self, keys: Iterable[str]) -> None:
-        """Drop the values of keys, and do not keep what reads have asked for."""
+        """Drop the values of keys, and do not keep the values that open reads will return for them."""
         for key in keys:
             self.invalidations += 1
             self._young.pop(key, None)
@@ -199,9 +199,9 @@ class NearCache:
             self.disconnected(source)
 
     def renewed(self, source: TrackingPeriod) -> TrackingPeriod:
-        """Drop everything from a source, and return the next one of its connection: keys changed that were not named.
+        """Drop everything from a source, and return a new source for its connection, because unnamed keys changed.
 
-        What it has been asked for, and has not answered yet, is not kept.
+        Values that open reads return from the old source are not used.
         """
         self.disconnected(source)
         return self.connected()

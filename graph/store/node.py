@@ -31,7 +31,7 @@ def ignore() -> None:
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """How nodes are used.
+    """The settings that all nodes of a store share.
 
     A server that sends nothing for `patience` seconds while commands wait is silent, and `on_silence` is called. Writes
     wait for at least `replicas` replicas. Values that reads fetch may be kept in the cache `near`.
@@ -69,9 +69,9 @@ class Node:
         self._closed = False
 
     async def exchange(self, commands: Sequence[Command], deadline: float) -> list[Any]:
-        """Return the replies to commands like `ask`, once the replicas have the writes, if they are to be waited for.
+        """Return the replies to commands like `ask`, once the replicas have the writes if the settings require it.
 
-        Raises NotDurable if they do not have them in time.
+        Raises NotDurable if too few replicas have received the writes in time.
         """
         if not self._terms.replicas or not any(map(writes, commands)):
             return await self.ask(commands, deadline)
@@ -81,14 +81,14 @@ class Node:
     async def ask(self, commands: Sequence[Command], deadline: float) -> list[Any]:
         """Return the replies to commands, errors included. One round trip. Loads the scripts if one is missing.
 
-        Raises `OUTAGES` if the server does not answer until the deadline.
+        Raises `OUTAGES` if the server does not answer by the deadline.
         """
         async with self.lend(deadline) as connection:
             return await exchange_over(connection, commands, (), deadline)
 
     @asynccontextmanager
     async def lend(self, deadline: float) -> AsyncIterator[ExclusiveConnection]:
-        """Lend a connection. Raises `OUTAGES` if there is none until the deadline."""
+        """Lend a connection. Raises `OUTAGES` if none is available by the deadline."""
         connection = await self._take(deadline)
         self._lent.add(connection)
         try:
@@ -96,7 +96,7 @@ class Node:
         finally:
             self._lent.discard(connection)
             self._permits.release()
-            if connection.busy or self._closed:  # also if it was closed while the connection was opened
+            if connection.busy or self._closed:  # the node may have been closed while the connection was opened
                 connection.drop(exceptions.ConnectionError("closed"))
             elif not connection.closed:
                 self._idle.append(connection)
@@ -104,7 +104,7 @@ class Node:
                 self._reconnect()
 
     def _reconnect(self) -> None:
-        """Drop all connections, at most once a second: the name of a demoted server may lead to another one by now."""
+        """Drop all connections, at most once a second: the name of a demoted server may point to another one now."""
         now = asyncio.get_running_loop().time()
         if now < self._reconnected + RECONNECT_SECONDS:
             return
@@ -132,7 +132,7 @@ class Node:
             raise
 
     async def _open(self) -> ExclusiveConnection:
-        """Open a connection. After a failure, all callers fail for a moment, so that a crowd does not try at once."""
+        """Open a connection. For 0.1 s after a failure, fail at once, so that not all waiting callers try in turn."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._refused_until:
             raise exceptions.ConnectionError(self._refusal)
@@ -146,9 +146,9 @@ class Node:
     async def _exchange_durably(
         self, connection: ExclusiveConnection, commands: Sequence[Command], deadline: float
     ) -> list[Any]:
-        """Return the replies once all connected replicas, and at least as many as required, have the writes.
+        """Return the replies once all connected replicas, and at least the required number, have the writes.
 
-        The number of connected replicas is that of the last exchange, so one round trip is enough until it changes.
+        Expects the number of connected replicas of the last exchange, so one round trip is enough until it grows.
         """
         expected, milliseconds = self._replicas, int(REPLICATION_SECONDS * 1000)
         tail = [*mark_for(commands), ("ROLE",), ("WAIT", expected, milliseconds)]
@@ -206,7 +206,10 @@ async def load_over(connection: ExclusiveConnection, deadline: float) -> None:
 async def exchange_over(
     connection: ExclusiveConnection, commands: Sequence[Command], tail: Sequence[Command], deadline: float
 ) -> list[Any]:
-    """Return the replies to commands and then to `tail`. If scripts were missing, load them, and repeat `tail` too."""
+    """Return the replies to commands and then to `tail`.
+
+    If scripts are missing, load them, and repeat the commands that needed them and all of `tail`.
+    """
     everything = [*commands, *tail]
     replies = await connection.exchange(everything, deadline)
     if not connection.has_errors:

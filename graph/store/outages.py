@@ -26,9 +26,9 @@ class SlotMoving(exceptions.ResponseError):
 
 
 def is_retryable(reply: Any) -> TypeGuard[exceptions.ResponseError]:
-    """Return True for a refusal after which a command is sent again: a redirection, or one that will pass.
+    """Return True for an error after which a command is sent again: a redirection, or a temporary refusal.
 
-    A script that has failed in the middle, because of a key that is elsewhere, may have written something.
+    A script that failed halfway because a key is on another node may have written something.
     """
     return isinstance(reply, RETRYABLE) or (isinstance(reply, exceptions.ResponseError) and ELSEWHERE in str(reply))
 

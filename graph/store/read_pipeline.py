@@ -69,7 +69,7 @@ class ReadPipeline:
         return None if self.connection is None else self.connection.source
 
     def forget(self) -> None:
-        """Drop the near values that came from the server, and those for which it has been asked."""
+        """Drop the near values that came from the server, and do not use those that open reads return."""
         if self.connection is not None:
             self.connection.forget()
 
@@ -167,7 +167,7 @@ class ReadPipeline:
         return now - self._silent_since() >= self._patience
 
     def _silent_since(self) -> float:
-        """Return the time since when the server has sent nothing while reads wait. Infinite if none waits."""
+        """Return when the server began to be silent while reads wait; infinity if no read waits."""
         if self.connection is None:
             return self._unsent_since if self._unsent else math.inf
         return self.connection.last_received if self.connection.reads else math.inf

@@ -62,7 +62,7 @@ class Read:
         self.source: TrackingPeriod | None = None
 
     def must_be_repeated(self, reply: Any) -> bool:
-        """Return True if a cluster must be asked again for this reply."""
+        """Return True if the command must be sent to a cluster again after this reply."""
         return is_retryable(reply)
 
     def resolve(self, replies: list[Any]) -> None:
@@ -85,7 +85,7 @@ class Read:
     def fail(self, error: Exception) -> None:
         """Set an exception, unless the future is done or cancelled.
 
-        The exception counts as retrieved, because the request may have ended. A caller that awaits the future still
+        The exception is marked as retrieved, because the request may have ended. A caller that awaits the future still
         gets it.
         """
         if not self.future.done():
@@ -94,10 +94,10 @@ class Read:
 
 
 class ReadAcrossSlots(Read):
-    """Scripts that read keys of several slots of one node, and name only a key of one of them.
+    """Scripts that read keys in several slots of one node, each of which names only one key.
 
-    They do not follow a slot to the node that imports it: that node has some keys of the slot, and takes the others,
-    which the command does not name, for absent.
+    They are not sent to a node that is importing one of the slots. That node has only some of the slot's keys, and the
+    script would take the others for absent, because the command does not name them.
     """
 
     __slots__ = ()
@@ -112,7 +112,7 @@ class ReadAcrossSlots(Read):
 
 
 def is_moving(error: Any) -> bool:
-    """Return True for the errors of commands that need a slot which is moving key by key."""
+    """Return True for the error of a command that needs a slot that has moved or is moving."""
     return is_asking(error) or ELSEWHERE in str(error)
 
 
@@ -157,9 +157,9 @@ class NearRead(Read):
 
 
 class TrackedRead(NearRead):
-    """Near reads of a single server, packed after `CACHING`.
+    """A near read of a single server, with `CACHING` before each command.
 
-    If the connection is lost, another one may answer that does not track keys: then nothing is kept.
+    If the connection is lost, and the next one does not track keys, nothing is kept.
     """
 
     __slots__ = ()
@@ -171,7 +171,7 @@ class TrackedRead(NearRead):
         return self._keep(replies[1::2], [self.source] * len(self._keys))
 
     def reject(self, replies: list[Any], error: Exception) -> None:
-        """Fail with the first error among the rows. Without one, the connection refused to track the keys."""
+        """Fail with the first error among the rows. If only `CACHING` was refused, resolve, but keep nothing."""
         errors = [row for row in replies[1::2] if isinstance(row, Exception)]
         if errors:
             super().reject(replies, errors[0])
@@ -181,7 +181,7 @@ class TrackedRead(NearRead):
 
 
 class ScatteredRead(NearRead):
-    """Near reads of a cluster. `sources` are those of the nodes that have answered, None while a key must not be kept.
+    """A near read of a cluster. `sources` has the source of each value, or None if the value must not be kept.
 
     Absent keys are not kept: see `NearCache`.
     """

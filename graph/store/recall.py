@@ -18,7 +18,7 @@ class LookUp(Generic[V]):
     """A look-up of values by id: the command `name key word…`, and `convert`, which returns the values of its replies.
 
     The values are shared between requests, so they must not be changed. The keys must have no time to live, because the
-    server tells of their expiry only when it removes them. Look-ups that differ have different keys.
+    server reports that a key has expired only when it removes the key. Different look-ups must have different keys.
     """
 
     name: str
@@ -28,11 +28,11 @@ class LookUp(Generic[V]):
 
 
 def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> "asyncio.Future[list[V]]":
-    """Ask for the values of ids, in a request that began at a moment; None reads all of them from the store.
+    """Return a future of the values of ids, for a request that began at a moment. None reads all from the store.
 
-    No value is older than the moment, or than a reply to a read that the process has received. One round trip, which
-    the reads of the same event-loop ticks share; none if the near cache has all values, and the request has received
-    the reply to a read.
+    No value is older than the moment, or than the newest reply of its server. No round trip if the near cache has all
+    values, and their servers have answered a read that was sent after the moment; else one, which the reads of the same
+    event-loop ticks share.
     """
     keys = list(map(look_up.key, ids))
     near = store.near
@@ -62,9 +62,9 @@ def near_values(store: Store, keys: Sequence[str], moment: Moment | None) -> lis
 
 
 def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> None:
-    """Read values that the near cache does not hold yet, so that it keeps them, in the round trip of other reads.
+    """Read values that the near cache does not hold yet into the cache, in the round trip of other reads.
 
-    Only if it also keeps that they are absent: it would ask for them again and again.
+    Does nothing if the cache keeps only values that exist: absent ones would be read again each time.
     """
     near = store.near
     if near is None or moment is None or not near.absences:
@@ -76,9 +76,9 @@ def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Momen
 def both_near(
     store: Store, look_ups: tuple[LookUp[V], LookUp[V]], ids: Sequence[int], moment: Moment | None
 ) -> tuple[dict[int, tuple[V, V]], list[int]]:
-    """Return two values by id, where the near cache has both, and the other ids.
+    """Return the two values of each id of which the near cache has both, and the other ids.
 
-    Near values are of one moment. A value that is read is newer than a near one: the two may never have been together.
+    Two near values are of one moment. A near value and one that is read now may never have existed together.
     """
     near = store.near
     if near is None or moment is None:

@@ -2,10 +2,10 @@
 
 Commands are sent in two ways. `Store.send` sends commands in one round trip of their own. A read (`Store.read`,
 `Store.ask`) shares a round trip with the other reads of the same event-loop ticks and goes through the read pipeline
-(`graph.store.read_pipeline`), in less processor time. Reads may be repeated without a limit, so writes must use
+(`graph.store.read_pipeline`), in less processor time. A read may be repeated any number of times, so writes must use
 `Store.send`.
 
-Every write of the graph is idempotent, because a write that was not answered may have been applied, and is repeated.
+Every write of the graph is idempotent, because a write without a reply may have been applied, and is repeated.
 """
 
 import asyncio
@@ -47,12 +47,12 @@ class Store:
 
     `round_trips` and `commands` count what was sent. With `single_slot`, a command whose keys are in different cluster
     slots raises SlotError on a single server too, so that tests find it. `in_order` is True on a single server, which
-    executes reads in the order in which they were asked; a cluster does not.
+    executes reads in the order in which they were queued; a cluster does not.
 
     `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 means not
     to wait. Raises ValueError for a URL that names no store. Connections are opened on first use.
 
-    `near` keeps up to `near_cache` values for `graph.store.recall`; 0 means no cache.
+    `near` keeps up to `near_cache` values for `graph.store.recall`; it is None if `near_cache` is 0.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0, near_cache: int = 0) -> None:
@@ -101,9 +101,9 @@ class Store:
         return await self.ask(commands, unchanged)
 
     async def read_across_slots(self, commands: Sequence[Command]) -> list[Any]:
-        """Return the replies to scripts that name one key and read others, of any slots, that are `on_one_node`.
+        """Return the replies to scripts that each name one key and read further keys, in any slots of the same node.
 
-        Raises SlotMoving if a slot has moved or is moving. Else like `read`.
+        `on_one_node` groups such keys. Raises SlotMoving if a slot has moved or is moving, and otherwise like `read`.
         """
         return await self.ask(commands, unchanged, ReadAcrossSlots)
 
@@ -126,13 +126,13 @@ class Store:
             self._queue(loop, kind(commands, convert, future))
         except Exception as error:
             future.set_exception(error)
-            future.exception()  # retrieved, as that of a failed read
+            future.exception()  # mark the exception as retrieved, as `Read.fail` does
         return future
 
     def ask_each(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Callable[[list[Any]], V]
     ) -> "asyncio.Future[V]":
-        """Ask for the replies to `name key word…`, one command per key. Cheaper to pack than `ask`."""
+        """Return a future of `convert(replies)` for one command `name key word…` per key. Packs faster than `ask`."""
         if self.single_slot or not self.in_order:
             return self.ask([(name, key, *words) for key in keys], convert)
         loop = self.running_loop()
@@ -143,7 +143,7 @@ class Store:
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
-        """Read the values of `name key word…` into the near cache; see `NearRead`. Requires a near cache."""
+        """Return a future of `known`, completed by reading into the near cache, which must exist; see `NearRead`."""
         loop = self.running_loop()
         future: asyncio.Future[list[Any]] = loop.create_future()
         assert self.near is not None  # noqa: S101 - documented
@@ -161,7 +161,7 @@ class Store:
             self.near.expect(moment)
 
     def advance(self) -> None:
-        """Use no near value until a later read is answered: the process has learnt of a newer state elsewhere."""
+        """Ignore near values until a later read is answered: the process has learnt of a newer state elsewhere."""
         if self.near is not None:
             self.near.advance()
 
@@ -205,7 +205,7 @@ class Store:
         pipeline.send(reads)
 
     def _client_on(self, loop: asyncio.AbstractEventLoop) -> Client:
-        """Return the client of an event loop: a new one in place of that of another loop, which must have ended."""
+        """Return the client of an event loop. Replaces the client of an earlier loop, which must have ended."""
         if self._client is None or loop is not self._loop:
             self._client = self._new_client()
             self._queued, self._queued_commands = [], 0
@@ -274,8 +274,8 @@ class Store:
     async def ask_primaries(self, *commands: Command) -> dict[str, list[Any]]:
         """Return the replies of each primary to commands, errors included, by address.
 
-        Primaries that do not answer soon are left out. One round trip to each. Raises StoreUnavailable if the primaries
-        are unknown. Not counted, because no request waits for it.
+        Primaries that do not answer soon are left out. One round trip to each, which `round_trips` does not count,
+        because no request waits for it. Raises StoreUnavailable if the primaries are unknown.
         """
         loop = asyncio.get_running_loop()
         client = self._client_on(loop)
@@ -289,10 +289,10 @@ class Store:
         return {node.name: outcome for node, outcome in zip(nodes, outcomes, strict=True) if isinstance(outcome, list)}
 
     async def replicate(self, key: str, milliseconds: int) -> None:
-        """Write a time to `key`, and wait until the replicas of its shard have received it, for a limited time.
+        """Write the time to `key`, and wait at most `milliseconds` until the replicas of its shard have received it.
 
-        They have then received all earlier writes to the shard too. One round trip without replicas, else two. Raises
-        StoreUnavailable if it does not answer, or if the server was demoted before or during the wait.
+        A replica that has received it has all earlier writes to the shard too. Two round trips, or one if there are no
+        replicas. Raises StoreUnavailable if the server does not answer, or was demoted before or during the wait.
         """
         await asyncio.shield(self._start(self._replicate(key, milliseconds)))
 
@@ -316,7 +316,7 @@ class Store:
             raise StoreUnavailable(error) from error
 
     async def _ask_over(self, connection: ExclusiveConnection, *commands: Command) -> list[Any]:
-        """Return the replies to commands on one connection. One round trip. Raises the first error that is replied."""
+        """Return the replies to commands on one connection. One round trip. Raises the first error reply."""
         self.round_trips += 1
         self._commands += len(commands)
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
@@ -385,11 +385,11 @@ class Store:
         await end(list(self._tasks))
         if self._client is not None:
             await self._client.close()
-            await asyncio.sleep(0)  # in which the event loop closes the sockets of dropped connections
+            await asyncio.sleep(0)  # let the event loop close the sockets of dropped connections
 
 
 async def gathered(exchanges: Iterable[Coroutine[Any, Any, V]]) -> list[V | BaseException]:
-    """Return the results of coroutines that run at the same time, or their exceptions."""
+    """Run coroutines concurrently, and return their results or exceptions, in order."""
     return await asyncio.gather(*exchanges, return_exceptions=True)
 
 

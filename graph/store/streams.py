@@ -22,8 +22,8 @@ async def open_stream(
 ) -> asyncio.StreamWriter:
     """Open a connection of redis-py, which performs the handshake, and take over its stream.
 
-    With `tracked`, let the server track the keys of reads that ask for it, and call `tracked` with whether it does: two
-    more round trips. Raises only `OUTAGES`.
+    With `tracked`, also turn on client tracking, in two more round trips, and call `tracked` with True if the server
+    accepts it, else False. Raises only `OUTAGES`.
     """
     try:
         await connection.connect()  # type: ignore[no-untyped-call] # redis-py has no types here
@@ -44,7 +44,8 @@ async def open_stream(
 async def begin_tracking(connection: AbstractConnection) -> bool:
     """Turn on client tracking, and return True. If the server refuses, log the reason and return False.
 
-    It may refuse only what each tracked read begins with. Trying that out tracks the keys of the next read, too.
+    `CACHING`, which precedes each tracked read, is tried too, because a server may refuse only that command. As a side
+    effect, the server tracks the keys of the next read.
     """
     try:
         for words in (("TRACKING", "ON", "OPTIN"), ("CACHING", "YES")):
@@ -57,7 +58,7 @@ async def begin_tracking(connection: AbstractConnection) -> bool:
 
 
 def new_parser(on_error: Callable[[], None]) -> Any:
-    """Return a parser of replies, which calls `on_error` at each error reply. Error replies become exceptions."""
+    """Return a parser of replies. It turns error replies into exceptions, and calls `on_error` for each of them."""
 
     def error_reply(text: str) -> Exception:
         on_error()

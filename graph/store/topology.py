@@ -56,8 +56,8 @@ class SlotMap:
 class Topology:
     """The nodes of a cluster and the owner of each slot.
 
-    `primaries` are the names of the nodes that own slots, `samples` is a key of each of them, and `problem` says why
-    the map could not be read.
+    `primaries` are the names of the nodes that own slots, `samples` has a key of each of them if one is known, and
+    `problem` says why the map could not be read.
     """
 
     def __init__(self, startup: Sequence[str], new_node: Callable[[str], Node]) -> None:
@@ -81,7 +81,7 @@ class Topology:
         return node
 
     def owner(self, command: Command) -> Node | None:
-        """Return the primary that owns the keys of a command, of the first slot if it has no keys; None if unknown."""
+        """Return the primary that owns the keys of a command, or slot 0 if it has no keys; None if unknown."""
         named = keys_of(command)
         name = self._owners[key_slot(named[0].encode()) if named else 0]
         return None if name is None else self.node(name)
@@ -92,7 +92,7 @@ class Topology:
         return self._owners[slot] or slot
 
     def sample_of(self, name: str) -> str | None:
-        """Return a key that a primary owns according to the map of the slots, if one of a thousand keys does."""
+        """Return a key that a primary owns according to the map of the slots; None if it owns none of 1,000 keys."""
         return self._samples.get(name)
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
@@ -113,7 +113,7 @@ class Topology:
         await asyncio.wait([self.begin_refresh()], timeout=deadline - asyncio.get_running_loop().time())
 
     def begin_refresh(self) -> "asyncio.Task[None]":
-        """Return the task that reads the map, which may be running already."""
+        """Start a task that reads the map, unless one is running, and return it."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
         return self._refreshing
@@ -131,7 +131,7 @@ class Topology:
             self._refreshed = loop.time()  # commands that wait would otherwise ask again at once
 
     async def _ask(self, names: Sequence[str]) -> list[SlotMap]:
-        """Return the maps of some of these nodes: those that answer about as fast as the fastest."""
+        """Ask up to five of these nodes, and return the maps that arrive within 0.05 s of the first one."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + ASK_SECONDS
         some = random.sample(names, min(ASKED_NODES, len(names)))
@@ -160,7 +160,7 @@ class Topology:
         return None
 
     async def _use(self, found: SlotMap) -> None:
-        """Use a map, and close nodes that left the cluster or that hang and are no primaries any more."""
+        """Use a map. Close nodes that have left the cluster, and nodes that hang and are no longer primaries."""
         before, self._owners = self._owners, [None] * SLOTS
         for first, last, name in found.ranges:
             self._owners[first : last + 1] = [name] * (last + 1 - first)
@@ -192,7 +192,10 @@ def sample_slots() -> list[tuple[str, int]]:
 
 
 def freshest(maps: Sequence[SlotMap]) -> SlotMap:
-    """Return the map of the node that knows the highest epoch: a node cut off from the others misses failovers."""
+    """Return the map with the highest epoch, of a healthy node if there is one.
+
+    A node that is cut off from the others misses failovers.
+    """
     return max(maps, key=lambda each: (each.healthy, each.epoch))
 
 

@@ -35,7 +35,7 @@ class Servers:
     options: Mapping[str, Any]
 
     def connection(self, name: str, retries: int = 0) -> AbstractConnection:
-        """Return a new connection to a server, which is not open yet. Opening it is tried `retries` times more."""
+        """Return a new connection to a server, which is not open yet. Opening it is retried up to `retries` times."""
         retry = Retry(BACKOFF, retries, (exceptions.ConnectionError,))
         options: dict[str, Any] = {**self.options, "retry": retry}
         if self.is_cluster:
