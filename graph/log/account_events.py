@@ -11,7 +11,7 @@ from graph.log.body import Body
 class UserDeleted(Body):
     """A user deleted their account. The log holds no later event of this user, except those of the erasure.
 
-    `login_hash` is that of the login (`login_hash`), which nobody can sign up with again.
+    `login_hash` is the hash of the login, with which nobody can sign up again (see the function `login_hash`).
     """
 
     ACTOR: ClassVar[str | None] = "user"
@@ -22,7 +22,7 @@ class UserDeleted(Body):
 
 @dataclass(frozen=True, slots=True)
 class UserErased(Body):
-    """Everything of a deleted user is erased."""
+    """All data of a deleted user has been erased."""
 
     ACTOR: ClassVar[str | None] = "user"
 
@@ -30,5 +30,5 @@ class UserErased(Body):
 
 
 def login_hash(login: str) -> str:
-    """Return the hash of a folded login that stays when the user is deleted: SHA-256, as hexadecimal digits."""
+    """Return the hash of a folded login that is kept when the user is deleted: SHA-256, as hexadecimal digits."""
     return hashlib.sha256(login.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The backlog: how far projections and the archive are behind the log, and what an operator must know."""
+"""The backlog: how far projections and the archive are behind the log, and other figures for operators."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,11 +16,11 @@ class Backlog:
 
     `unprojected_seconds` and `unarchived_seconds` are the ages of the oldest events that are not projected or not
     archived, 0 if there are none. `unarchived` counts events that are not archived; the count is exact whenever the
-    archiver has reached the end of the log, and is kept up to date by its batches in between. `length` is the number of
-    events in the log, `tasks` of unfinished fan-out tasks, `dead` of dead letters. `alarm` says why the archiver has
+    archiver has reached the end of the log, and the archiver's batches update it in between. `length` counts the events
+    in the log, `tasks` the unfinished fan-out tasks, and `dead` the dead letters. `alarm` says why the archiver has
     stopped, or is empty. `binding` and `rebuild` are the values of these keys of the store, or empty. `erasing` counts
-    the deleted users who are not erased yet.
-    `ahead_seconds` is how far the next event would be ahead of this process's clock, negative if it would be behind.
+    the deleted users who are not erased yet. `ahead_seconds` is how far the next event would be ahead of this process's
+    clock, negative if it would be behind.
 
     The others are totals: `archived` events in `batches` that took `batch_seconds`, posts
     `trimmed` from the store, and `dropped` dead letters.
@@ -45,7 +45,7 @@ class Backlog:
 
 
 async def read_backlog(store: Store) -> Backlog:
-    """Return the backlog. One round trip, in constant time."""
+    """Return the backlog. One round trip, O(1)."""
     names = [
         keys.LOG,
         keys.WATERMARK,

@@ -28,12 +28,12 @@ class DeadLetter:
 
     @property
     def is_task(self) -> bool:
-        """Whether this is a fan-out task, not an event."""
+        """True if this is a fan-out task, not an event."""
         return "kind" not in self.fields and "post" in self.fields
 
     @property
     def is_archived(self) -> bool:
-        """Whether the archive accepts the content. False if the archive has refused it."""
+        """False if the archive has refused the content."""
         return self.fields.get("archive") != "refused"
 
 

@@ -121,9 +121,9 @@ class PostDeleted(Body):
     """An author deleted a post, or an operator removed it.
 
     `terms` is the digest of the post's text (`graph.text.terms`), for filters by keyword. It is None in the repeated
-    event of an older deletion: a digest lets a reader test guesses about a deleted text. `notified` are the users whom
-    the post notified, whose streams tell that the notification is gone; the archive does not keep it. `by_operator`
-    tells who deleted the post. The other fields are those of the post.
+    event of an older deletion, because a digest lets a reader test guesses about a deleted text. `notified` are the
+    users whom the post notified. Their streams report that the notification is gone; the archive does not keep this
+    field. `by_operator` is True if an operator removed the post. The other fields are those of the post.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -268,7 +268,7 @@ class ListCreated(Body):
 
 @dataclass(frozen=True, slots=True)
 class ListChanged(Body):
-    """A user renamed a list, unless `name` is None, and added and removed members, never the same user both."""
+    """A user renamed a list, unless `name` is None, and added and removed members; no user is in both."""
 
     ACTOR: ClassVar[str | None] = "owner"
     SUBJECT: ClassVar[str | None] = "list_id"
@@ -342,7 +342,7 @@ class Event:
 
 
 def publication_of(body: EventBody) -> PostPublished | None:
-    """Return the publication of a post, which a repost without a text is too; None for other events."""
+    """Return the publication of a post, including a repost without a text; None for other events."""
     if isinstance(body, Reposted):
         return PostPublished(body.user, "", repost_of=body.post, repost_of_author=body.author, renewed=body.renewed)
     return body if isinstance(body, PostPublished) else None
@@ -363,7 +363,7 @@ def listed_author_of(body: EventBody) -> int | None:
 
 
 def publisher_of(published: PostPublished) -> Publication:
-    """Return the event that created a post: the inverse of `publication_of`."""
+    """Return the event that a publication came from: the inverse of `publication_of`."""
     if published.repost_of is None or published.text or published.attachments:
         return published
     return Reposted(published.author, published.repost_of, published.repost_of_author or 0, published.renewed)

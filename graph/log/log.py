@@ -34,7 +34,7 @@ NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
 READ_CHUNK = 500
 MOST_UNPROJECTED = 5_000
-"""The events that a request searches for those that concern it."""
+"""The most unprojected events that a request reads to find those that concern it."""
 APPENDS_PER_TRIP = 500
 REFRESH_SECONDS = 1.0
 STALE_SECONDS = 5.0
@@ -54,9 +54,9 @@ LOG_FULL = "Changes are waiting to be archived, and no more can be accepted. Try
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """An idempotency key of a user: repeating it with the same events appends once, with others it is rejected.
+    """An idempotency key of a user. Repeating it with the same events appends nothing; with others, it is rejected.
 
-    `request` is a hash of what must be the same instead of the events, if these can differ when a request is repeated.
+    `request` is a hash that is compared instead of the events, if a repeated request may lead to other events.
     """
 
     user: int | str
@@ -68,9 +68,9 @@ class IdempotencyKey:
 class Log:
     """Appends events, as long as the log holds at most `limit` of them, and reads them.
 
-    `seen` is the highest number that this process knows, `known_watermark` the watermark that it has read last, and
-    `known_archived` the number that it has read last up to which every event is in the archive. `clock` is the clock of
-    this process, with which the store's is compared.
+    `seen` is the highest number that this process knows. `known_watermark` is the watermark that it has read last, and
+    `known_archived` the archive watermark that it has read last. `clock` is the clock of this process, with which the
+    store's clock is compared.
     """
 
     def __init__(self, store: Store, limit: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -96,14 +96,14 @@ class Log:
         """Append events and return them with their numbers. One round trip, safe to repeat.
 
         Without an idempotency key, a random one makes the repetitions of the store's client safe. With a `refusal`,
-        only events that withdraw something, and repetitions, are accepted. With `erasing`, the events only withdraw
-        something, and those of deleted users are accepted, too.
+        only events that withdraw something, and repetitions, are accepted. `erasing` states that the events only
+        withdraw something, and accepts events of deleted users, too.
 
         Nothing is written if this raises Rejected (IDEMPOTENCY_MISMATCH: the key was used for other events),
-        AccountDeleted (a user who acts is deleted), FolloweesDeleted (no user who acts, but one who is followed),
-        StoreReplaced (the store has another binding or none), Overloaded (the log or the store is full, or with the
-        refusal as its message) or ClockAhead (the store's clock, or the log, is more than an hour ahead of this
-        process).
+        AccountDeleted (an acting user is deleted), FolloweesDeleted (no acting user is deleted, but a followed one is),
+        StoreReplaced (the store has another binding or none), Overloaded (the log or the store is full, or there is a
+        `refusal`, which is then the message) or ClockAhead (the store's clock, or the log, is more than an hour ahead
+        of this process).
         """
         events, _ = await self.append_once(bodies, idempotency_key, binding=binding, refusal=refusal, erasing=erasing)
         return events
@@ -137,9 +137,10 @@ class Log:
     async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
         """Append each event under a key of its own, however full the log and the store are, and return the events.
 
-        The users who act may be deleted. For events that a projection adds: if they were refused, the watermark could
-        not pass the event that they follow from, and the log could not be trimmed. One round trip for every 500 events.
-        Nothing is written for the first event that raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH).
+        For events that a projection adds: if they were refused, the watermark could not pass the event that they follow
+        from, and the log could not be trimmed. So the acting users may be deleted, too. One round trip for every 500
+        events. Raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH) for the first refused event, which
+        is not written; other events may be.
         """
         events = []
         for start in range(0, len(appends), APPENDS_PER_TRIP):
@@ -157,9 +158,10 @@ class Log:
         return events
 
     async def repeated(self, key: IdempotencyKey) -> list[Event] | None:
-        """Return the events that a request with this key has appended, or None if there are none. Two round trips.
+        """Return the events that a request with this key has appended; None unless the log holds all of them.
 
-        Raises Rejected (IDEMPOTENCY_MISMATCH) if the key was used for another request.
+        One round trip, and one per event. Raises Rejected (IDEMPOTENCY_MISMATCH) if the key was used for another
+        request.
         """
         found = await self._store.run("GET", keys.idempotency(key.user, key.key))
         if found is None:
@@ -279,7 +281,7 @@ class Log:
         return self._store.ask([("GET", name) for name in MARKS], self.note_watermark)
 
     def note_watermark(self, replies: Sequence[str | None]) -> int:
-        """Record the watermark and the number up to which every event is in the archive, and return the watermark."""
+        """Record the watermark and the archive watermark, and return the watermark."""
         self.known_watermark, self.known_archived = (int(reply or 0) for reply in replies)  # lower after a failover
         self._store.advance()
         self._read_at = time.monotonic()
@@ -287,11 +289,11 @@ class Log:
         return self.known_watermark
 
     async def recent_watermark(self) -> int:
-        """Return a watermark of at most a few seconds ago, or an older one while the log's shard does not answer.
+        """Return a watermark that is at most a few seconds old, or older while the log's shard does not answer.
 
         An older watermark is safe wherever the current one is. No round trip: the watermark is in the memory of the
-        process, and a use refreshes it at most once a second in the background. Only the first use, and the first after
-        an idle time, waits for the answer, for at most half a second. Returns 0 if the shard has never answered.
+        process, and calls refresh it in the background, at most once a second. Only the first call, and the first one
+        after an idle time, waits for the answer, for at most half a second. Returns 0 if the shard has never answered.
         """
         now = time.monotonic()
         watermark = self.recent_watermark_now()
@@ -312,9 +314,9 @@ class Log:
 
     @property
     def discardable(self) -> int:
-        """The number up to which every event is both projected and in the archive, to the knowledge of this process.
+        """The number up to which every event is both projected and in the archive, as far as this process knows.
 
-        What only older events need may be discarded: the archive can restore their effects.
+        Data that only events up to this number need may be discarded: the archive can restore their effects.
         """
         return min(self.known_watermark, self.known_archived)
 
@@ -349,7 +351,7 @@ def _retrieve_exception(done: "asyncio.Future[int]") -> None:
 
 
 def ahead(number: int) -> str:
-    """Return the reason to refuse a number, for operators."""
+    """Return the message to operators about a number that is too far ahead of the clock."""
     return (
         f"The next event would have the time {time_of(number):%Y-%m-%d %H:%M} UTC, more than an hour ahead of this "
         "process. Correct the clocks of the store's host and of this one."

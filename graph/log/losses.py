@@ -1,7 +1,8 @@
 """Events that a failover of the log's shard has lost, although some process had received them.
 
 A primary that is cut off from its replicas accepts events for a moment, which its successor does not have. Other shards
-may hold what was derived from them. The highest number is noted in the store until a repair has corrected that.
+may hold keys that were derived from these events. The highest number of a lost event is noted in the store until a
+repair has corrected those keys.
 """
 
 from collections import deque
@@ -26,14 +27,14 @@ class Losses:
         self._received: deque[int] = deque(maxlen=MAX_RECEIVED)
 
     def receive(self, number: int) -> None:
-        """Remember an event that this process has received, in place of the one a thousand calls ago."""
+        """Remember an event that this process has received. Only the last 1,000 are remembered."""
         self._received.append(number)
 
     async def find(self) -> int:
         """Return the highest of the remembered events that the log has lost, and note it; 0 if none is lost.
 
-        After a failover. Two round trips, and more if events are missing, which retention or a deletion may have
-        removed.
+        To be called after a failover. Two round trips, and more if events are missing, because retention or a deletion
+        may have removed them.
         """
         missing = await self._missing(tuple(self._received))
         if missing:

@@ -11,7 +11,7 @@ MAX_MENTIONS = 20
 
 
 class Notifying(Protocol):
-    """What decides whom a post notifies: the post, or the event that published it. It is not a plain repost."""
+    """The fields that decide whom a post notifies, of the post or of the event that published it. No plain reposts."""
 
     @property
     def author(self) -> int: ...  # noqa: D102
@@ -26,8 +26,9 @@ class Notifying(Protocol):
 def recipients(event: Event) -> Iterator[tuple[int, Group]]:
     """Yield the users whom an event notifies, each with one group.
 
-    Nobody is notified of the own actions, or of a like, follow or repost that renews an earlier one: they were notified
-    of that one. The group of an event does not depend on other events, so projections may skip it in any order.
+    Users are not notified of their own actions, or of a like, follow or repost that renews an earlier one, of which
+    they were notified. The group of an event does not depend on other events, so projections may apply or skip events
+    in any order.
     """
     if not is_renewed(event):
         yield from concerned(event)
@@ -39,7 +40,7 @@ def is_renewed(event: Event) -> bool:
 
 
 def concerned(event: Event) -> Iterator[tuple[int, Group]]:
-    """Yield the users in whose notifications an event can be seen, each with one group: it need not notify them."""
+    """Yield the users whose notifications may show an event, even if it does not notify them, each with one group."""
     match event.body:
         case Followed(followee=followee):
             yield followee, Group(NotificationKind.FOLLOW, day_of(event.number))
