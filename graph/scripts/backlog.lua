@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Read how far projections and the archive are behind the log, and what an operator must know.
+-- Read how far projections and the archive are behind the log, and other figures for operators.
 -- KEYS: 1 {log}   2 {log}:watermark   3 {log}:archived   4 {log}:archived:progress   5 {log}:fanouts:open
 --       6 {log}:dead   7 {log}:alarm   8 {log}:binding   9 {log}:rebuild   10 {log}:dead:dropped   11 {log}:erasing
 -- ARGV: 1 milliseconds between 1970 and the epoch of numbers

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Note the number of a password change, and end the sessions whose log-in was checked with an earlier password. A deleted
--- user has neither.
+-- Note the number of a password change, and end the sessions whose log-in was checked with an earlier password. Does
+-- nothing if the user is deleted.
 -- KEYS: 1 user:{u}   2 session:{u}   3 session:{u}:details   ARGV: 1 number of the PasswordChanged event
 -- Returns the number of sessions that were ended.
 if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then return 0 end

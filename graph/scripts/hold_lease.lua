@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Take or renew a lease, unless somebody else holds it.
+-- Take or renew a lease, unless another holder has it.
 -- KEYS: 1 the lease   ARGV: 1 holder   2 duration in milliseconds
 -- Returns 1 if the caller holds the lease, else 0.
 local holder = redis.call('GET', KEYS[1])

@@ -3,7 +3,7 @@
 -- KEYS: 1 home:{v}   2 following:{v}   3 muting:{v}
 -- ARGV: 1 low   2 high, both exclusive   3 number of posts   4 'newest' or 'oldest' first
 -- Returns {state, floor, posts, marked authors, followed authors}; the state is 'absent', 'rebuilding' or 'ready'.
---       The followed authors are those who are not muted. They are missing if the cache holds the whole window.
+--       Muted authors are left out of the followed ones, which are missing if the cache holds the whole window.
 local following = function()
   if redis.call('EXISTS', KEYS[3]) == 0 then return redis.call('ZRANGE', KEYS[2], 0, -1) end
   return redis.call('ZDIFF', 2, KEYS[2], KEYS[3])

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Insert a post into home caches. A viewer without a cache is skipped, and so is one who does not follow the author, as
--- across a block, or mutes the author.
+-- Insert a post into home caches. Viewers without a cache are skipped, and so are viewers who mute the author, or do
+-- not follow the author, for example because of a block.
 -- KEYS: for each viewer home:{v}, following:{v}, muting:{v}
 -- ARGV: 1 author   2 post   3 'own' if the viewer is the author, else ''   4 size limit of a cache
 -- Returns the number of caches that now hold the post.

@@ -1,7 +1,7 @@
 #!lua flags=no-writes,allow-cross-slot-keys
 -- Merge the hot timelines of authors: return their newest or oldest posts in a window.
--- KEYS: posts:{a} of one of the authors, which leads the command to its node; of an author who is read alone because a
---       slot moves, all keys below
+-- KEYS: posts:{a} of one of the authors, which decides the node that gets the command; for an author who is read alone
+--       because a slot is moving, all keys below
 -- ARGV: 1 low   2 high, both exclusive; 'inf' for no bound   3 number of posts   4 'newest' or 'oldest' first
 --       5 'push only' to skip authors whose delivery mode is pull or promoting; 'count archived' to ignore the floors of
 --       authors without archived posts; else ''
@@ -9,7 +9,7 @@
 --       cold:{a}. The keys may be in several slots of a cluster, but must be on one node.
 -- Returns {posts in order; place and archive floor of each author with archived posts in the range of the posts found;
 --       places of the skipped authors}. Places count from 0.
--- A few posts of every author narrow the window first. Then only authors with more posts in the window are read on, so
+-- First, a few posts of every author narrow the window. Then only authors with more posts in it are read further, so
 -- the cost grows with the number of authors and the number of posts wanted, not with the number of posts stored.
 local low, high, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local newest, bounded = ARGV[4] == 'newest', ARGV[2] ~= 'inf'

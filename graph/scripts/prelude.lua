@@ -1,10 +1,10 @@
--- What scripts of this folder share: `Script` puts these functions below the first line of each that calls one.
+-- Functions that the scripts of this folder share. `Script` inserts them below the first line of each that calls one.
 --
--- A versioned set is a sorted set of members and one of tombstones, both with the numbers of events as scores. Member `f`
--- is a floor: that of the tombstones stands for those that were trimmed, that of the members for what only the archive
--- holds (`graph/keys.py`).
+-- A versioned set is a sorted set of members and one of tombstones, both with the numbers of events as scores. Member
+-- `f` is a floor: among the tombstones, it stands for those that were trimmed; among the members, for those that only
+-- the archive holds (`graph/keys.py`).
 
--- The number of a member, 0 if it is none.
+-- The number of a member, 0 if the key does not have it.
 local function score(key, member) return tonumber(redis.call('ZSCORE', key, member) or 0) end
 local function floor_of(key) return score(key, 'f') end
 
@@ -15,7 +15,7 @@ local function version(floor, member, first, second, third)
   return number and tonumber(number)
 end
 
--- Put a member into one of these keys. It is in the target before it leaves the others.
+-- Move a member to the target key. It is added there before it is removed from the other keys.
 local function place(target, number, member, ...)
   redis.call('ZADD', target, number, member)
   for i = 1, select('#', ...) do
@@ -24,7 +24,7 @@ local function place(target, number, member, ...)
   end
 end
 
--- Replace the tombstones with numbers above the floor and up to `last` by a new floor. It is infinite meanwhile.
+-- Replace the tombstones with numbers above the floor and up to `last` by a new floor, which is infinite meanwhile.
 local function trim(gone, floor, last)
   local above = '(' .. string.format('%.0f', floor)
   local newest = redis.call('ZRANGE', gone, last, above, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
@@ -34,7 +34,7 @@ local function trim(gone, floor, last)
   redis.call('ZADD', gone, newest, 'f')
 end
 
--- The number of the members of a set, with those that only the archive holds.
+-- The number of members of a set, including those that only the archive holds.
 local function length(set, cold)
   return redis.call('ZCARD', set) - (redis.call('ZSCORE', set, 'f') and 1 or 0) + (redis.call('GET', cold) or 0)
 end

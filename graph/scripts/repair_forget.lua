@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Remove a home cache that still has the difference found: it holds a wrong member, or lacks one above its floor. A
--- cache without a floor or without a TTL is removed too, unless it is warming.
+-- cache without a floor or without a TTL is removed too, unless it is being rebuilt.
 -- KEYS: 1 home:{v}   ARGV: 1 member   2 'holds' or 'lacks'
 -- Returns 1, or 0 if the cache is right or absent.
 local floor = redis.call('ZSCORE', KEYS[1], 'f')

@@ -3,7 +3,7 @@
 -- deleted user stays empty.
 -- KEYS: for each change user:{u}
 -- ARGV: 1 JSON: for each change a flat array of the number of the event, then fields and values, as strings
--- Returns the places of the changes whose users are deleted, from 1 on.
+-- Returns the indexes of the changes whose users are deleted, counted from 1.
 local refused = {}
 for i, change in ipairs(cjson.decode(ARGV[1])) do
   local number, versions, words = change[1], {}, {}

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Take a user's plain repost of an original back: out of the register, and out of the timeline or the count of archived
--- posts. Write tombstones. Old tombstones are then replaced by the tombstone floors.
+-- Take back a user's plain repost of an original: remove it from the register, and from the timeline or the count of
+-- archived posts, and write tombstones. Old tombstones are then replaced by the tombstone floors.
 -- KEYS: 1 reposted:{u}   2 its tombstones   3 posts:{u}   4 its tombstones   5 cold:{u}
 -- ARGV: 1 highest number of a tombstone that may be trimmed   2 original   3 number of the event   4 the repost
 -- Returns the reposts that this event has ended.
