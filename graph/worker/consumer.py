@@ -26,21 +26,21 @@ GROUP = "projections"
 MAX_DELIVERIES = 5
 RENEWALS_PER_LEASE = 3
 LEASES_WITHOUT_PROGRESS = 3
-"""For how many leases a consumer keeps entries without progress."""
+"""The number of leases for which a consumer keeps entries without progress."""
 LEASES_AWAY = 2
-"""For how many leases a consumer leaves entries that it gave up to others."""
+"""The number of leases for which a consumer does not claim entries that it has given up."""
 RELEASE_SECONDS = 2.0
-"""How long a worker that stops tries to release its entries."""
+"""How long a stopping worker tries to release its entries."""
 RELEASED_MS = 24 * 3_600_000
 """The idle time that a released entry gets: longer than the lease of any worker, also of another version."""
 MOST_RELEASED = 5000
-"""The entries among which a consumer that stops looks for those to release: more than a worker holds."""
+"""The most pending entries that a stopping consumer reads to find those to release: more than a worker holds."""
 
 
 class EntryLease:
     """A lease on entries, renewed until `seconds` have passed without progress.
 
-    `is_counted` tells whether the deliveries of its entries count.
+    `is_counted` is True if the deliveries of its entries count.
     """
 
     def __init__(self, entries: Sequence[str], seconds: float, *, is_counted: bool = True) -> None:
@@ -51,12 +51,12 @@ class EntryLease:
         self._was_stale = False
 
     def progress(self) -> None:
-        """Record that something was achieved."""
+        """Record progress."""
         self._progress_at = time.monotonic()
 
     @property
     def is_stale(self) -> bool:
-        """Whether there was no progress for too long. Then it stays so: another consumer may have the entries."""
+        """True once there was no progress for `seconds`. It stays True: another consumer may have the entries."""
         self._was_stale = self._was_stale or time.monotonic() - self._progress_at >= self._seconds
         return self._was_stale
 
@@ -158,9 +158,9 @@ class Consumer:
         await to_the_end(_briefly(self._change(lease.entries, RELEASED_MS, int(lease.is_counted))))
 
     async def close(self) -> None:
-        """Release what a read delivered that was cancelled before its reply arrived. Two round trips at most.
+        """Release entries delivered to a read that was cancelled before its reply arrived. At most two round trips.
 
-        Call it when nothing reads or holds a lease any more.
+        Call it when no read is running and no lease is held.
         """
         await _briefly(self._release_unseen())
 
@@ -169,13 +169,13 @@ class Consumer:
         await self._change([entry for entry, _, idle, _ in rows if idle < RELEASED_MS], RELEASED_MS, 0)
 
     async def give_up(self, entries: Sequence[str]) -> None:
-        """Release entries whose deliveries do not count, and leave them to others for a while. Two round trips."""
+        """Release entries whose delivery is already uncounted, and do not claim them for a while. Two round trips."""
         until = time.monotonic() + LEASES_AWAY * self._lease_ms / 1000
         await self._change(entries, RELEASED_MS, 0)
         self._given_up.update(dict.fromkeys(entries, until))
 
     async def release(self, entries: Sequence[str]) -> None:
-        """Give up a batch of entries for other workers, without counting this delivery. Two round trips."""
+        """Release entries to other workers, without counting this delivery. Two round trips."""
         await self._change(entries, RELEASED_MS, 1)
 
     async def uncount(self, entries: Sequence[str]) -> Collection[str]:

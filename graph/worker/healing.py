@@ -1,7 +1,7 @@
-"""Healing after a failover in which the log lost events: other shards hold what was derived from those events.
+"""Healing after a failover in which the log lost events: other shards hold keys that were derived from those events.
 
-They are missing from the log, so reading the log again corrects nothing. A repair compares the store with the archive
-instead, as `fanline repair` does.
+The events are missing from the log, so reading the log again corrects nothing. Instead, a repair compares the store
+with the archive, as `fanline repair` does.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ class Healing:
                 logger.info("The store cannot be repaired at the moment: %s", problem)
 
     async def check(self) -> bool:
-        """Repair the store if events were lost and later ones are archived. Return True then.
+        """Repair the store if events were lost and later ones are archived. Return True if it was repaired.
 
-        One round trip while nothing is lost.
+        One round trip while no events are lost.
         """
         lost = await self._losses.highest()
         if not lost:

@@ -20,9 +20,9 @@ TRIM_BATCH = 1000
 class Housekeeping:
     """Scrubs and trims the log, up to the last event that is both projected and in the archive.
 
-    The log keeps events for the duration of `retention`. While it holds more than half of its limit, the oldest go
-    earlier, but not the last minutes that a recovery reads again. Beyond three quarters of the limit these go too. Any
-    process may tidy the log at any time.
+    The log keeps events for the duration of `retention`. While it holds more than half of its limit, the oldest events
+    are removed earlier, except those of the last minutes, which a recovery reads again. Beyond three quarters of the
+    limit, those are removed too. Any process may tidy the log at any time.
     """
 
     def __init__(self, store: Store, log: Log, dead_letters: DeadLetters, retention: timedelta) -> None:

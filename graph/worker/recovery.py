@@ -4,7 +4,7 @@ The log still holds the events, so the workers read its last minutes again. Proj
 group is set back, and everything else is the ordinary work of the workers: they share the events, survive crashes, and
 retry. The watermark does not go back.
 
-If the log's own shard has lost events, the other shards may hold what was derived from them (`graph.worker.healing`).
+If the log's own shard has lost events, other shards may hold keys that were derived from them (`graph.worker.healing`).
 With one shard there is nothing to recover: log and projections are lost together.
 """
 
@@ -22,7 +22,7 @@ from graph.worker.consumer import GROUP
 
 CHECK_SECONDS = 1.0
 LAG = timedelta(minutes=5)
-"""How far a replica may have lagged. Older projections have reached it."""
+"""How far a replica may have lagged. Projections before that have reached it."""
 
 logger = logging.getLogger("fanline.worker")
 
@@ -30,7 +30,7 @@ logger = logging.getLogger("fanline.worker")
 class Recovery:
     """Watches the primaries by their replication ids, which change in a failover.
 
-    `retention` is how long the log keeps events. A primary may be missing for so long before another takes its place.
+    `retention` is how long the log keeps events, and how long a primary may be missing before another replaces it.
     """
 
     def __init__(self, store: Store, retention: timedelta, losses: Losses) -> None:
@@ -52,7 +52,8 @@ class Recovery:
         """Make the workers read the log again if a new primary replaces a missing one. Return True if they do.
 
         They begin some minutes before the missing primaries were last seen. Events that the log itself has lost are
-        noted. A round trip to each primary, and one more with several primaries.
+        noted. One round trip to each primary, one more if there are several, and those of `Losses.find` if they have
+        changed.
         """
         primaries = await self._store.primaries()
         if len(primaries) < 2:

@@ -1,7 +1,8 @@
-"""Redelivery: project dead letters again, when the cause of their failure is removed.
+"""Redelivery: project dead letters again, after the cause of their failure has been removed.
 
-Projections are idempotent as long as tombstones tell what later events have done. The tombstones of older events may be
-gone: a deletion of an archived post would be counted a second time. `fanline repair` does the rest for such an event.
+Projections are idempotent as long as tombstones record what later events have done. The tombstones of old events may
+have been trimmed: a deletion of an archived post would then be counted a second time. So old events are refused, and
+`fanline repair` must correct the store instead.
 """
 
 from collections.abc import AsyncIterator, Collection
@@ -43,7 +44,7 @@ class Redelivery:
     async def retry(self, entries: Collection[str] | None) -> AsyncIterator[tuple[DeadLetter, str]]:
         """Project the dead letters of these entries, or all for None. Yield each with the problem, '' if it succeeded.
 
-        Those that succeed are dropped. Raises StoreUnavailable; the letters that are left then remain.
+        Those that succeed are dropped. If this raises StoreUnavailable, the remaining letters are kept.
         """
         async for letter in self._dead_letters.all():
             if entries is None or letter.entry in entries:

@@ -21,7 +21,7 @@ FIRST_SECONDS = 0.1
 LONGEST_SECONDS = 10.0
 READ_AGAIN_SECONDS = 1.0
 GROUPS = 8
-"""The groups of entries that a worker retries at the same time."""
+"""The most groups of entries that are retried concurrently."""
 
 logger = logging.getLogger("fanline.worker")
 
@@ -110,7 +110,7 @@ class RetryGroup:
         return len(self.lease.entries if self.lease else self.waiting)
 
     def join(self, works: Sequence[Work]) -> None:
-        """Retry works with the group from its next attempt on."""
+        """Add work items to the group, from its next attempt on."""
         self.waiting += works
         if self.lease:
             self.lease.entries += [work.entry for work in works]
@@ -119,9 +119,9 @@ class RetryGroup:
 class Retries:
     """The entries of one consumer that failed because of an outage.
 
-    Entries that fail together are retried together, in the background. Beyond `GROUPS` groups, entries join the group
-    that has begun last, so that none waits for its turn. If no entry of a group succeeds for three leases, they are
-    given up: another worker may reach what this one cannot. With `most` entries, the consumer takes no others.
+    Entries that fail together are retried together, in the background. If there are `GROUPS` groups, entries join the
+    newest one, so that no entry waits for its turn. If no entry of a group succeeds for three leases, the group is
+    given up: another worker may reach a shard that this one cannot. With `most` entries, the consumer takes no others.
     """
 
     def __init__(self, consumer: Consumer, pacer: Pacer, acknowledge: Acknowledge, most: int) -> None:
@@ -141,7 +141,7 @@ class Retries:
 
     @property
     def is_full(self) -> bool:
-        """Whether the consumer shall not take further entries."""
+        """True if the consumer must not take further entries."""
         return len(self) >= self._most
 
     async def add(self, works: Sequence[Work]) -> None:
@@ -190,10 +190,10 @@ class Retries:
 
 
 async def run_each(works: Sequence[Work], pace: Pace, seconds: float | None = None) -> tuple[list[str], list[Work]]:
-    """Do works at the same time. Return the entries that are done, and the works that met an outage.
+    """Run work items concurrently. Return the entries that are done, and the items that met an outage.
 
-    What takes longer than `seconds` is cancelled and counts as an outage. Other failures are logged; their entries are
-    neither done nor retried, and the failed delivery counts.
+    An item that takes longer than `seconds` is cancelled, which counts as an outage. Other failures are logged; their
+    entries are neither done nor retried, and the failed delivery counts.
     """
     outcomes = await asyncio.gather(*(run_one(work, pace, seconds) for work in works), return_exceptions=True)
     done, interrupted = [], []
@@ -210,7 +210,7 @@ async def run_each(works: Sequence[Work], pace: Pace, seconds: float | None = No
 
 
 async def run_one(work: Work, pace: Pace, seconds: float | None) -> None:
-    """Do a work within a time limit, waits for the pace excepted. Raises TimeoutError."""
+    """Run a work item within a time limit, which excludes waits for the pace. Raises TimeoutError."""
     async with asyncio.timeout(seconds) as limit:
         await work.run(LimitedPace(pace, limit))
 

@@ -58,7 +58,7 @@ Handler: TypeAlias = Callable[[Sequence[StreamEntry]], Awaitable[int]]
 EVENTS_PER_BATCH = 100
 CONCURRENT_TASKS = 2  # while one task waits for the store, the other prepares its next chunk
 MOST_EVENTS = 2000
-"""The events in retries with which a worker takes no others: it holds them in memory and renews their leases."""
+"""A worker that retries this number of events takes no others: it holds them in memory and renews their leases."""
 MOST_TASKS = 20
 LEASE = timedelta(seconds=4)
 CLAIM_SECONDS = 0.5
@@ -234,7 +234,7 @@ class Worker:
         """Project everything in the log, fan-outs included, and return the watermark.
 
         Wait for events and tasks that other workers hold, and claim them when their lease has expired. Raises
-        OutdatedWorker at an event of an unknown kind, after the events before it and the tasks.
+        OutdatedWorker at an event of an unknown kind, once all tasks and the events before it are done.
         """
         await create_groups(self._store)
         try:
@@ -277,7 +277,7 @@ class Worker:
     async def _project(self, events: Sequence[Event], pace: Pace) -> tuple[list[str], list[Work]]:
         """Project events, all at once if possible, otherwise each alone.
 
-        Return the entries that are done, and the works that met an outage.
+        Return the entries that are done, and the work items that met an outage.
         """
         works = [
             Work(entry_id(event.number), partial(self._projections.project, [event], Mode.WORKER)) for event in events
@@ -329,7 +329,7 @@ class Worker:
         return watermark
 
     def _work_on(self, entry: str, words: Sequence[str]) -> Work:
-        """Return the work of a task, which keeps its progress from one attempt to the next."""
+        """Return the work item of a task, which keeps its progress from one attempt to the next."""
         work: Run | None = None
 
         async def run(pace: Pace) -> None:
