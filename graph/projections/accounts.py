@@ -25,7 +25,7 @@ USERS_PER_SCRIPT = 1000
 async def create_users(store: Store, events: Sequence[tuple[int, UserCreated]]) -> None:
     """Bind logins to new users and write the profiles of the users who won their login. Two round trips.
 
-    One more if a user is deleted: the login is free again.
+    If a user is deleted, a third one frees the login again.
     """
     groups = list(store.together(events, lambda event: keys.login(event[1].login), USERS_PER_SCRIPT))
     commands = []
@@ -115,7 +115,7 @@ async def change_passwords(store: Store, events: Sequence[tuple[int, PasswordCha
 async def change_suspensions(store: Store, events: Sequence[tuple[int, UserSuspended | UserUnsuspended]]) -> None:
     """Suspend users and end their sessions, and lift suspensions. One round trip.
 
-    The user's slot decides whether a session may begin, and the common hash tells all processes who is hidden.
+    The user's key decides whether a session may begin. From the shared hash, all processes learn who is hidden.
     """
     changes = [(body.user, number if isinstance(body, UserSuspended) else -number) for number, body in events]
     suspend = script("suspend")

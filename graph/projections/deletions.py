@@ -1,8 +1,8 @@
 """The projection of deleted accounts.
 
 A process may stop between any two steps, and earlier events of the user may be projected later. So the profile, which
-tells the login, is replaced last, with a tombstone at which all scripts of its slot stop. The login is reserved before
-it is free: a sign-up that has claimed a login and then finds no reservation may have the login.
+contains the login, is replaced last, by a tombstone that makes all scripts of its slot do nothing. The login is
+reserved before it is freed: a sign-up that has claimed a login and then finds no reservation may have the login.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ async def delete_users(store: Store, events: Sequence[tuple[int, UserDeleted]]) 
 async def finish_users(store: Store, events: Sequence[tuple[int, UserErased]]) -> None:
     """Delete what is left in the slots of erased users, and note that nothing is left to erase.
 
-    Two round trips, if any. Of the sets of a user only floors stay, so that late events change nothing.
+    Two round trips if there are events. The sets of a user keep only their floors, so that late events change nothing.
     """
     if not events:
         return
@@ -56,5 +56,5 @@ def erase(number: int, user: int) -> Command:
 
 
 def note(numbers: Sequence[tuple[int, int]]) -> Command:
-    """Return the command that notes deleted users for appends and for the erasure; negative numbers: erased ones."""
+    """Return the command that notes, for appends and for the eraser, users as deleted or, if negative, as erased."""
     return script("note_deleted").call([keys.DELETED, keys.ERASING], *(word for pair in numbers for word in pair))

@@ -1,9 +1,9 @@
 """The projection of likes: two versioned sets, `likes` of the post and `liked` of the user, and the count of likes.
 
-The oldest members of both sets are only in the archive, up to a floor (`graph.archiver.like_windows`). The archived
-likes of a post are counted. A user who is in neither set of a post may be among them: the archive tells whether the
-user liked the post as of the floor, and the script counts the like at most once, because it checks the floor again
-(`tests/properties/likes_explorer.py` explores this rule).
+The oldest members of both sets are only in the archive, up to a floor (`graph.archiver.like_windows`). The store keeps
+the number of a post's archived likes. A user who is in neither set of a post may be among them. The archive then knows
+whether the user liked the post as of the floor, and the script counts the like at most once, because it checks the
+floor again (`tests/properties/likes_explorer.py` explores this rule).
 """
 
 from collections import defaultdict
@@ -49,7 +49,7 @@ class LikeProjection:
 
         One round trip, which also sends the notices of the likes. If users may be among the archived likes of a post,
         one query for each such post and a second round trip, and again if a floor has changed meanwhile. Raises
-        LikesUnknown if the archive does not answer.
+        LikesUnknown if the archive does not answer, or the floors keep changing.
         """
         changes = [(body.post, body.user, number if isinstance(body, Liked) else -number) for number, body in events]
         if not changes:
@@ -116,9 +116,9 @@ def like_keys(post: int) -> list[str]:
 
 
 def users_to_ask_about(groups: Sequence[Sequence[int]], replies: Sequence[Sequence[Sequence[str]]]) -> Asked:
-    """Return what the archive must be asked about, from the replies of `change_likes.lua`.
+    """Return what the archive must be asked about, from the replies of `change_likes.lua`, one for each group.
 
-    There are more replies than groups: those of the commands for the sets of users and of the notices follow.
+    Further replies, to the commands for the sets of users and to the notices, are ignored.
     """
     return {
         (post, int(user)): int(floor)

@@ -42,7 +42,7 @@ class ListedPost:
 
 
 class Membership(NamedTuple):
-    """A post in one of its lists. `is_first` tells whether its record stays as long as it is hot in this list."""
+    """A post in one of its lists. `is_first` is True in the list that keeps the post's record while the post is hot."""
 
     post: int
     author: int
@@ -130,9 +130,9 @@ class PostProjection:
         ]
 
     async def fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
-        """Push a post into the home caches of its author and, unless reads pull the author, of the followers.
+        """Push a post into the home caches of its author and, unless the author is pulled, of the followers.
 
-        If a follower's shard does not answer a worker, the followers become a task, which the event does not wait for.
+        If a follower's shard does not answer a worker, tasks are added instead, which the event does not wait for.
         """
         delivery_mode = post.delivery_mode
         if mode.is_complete or post.followers <= self._sync_followers:
@@ -201,7 +201,7 @@ def unlisting(post_list: PostList, owner: int, trim_up_to: int, pairs: Sequence[
 
 
 def fan_out_keys(member: Membership) -> tuple[str, str]:
-    """Return the keys that tell how a post is delivered."""
+    """Return the keys that determine how a post is delivered."""
     return keys.delivery(member.author), keys.followers(member.author)
 
 
@@ -237,7 +237,7 @@ def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[l
 async def free_posts(store: Store, posts: Sequence[int], of: PostList = TIMELINE) -> None:
     """Remove the records of archived posts from the store, but neither tombstones nor counts. One round trip.
 
-    A list of replies frees the records of those that are not listed only, and a list under a post none.
+    For a list of replies, only records of replies that are not listed are removed; for a list under a post, none.
     """
     if of.is_of_users:
         groups = store.together(posts, keys.post, POSTS_PER_SCRIPT)

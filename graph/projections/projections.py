@@ -145,11 +145,11 @@ class Projections:
     async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
         """Project events to the extent that the mode defines. Idempotent. `pace` slows the fan-out of posts down.
 
-        A publication costs three round trips and one for each chunk of followers (1,000 of them, in a worker 100), a
-        plain repost two and these; a block three; a deletion of a user four; a sign-up, follow, unfollow, deletion or
-        end of a repost two; other events one. A like takes two and a query if the user may be among the archived likes.
-        A batch of events shares the round trips. A worker appends the ends of the plain reposts of deleted posts, 500
-        in a round trip.
+        A publication costs three round trips and one for each chunk of followers (1,000, or 100 in a worker), a plain
+        repost two and those for the chunks; a block three; a deletion of a user four; a sign-up, change of password,
+        erasure, follow, unfollow, deletion or end of a repost two; other events one. A like takes two and a query if
+        the user may be among the archived likes. A batch of events shares the round trips. A worker appends the ends of
+        the plain reposts of deleted posts, 500 in a round trip.
         """
         await self._steps.run(events, Circumstances(mode, pace, self._trim_up_to(events)))
 

@@ -1,6 +1,6 @@
 """The projection of plain reposts.
 
-A user has one plain repost of an original at most: the last of the user's events about the original decides. The events
+A user has at most one plain repost of an original: the last of the user's events about the original decides. The events
 change three slots: the list of reposts under the original, the record of the repost, and the user's register with the
 user's timeline. `tests/properties/repost_explorer.py` shows that every part of this order is needed:
 
@@ -14,7 +14,7 @@ user's timeline. `tests/properties/repost_explorer.py` shows that every part of 
 
 So a repost is in the list under its original before it is in a timeline, and it meets either the tombstone of the
 original or the worker that reads the list. A worker also appends an Unreposted for a void repost: the user's own events
-then tell what the user has reposted, and a rebuild needs no others.
+then show what the user has reposted, and a rebuild needs no other events.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -116,10 +116,10 @@ class RepostProjection:
         return void | (await self._of_deleted(unsure) if mode.is_complete and unsure else {})
 
     async def _of_deleted(self, reposts: dict[int, Reposted]) -> dict[int, Reposted]:
-        """Return the reposts among these whose original is deleted, if the archive answers.
+        """Return the reposts among these whose original is deleted; none if the archive does not answer.
 
-        The tombstone of a post is dropped a day after its deletion. Without the archive, the repost stays: no page
-        shows it without its original.
+        The store drops the tombstone of a post a day after its deletion. Without the archive, the repost stays, but no
+        page shows it without its original.
         """
         try:
             archive = await self._binding.archive()
@@ -131,7 +131,7 @@ class RepostProjection:
     async def _register(
         self, events: Sequence[tuple[int, Reposted]], notices: Sequence[Command]
     ) -> tuple[list[ListedPost], list[Ended]]:
-        """Set reposts in the registers and timelines. Return those listed, and those that are ended. One round trip."""
+        """Set reposts in the registers and timelines. Return the listed and the ended reposts. One round trip."""
         commands = [script("set_repost").call(register_keys(body.user), body.post, n) for n, body in events]
         replies = (await send_in_batches(self._store, [*commands, *notices]))[: len(commands)]
         listed, ended = [], []
@@ -161,7 +161,7 @@ class RepostProjection:
         await self._end(ended, trim_up_to)
 
     async def _end(self, ended: Sequence[Ended], trim_up_to: int) -> None:
-        """Replace the records of reposts by tombstones, and remove them from under their originals. One round trip."""
+        """Replace the records of reposts by tombstones, and unlist them under their originals. One round trip."""
         lowest: dict[int, Ended] = {}
         for each in sorted(ended, key=lambda each: each.number, reverse=True):
             lowest[each.repost] = each
@@ -171,10 +171,10 @@ class RepostProjection:
         await send_in_batches(self._store, commands)
 
     async def end_of_deleted(self, events: Sequence[tuple[int, PostDeleted]]) -> None:
-        """Append the end of each plain repost of deleted posts, whose tombstones must be written.
+        """Append the end of each plain repost of deleted posts, whose tombstones must have been written before.
 
-        One round trip for all posts, and two for every 500 reposts of a post; of those that are not in the store, one
-        round trip and a query. Raises StoreUnavailable, also if the archive does not answer.
+        One round trip for every 500 posts, and two for every 500 reposts of a post; for those that are not in the
+        store, one round trip and a query. Raises StoreUnavailable, also if the archive does not answer.
         """
         for start in range(0, len(events), REPOSTS_AT_ONCE):
             some = [body for _, body in events[start : start + REPOSTS_AT_ONCE]]
@@ -220,7 +220,7 @@ class RepostProjection:
 
 
 def ending_key(repost: int) -> IdempotencyKey:
-    """Return the idempotency key of the end of a plain repost: whoever ends it, there is one event."""
+    """Return the idempotency key of the end of a plain repost. It is appended once, however many processes end it."""
     return IdempotencyKey("-", f"unrepost:{repost}", request="unrepost")
 
 
