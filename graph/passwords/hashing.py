@@ -114,7 +114,7 @@ class FairQueue:
     """A queue of one event loop: at most `most_running` jobs run and `most_waiting` wait.
 
     Networks take turns, however many jobs each has. When the queue is full, a new job replaces the newest job of the
-    network with the most waiting jobs, unless its own network has as many.
+    network with the most waiting jobs, if that network has at least two more of them than the new job's own network.
     """
 
     def __init__(self, most_running: int, most_waiting: int) -> None:

@@ -18,8 +18,8 @@ def opaque(password: str) -> str:
 
 
 def spellings(password: str) -> Iterator[str]:
-    """Yield the forms of a password that may have been hashed, each once: the profile's first.
+    """Yield the forms of a password that may have been hashed, each once, beginning with that of the profile.
 
-    Hashes from before the profile are those of what was typed.
+    Hashes from before the profile was introduced are of the password as it was typed.
     """
     yield from dict.fromkeys((opaque(password), password, unicodedata.normalize("NFD", password)))
