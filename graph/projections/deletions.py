@@ -18,7 +18,10 @@ from graph.store.store import Store
 
 
 async def delete_users(store: Store, events: Sequence[tuple[int, UserDeleted]]) -> None:
-    """Reserve and free the logins of users, hide the users, and end their sessions. Four round trips, if any."""
+    """Reserve and free the logins of users, hide the users, and end their sessions.
+
+    Four round trips if there are events.
+    """
     if not events:
         return
     logins = await store.read([("HGET", keys.user(body.user), "login") for _, body in events])

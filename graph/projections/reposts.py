@@ -118,8 +118,8 @@ class RepostProjection:
     async def _of_deleted(self, reposts: dict[int, Reposted]) -> dict[int, Reposted]:
         """Return the reposts among these whose original is deleted; none if the archive does not answer.
 
-        The store drops the tombstone of a post a day after its deletion. Without the archive, the repost stays, but no
-        page shows it without its original.
+        The store keeps the tombstone of a deleted post for a limited time only (`Tuning.tombstones_live`). Without the
+        archive, the repost stays, but no page shows it without its original.
         """
         try:
             archive = await self._binding.archive()

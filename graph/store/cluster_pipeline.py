@@ -162,7 +162,7 @@ class ClusterPipeline:
     def _touch(self, near: NearCache, others: Container[Node]) -> None:
         """Send an `EXISTS` to each node that has given near values, but was sent nothing since the expected moment.
 
-        Once it has answered, the requests that began by then may use its values instead of reading them again. The
+        Once a node has answered, requests that began before may use its values instead of reading them again. The
         `others` are about to get reads anyway. A node that has lost its slots refuses the key, and its values stay
         unusable. These commands are sent first, so that their replies are rarely the last to arrive.
         """

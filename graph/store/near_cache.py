@@ -78,7 +78,7 @@ class NearCache:
         return bool(self._sources) and self._rest <= 0
 
     def rest(self, look_ups: int) -> None:
-        """Count look-ups that bypassed the cache towards the end of its rest."""
+        """Count down the rest of the cache by look-ups that bypassed it."""
         if self._rest > 0:
             self._rest -= look_ups
 
@@ -201,7 +201,7 @@ class NearCache:
     def renewed(self, source: TrackingPeriod) -> TrackingPeriod:
         """Drop everything from a source, and return a new source for its connection, because unnamed keys changed.
 
-        Values that open reads return from the old source are not used.
+        Values that open reads of the old source return are not used.
         """
         self.disconnected(source)
         return self.connected()

@@ -132,7 +132,7 @@ class Node:
             raise
 
     async def _open(self) -> ExclusiveConnection:
-        """Open a connection. For 0.1 s after a failure, fail at once, so that not all waiting callers try in turn."""
+        """Open a connection. For 0.1 s after a failure, fail without trying, to spare the server a crowd."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._refused_until:
             raise exceptions.ConnectionError(self._refusal)
