@@ -114,7 +114,7 @@ class Graph:
         self._prepare_background(tuning)
 
     def _prepare_pages(self, cache: HomeCache) -> None:
-        """Prepare the timelines, lists of users, searches and moderation."""
+        """Prepare moderation, lists of users, bookmarks, timelines and searches."""
         self.moderation = Moderation(self.store, self.commit, self.binding, self.log, self.users, self.posts)
         self.lists = Lists(self.store, self.log, self.commit)
         self.bookmarks = Bookmarks(self.store, self.log, self.commit, self.binding, self.posts)
@@ -125,12 +125,12 @@ class Graph:
         self.user_searches = UserSearches(self.binding, self.users)
 
     def _prepare_accounts(self) -> None:
-        """Prepare what users do with their accounts."""
+        """Prepare password changes and account deletion."""
         self.passwords = PasswordChanges(self.store, self.commit, self.users, self.sessions)
         self.account_deletion = AccountDeletion(self.store, self.commit, self.users)
 
     def _prepare_background(self, tuning: Tuning) -> None:
-        """Prepare the work of workers and archivers."""
+        """Prepare the objects that workers and archivers use."""
         store, archive = self.store, self.archive
         self.dead_letters = DeadLetters(store)
         self.lease = lease = Lease(store)
@@ -197,7 +197,8 @@ class Graph:
     def probe(self, answered: Callable[[str], None]) -> None:
         """Start a read of the store in the round trip of other reads, from another primary each time.
 
-        Call `answered` with the key that was read when the reply has arrived; never if the primary does not answer.
+        Call `answered` with the key that was read when the reply arrives. It is not called if the primary does not
+        answer.
         """
         key = self.store.next_sample() or keys.LOG
 
@@ -208,7 +209,7 @@ class Graph:
         self.store.ask([("EXISTS", key)], unchanged).add_done_callback(end_probe)
 
     def repair(self) -> "Repair":
-        """Return a repair of what this graph's store derives from events."""
+        """Return a repair of the keys that this graph's store derives from events."""
         from graph.repair.repair import Repair
 
         return Repair(self.store, self.log, self.archive, self.binding, self.commit, self.tuning)
@@ -229,5 +230,5 @@ class Graph:
         """End background tasks and close all connections."""
         await asyncio.gather(self.feed.close(), self.timelines.close(), self.capacity.close())
         self.users.hashing.close()
-        await self.archive.close()  # a transaction that is not finished uses the store
+        await self.archive.close()  # before the store, which unfinished transactions use
         await self.store.close()

@@ -4,9 +4,9 @@ The store holds `<store id>:<archive id>` in `{log}:binding`, and the archive ho
 store that is empty although its archive holds events, and a used store with another archive. Every append names the
 binding that the process knows, so a store that was emptied or rebuilt meanwhile accepts nothing from it.
 
-A version that changes what keys hold raises `FORMAT`, which then follows in the binding: `<store id>:<archive id>:2`.
-It writes the new binding when all keys are changed. Processes of earlier versions refuse such a store, cannot append to
-it, and their workers stop.
+A version that changes the content of keys increments `FORMAT`, which the binding then contains: `<store id>:<archive
+id>:2`. It writes the new binding after it has changed all keys. Processes of earlier versions refuse such a store and
+cannot append to it, and their workers stop.
 """
 
 import secrets
@@ -60,9 +60,9 @@ class Binding:
     async def token(self) -> str:
         """Return the binding of the store, which an append must name.
 
-        Binds an empty store to an unused archive. One round trip the first time, then none. The archive need not
-        answer if the store is bound. Raises StoreNotReady if the store and the archive do not belong together, or the
-        store is being rebuilt, StoreUnavailable and ArchiveUnavailable.
+        Binds an empty store to an unused archive. One round trip the first time, then none. If the store is bound, the
+        archive is not read. Raises StoreNotReady if the store and the archive do not belong together, or the store is
+        being rebuilt, StoreUnavailable and ArchiveUnavailable.
         """
         if self._token is None:
             try:
@@ -162,7 +162,7 @@ class Binding:
 
 
 def binding_of(store_id: str, archive_id: str) -> str:
-    """Return the binding of a store in the format of this version, and an archive."""
+    """Return the binding of a store, in the format of this version, and an archive."""
     return ":".join((store_id, archive_id, *([] if FORMAT == 1 else [str(FORMAT)])))
 
 

@@ -1,4 +1,4 @@
-"""The cells of a hierarchy of grids on the earth, in which the cells of each level halve those of the level above."""
+"""A hierarchy of grids on the earth: each level halves the height and the width of the cells of the level above."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
@@ -32,7 +32,7 @@ class Area(Protocol):
 
 
 def covering(area: Area, levels: Sequence[int] = LEVELS) -> list[Cell]:
-    """Return the cells that cover an area, in the finest of these levels in which they are at most 16.
+    """Return the cells that cover an area, in the finest of these levels that needs at most 16 cells.
 
     `levels` ascend; the first one has at most 16 cells.
     """

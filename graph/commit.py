@@ -28,8 +28,7 @@ IMMEDIATE = (
     UserUnsuspended,
     UserDeleted,
 )
-"""Events that must be projected when a change succeeds: a token, password, permission or account stops working at once.
-"""
+"""Events that must be projected before a change succeeds: tokens, passwords and permissions stop working at once."""
 QUIET_SECONDS = 1.0
 
 logger = logging.getLogger("fanline.commit")
@@ -62,8 +61,8 @@ class Commit:
         the process ends, a shard does not answer, or a second has passed, a worker projects. Raises Rejected
         (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
         the store nearly full, and ClockAhead. Unless `erasing` is True, it raises AccountDeleted and FolloweesDeleted
-        for events of deleted users. For `IMMEDIATE` events it also raises StoreUnavailable if they are not projected.
-        One round trip for the append, plus those of `Projections.project`.
+        for events of deleted users. For `IMMEDIATE` events, it also raises StoreUnavailable if they were appended but
+        not projected. One round trip for the append, plus those of `Projections.project`.
         """
         events, _ = await self.once(bodies, idempotency_key, erasing=erasing)
         return events
@@ -71,7 +70,7 @@ class Commit:
     async def once(
         self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None, *, erasing: bool = False
     ) -> tuple[list[Event], bool]:
-        """Commit like a call, and return also whether the events are new: False if the key was used before."""
+        """Commit like `__call__`, and also return whether the events are new: False if the key was used before."""
         if not bodies:
             return [], False
         refusal = self._capacity.refusal_of_changes()
@@ -85,7 +84,7 @@ class Commit:
         return events, is_new
 
     def check_capacity(self) -> None:
-        """Raise Overloaded if the store is nearly full. For writes that are not events."""
+        """Raise Overloaded if the store is nearly full. Call it before writes that are not events."""
         self._capacity.check()
 
     async def _project(self, events: Sequence[Event]) -> None:

@@ -1,6 +1,6 @@
 """The errors of the social graph.
 
-`Rejected` means that an input breaks a rule and nothing was written. The other errors mean that the store, the archive
+`Rejected` means that an input breaks a rule and nothing was written. Most other errors mean that the store, the archive
 or a limit prevented the operation.
 """
 
@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 FULL_SECONDS = 10
-"""How long clients should wait while the store or the log is full: until something was archived or deleted."""
+"""How long clients should wait while the store or the log is full, until something is archived or deleted."""
 
 
 class ProblemCode(Enum):
@@ -75,7 +75,7 @@ class Rejected(GraphError):
 
 
 class BadPaging(GraphError):
-    """The arguments of a connection are invalid: first or last out of range, or a cursor of another list."""
+    """The arguments of a connection are invalid, such as `first` out of range, or a cursor of another kind of list."""
 
 
 class BadFilter(GraphError):
@@ -147,9 +147,9 @@ class StoreReplaced(GraphError):
 
 
 class Overloaded(GraphError):
-    """There is too much waiting work: passwords to hash, or events to archive. Or the store is nearly full.
+    """Too many passwords wait to be hashed, too many events wait to be archived, or the store is nearly full.
 
-    Nothing was written. The message is safe to show to clients, who should try again after `seconds`.
+    Nothing was written. The message is safe to show to clients, which should try again after `seconds`.
     """
 
     def __init__(self, message: str = "", seconds: int = 2) -> None:
@@ -182,7 +182,7 @@ class ArchiverStopped(GraphError):
 class OutdatedWorker(GraphError):
     """The log holds an event of a kind that this version does not know. A worker of a later version must project it.
 
-    `kind` is the kind, `entry` the entry of the event.
+    `kind` is the kind of the event, and `entry` the id of its entry in the log.
     """
 
     def __init__(self, kind: str, entry: str) -> None:
@@ -195,7 +195,7 @@ class OutdatedWorker(GraphError):
 
 
 class AccountDeleted(GraphError):
-    """The user who acts is deleted. Nothing was written. The message is safe to show to clients."""
+    """The acting user is deleted. Nothing was written. The message is safe to show to clients."""
 
     def __init__(self) -> None:
         super().__init__("This account is deleted.")
@@ -218,7 +218,7 @@ class NotPermitted(GraphError):
 
 
 class ViewerNeeded(GraphError):
-    """What is to be the same for several viewers depends on who looks."""
+    """A result that several viewers were to share depends on the viewer."""
 
     def __init__(self) -> None:
         super().__init__("This depends on the viewer, and is executed for several viewers at once.")

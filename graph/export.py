@@ -1,7 +1,7 @@
 """The export of a user's data: the profile, the sessions, and every event that the user caused or that names the user.
 
-The events are read from the archive, one kind after the other and in pages, and those that are not archived yet from
-the log. So a new kind of event is exported without further code, and memory is bounded by one page.
+Archived events are read from the archive, one kind after the other and in pages, and the others from the log. A new
+kind of event is exported without further code. Memory is bounded by one page.
 """
 
 from collections.abc import AsyncIterator
@@ -26,15 +26,15 @@ Line: TypeAlias = dict[str, Any]
 
 PAGE = 1000
 ARCHIVE_KINDS = {ENDED_LIKE: LIKE, CLOSED_REPORT: REPORT}
-"""Kinds of rows of the archive, and the kinds of the events that they hold. Those of deleted posts hold nothing."""
+"""Maps kinds of archive rows to the kinds of the events that they hold. Rows of deleted posts hold nothing."""
 ROW_KINDS = {kind: [kind, *(of for of, event in ARCHIVE_KINDS.items() if event == kind)] for kind in KINDS}
-"""The kinds of the rows of each kind of event. They are read together: a row can change its kind meanwhile."""
+"""The kinds of rows of each kind of event. They are read together: a row can change its kind during the export."""
 
 ABOUT_USER = (Followed.__name__, Unfollowed.__name__)
-"""Kinds whose subject is a user and which are also that user's data: the followers, whom everybody can see."""
+"""Kinds of events that are also data of the user who is their subject: followers are visible to all users."""
 
 WITHHELD = frozenset({"nonce", "terms", "sessions", "notified"})
-"""Fields of events that are not data of the user: random numbers, what deleted posts said, and ids in tokens."""
+"""Fields that are not data of the user: random numbers, terms of deleted posts, ids in tokens, notified users."""
 
 
 class Export:
@@ -62,7 +62,7 @@ class Export:
         for session in await self._sessions.infos(user):
             yield session_line(session)
         done = 0
-        while True:  # the archiver goes on meanwhile, and the log may be trimmed up to where it is
+        while True:  # the archiver continues, and the log may be trimmed up to its watermark
             upto = (await self._archive.state()).watermark
             if upto <= done:
                 break

@@ -93,15 +93,15 @@ A *versioned set* is two sorted sets: members with the number that added them, a
 number that removed them. The member `f` of `…:gone` is the tombstone floor. An event changes a member only if its
 number is greater than the member's version: its score, else that of its tombstone, else the floor.
 
-Of an erased user, the tombstone in `user:{u}` stays, and the number of the UserErased event as the tombstone floor of
-each set, as the floor of the notifications, and as the number up to which they are read: late events change nothing.
+An erased user keeps the tombstone in `user:{u}`. The number of the UserErased event stays as the tombstone floor of each
+set, as the floor of the notifications, and as the number up to which they are read, so that late events change nothing.
 """
 
 from collections.abc import Callable
 from typing import TypeAlias
 
 KeyOf: TypeAlias = Callable[[int], str]
-"""The key of an object, by its id. A page asks for a hundred: `str.__mod__` takes half the time of a function here."""
+"""Returns the key of an object by its id. A page builds a hundred: `str.__mod__` takes half the time of a function."""
 
 LOG = "{log}"
 WATERMARK = "{log}:watermark"
@@ -154,7 +154,7 @@ CONTENT = (
     "bookmarks:{",
     "notifications:{",
 )
-"""The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
+"""The prefixes of the keys that only events write. Logins and sessions are not included: requests write them, too."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
 """The prefixes of the keys that a rebuild writes, and of those that depend on them."""
 
@@ -175,7 +175,7 @@ def login(login: str) -> str:
 
 
 def next_secret(login: str, nonce: str) -> str:
-    """Return the key of the password hash that a change sets."""
+    """Return the key of the new password hash of a change that is not projected yet."""
     return f"login:{{{login}}}:next:{nonce}"
 
 
@@ -219,7 +219,7 @@ def sessions(user: int) -> str:
 
 
 def session_details(user: int) -> str:
-    """Return the key of what is known about a user's live sessions."""
+    """Return the key of the details of a user's live sessions."""
     return f"session:{{{user}}}:details"
 
 
@@ -256,7 +256,7 @@ def bookmarks(user: int) -> str:
 
 
 def held(versioned_set: str) -> str:
-    """Return the key of the follows of a list that a block keeps from counting."""
+    """Return the key of the held follows of a list: a block keeps them from counting."""
     return f"{versioned_set}:held"
 
 

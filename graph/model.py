@@ -222,8 +222,8 @@ STATES = {
 class Relationship(NamedTuple):
     """The relationship between two users, `viewer` and `subject`, read from the viewer's sets.
 
-    The two numbers are those of the Followed events, or None if there is no follow. `muting`, `blocking` and
-    `blocked_by` tell whether the viewer mutes or blocks the subject, and whether the subject blocks the viewer.
+    The two numbers are those of the Followed events, or None if there is no follow. `muting` and `blocking` are True if
+    the viewer mutes or blocks the subject, and `blocked_by` if the subject blocks the viewer.
     """
 
     viewer: int
@@ -300,7 +300,7 @@ class Page(NamedTuple, Generic[T]):
     """Consecutive entries of a list, newest first, and whether there are more at either end.
 
     `reached` is the number at which the next page continues, if that is not the page's last entry: a page that has
-    looked at many hidden entries ends there, and may be short. `related` has the originals of plain reposts by id.
+    scanned many hidden entries ends there and may be short. `related` has the originals of plain reposts by id.
     """
 
     items: tuple[T, ...]
@@ -320,7 +320,7 @@ class Session:
 
 
 class SessionInfo(NamedTuple):
-    """What a user sees of one of their live sessions. `id` is a hash of the session's own id, which is in its token."""
+    """The details of a live session that its user sees. `id` is a hash of the session's id, which is in its token."""
 
     id: int
     session: str

@@ -1,9 +1,9 @@
 """Moderation: users report users and posts, and operators suspend users and remove posts.
 
-Operators use the command line and have no account. What they do are events of their own kinds, and deletions with the
-mark `by_operator`: all other events of a user's data are written for that user only.
+Operators use the command line and have no account. Their actions are events of separate kinds, and deletions with
+`by_operator`. All other events about a user's data are appended only on behalf of that user.
 
-The store holds nothing of reports. Operators read them from the archive, and the newest ones from the log.
+The store has no keys for reports. Operators read them from the archive, and the newest ones from the log.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -54,7 +54,7 @@ class Moderation:
         self._posts = posts
 
     async def suspend(self, user: int) -> bool:
-        """Hide a user everywhere and end all sessions of the user; return False if the user was suspended.
+        """Hide a user everywhere and end all the user's sessions; return False if the user was already suspended.
 
         Raises Rejected (NOT_FOUND), and StoreUnavailable also if the suspension is committed but not yet in effect.
         Three round trips, however much the user has written.
@@ -119,8 +119,8 @@ class Moderation:
         """Yield the open reports, oldest first.
 
         One query for every 1,000, and two round trips for every 500 events that are not archived: they are read twice,
-        because a later one can close a report, and only what they close is kept. Raises ArchiveUnavailable and
-        StoreUnavailable.
+        because a later event can close a report, and only the closed subjects are kept in memory. Raises
+        ArchiveUnavailable and StoreUnavailable.
         """
         archive: Archive = await self._binding.archive()
         upto, head = (await archive.state()).watermark, await self._log.last()
@@ -142,7 +142,7 @@ class Moderation:
                 yield report_of(event)
 
     async def close(self, numbers: Sequence[int]) -> list[int]:
-        """Close reports, and all other reports of their users and posts. Return the numbers that are not reports.
+        """Close reports, and all other reports of the same users and posts. Return the numbers that are not reports.
 
         Closing a closed report appends nothing. One query, and one round trip for each report that is not archived.
         """

@@ -1,8 +1,8 @@
 """Pagination: cursors, and windows over numbers, newest first.
 
 A cursor contains the number of an entry and the kind of its list. So it stays valid when entries are added and removed,
-and a cursor of another kind of list is refused. Cursors of a kind have one length and compare like their numbers, so
-that clients can put a live post in its place.
+and a cursor of another kind of list is refused. Cursors of a kind have the same length and compare like their numbers,
+so that clients can sort live posts into a page.
 """
 
 import re
@@ -44,7 +44,7 @@ def encode_cursor(kind: CursorKind, number: int) -> str:
 
 
 def encode_cursors(kind: CursorKind, numbers: Sequence[int]) -> list[str]:
-    """Return the cursors of entries, which are formatted in one call."""
+    """Return the cursors of entries, formatted in one call."""
     form = f"{kind.value}-%0{DIGITS}x "
     return (form * len(numbers) % tuple(numbers)).split()
 

@@ -1,7 +1,7 @@
 """The lists of posts, in the store and the archive: timelines, authors' replies, and replies to and reposts of a post.
 
 All of them hold each post under its own number, newest first, and a post is added and removed once. So one rule decides
-which part is hot, in the store; the whole list is in the archive.
+for all lists which part is hot and stays in the store. The whole list is in the archive.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ class PostList:
 TIMELINE = PostList("timeline", keys.posts, keys.cold, "listed_by")
 """The listed posts of an author."""
 REPLIED = PostList("replied", keys.replied, lambda user: keys.archived_of(keys.replied(user)), "replied_by")
-"""The replies of an author, those that are listed included."""
+"""The replies of an author, including listed ones."""
 REPLIES = PostList("replies", keys.replies, lambda post: keys.archived_of(keys.replies(post)), "reply_to", "replies")
 """The direct replies to a post."""
 REPOSTS = PostList("reposts", keys.reposts, lambda post: keys.archived_of(keys.reposts(post)), "repost_of", "reposts")
@@ -46,7 +46,7 @@ LISTS_UNDER_POSTS = (REPLIES, REPOSTS)
 
 
 class Listable(Protocol):
-    """What decides about the lists of a post: a post, the event that published it, or the one that deleted it."""
+    """An object that determines the lists of a post: the post itself, or the event that published or deleted it."""
 
     @property
     def author(self) -> int: ...  # noqa: D102
@@ -59,7 +59,7 @@ class Listable(Protocol):
 
 
 def lists_of(post: Listable) -> Iterator[tuple[PostList, int]]:
-    """Yield the lists that a post is in, with their owners. The first one decides where its record is."""
+    """Yield the lists that a post is in, with their owners. The first list decides whether the store has the record."""
     if post.listed:
         yield TIMELINE, post.author
     if post.reply_to is not None:

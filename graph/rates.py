@@ -7,7 +7,7 @@ trip of its own. While the store does not answer, each process counts on its own
 
 With an `advance`, a process takes that many units more than it needs, and spends them on later requests without asking
 the store. Units that are not spent within the rate's period are lost. All processes together admit at most what one
-bucket would, and in addition the advance of each.
+bucket would admit, plus the advance of each process.
 
 A process remembers when the buckets that it has seen will be full, and refuses a charge that exceeds such a bucket
 without asking the store.
@@ -27,7 +27,7 @@ from graph.store.commands import script
 from graph.store.store import Store
 
 MICROSECONDS = 1_000_000
-MAX_BUCKETS = 20_000  # that a process remembers, one for each holder and rate
+MAX_BUCKETS = 20_000  # remembered by a process, one for each holder and rate
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class Rates:
     def charge(self, holder: str, charges: Sequence[Charge]) -> PendingCharge:
         """Charge several rates of a holder: all of them, or none if one would be exceeded.
 
-        The charge shares the round trip of reads in the same event-loop ticks. No round trip if this process already
-        knows that the charge is refused.
+        The charge shares the round trip of reads in the same event-loop ticks. It takes no round trip if this process
+        already knows that the charge is refused.
         """
         refusal = self.refusal(holder, charges)
         if refusal is not None:
@@ -154,7 +154,7 @@ class Rates:
         return PendingCharge(self, holder, charges, self._ask(holder, charges, used, words))
 
     def owe(self, holder: str, rate: Rate, units: int) -> None:
-        """Charge what an operation has turned out to cost, in the background.
+        """Charge units of an operation that are known only after it has run. The charge is sent in the background.
 
         It is never refused: the bucket goes into debt, by its burst at most, and later charges wait until it has
         refilled. One round trip, shared with other reads; none if the units taken in advance suffice.

@@ -1,7 +1,7 @@
 """Recordings of what one operation costs: exchanges with the store, transactions of the archive, pages of timelines.
 
-`RECORDING` holds the recording of the operation that runs, or None, which is the normal case. Tasks inherit it. A task
-that outlives its operation adds nothing more, because the recording has ended. All times are of `time.perf_counter`.
+`RECORDING` holds the recording of the current operation, or usually None. Tasks inherit it. A task that outlives its
+operation adds nothing more, because the recording has ended. All times are of `time.perf_counter`.
 """
 
 import time
@@ -48,7 +48,7 @@ class Transaction:
 
 @dataclass(slots=True)
 class TimelinePage:
-    """A page of a timeline that was read: from where, how many posts were looked at, and how many of them left out.
+    """A timeline page that was read: its sources, the number of posts scanned, and the number of those left out.
 
     `merged` is the number of authors whose own timelines were merged.
     """
@@ -61,7 +61,7 @@ class TimelinePage:
     dropped: int = 0
 
     def add(self, sources: Sequence[str], merged: int, scanned: int, dropped: int) -> None:
-        """Add one read. A page takes several if posts were left out."""
+        """Add one read. A page takes several reads if posts were left out."""
         self.sources += [source for source in sources if source not in self.sources]
         self.merged = max(self.merged, merged)
         self.scanned += scanned
@@ -69,7 +69,7 @@ class TimelinePage:
 
 
 class Recording:
-    """What one operation has cost so far. It takes up nothing after its end.
+    """The cost of one operation so far. Nothing is recorded after its end.
 
     `owed` is the number of points that are charged after the operation, for what it has read from the archive.
     """
@@ -95,7 +95,7 @@ class Recording:
         return sum(transaction.statements for transaction in self.transactions)
 
     def end(self) -> None:
-        """End the recording: it stays as it is."""
+        """End the recording. Nothing more is added to it."""
         self.ended = time.perf_counter()
 
     def read(self, batch: object, commands: int) -> Exchange:

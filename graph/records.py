@@ -1,8 +1,8 @@
 """The rows of users and posts in the store, and the records built from them.
 
-A record of a post holds the common fields of its PostPublished event by themselves, and the others as one JSON object,
-`details`, which most posts lack. So a page reads few columns. The record also holds the post's counts, which outlive
-the other fields: the record of an archived post has counts only.
+A record of a post holds the common fields of its PostPublished event as separate columns, and the others as one JSON
+object, `details`, which most posts lack. So a page reads few columns. The record also holds the post's counts, which
+outlive the other fields: the record of an archived post has counts only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,16 +35,16 @@ COMMON: dict[str, Callable[[str], Any]] = {
     "latitude": float,
     "longitude": float,
 }
-"""The fields of a record that hold those of its PostPublished event, and how they are converted back."""
+"""The fields of a PostPublished event that a record holds as separate columns, with their conversions from strings."""
 DETAILS = tuple(field.name for field in fields(PostPublished) if field.name not in COMMON)
 AUTHOR_COLUMNS = ("author", "deleted")
 REPOST_COLUMNS = ("author", "text", "details", "deleted")
-"""What tells whether a post is a plain repost, and whose."""
+"""The columns that show whether a post is a plain repost, and who its author is."""
 USER_COLUMNS = ("id", "login", "name", "bio", "avatar_url", "website_url")
 
 
 class SplitPosts(NamedTuple):
-    """Posts by id, the ids of deleted posts, the ids without a record, and the counts of those that have some."""
+    """Posts by id, ids of deleted posts, ids without a record, and the counts of absent posts that have some."""
 
     posts: dict[int, Post]
     deleted: list[int]
@@ -58,7 +58,7 @@ class Deleted:
 
 DELETED = Deleted()
 Stored: TypeAlias = Post | Deleted | Counts | None
-"""What a row of POST_COLUMNS holds: a post, a tombstone, the counts of a post without a record, or nothing."""
+"""The content of a row of POST_COLUMNS: a post, a tombstone, the counts of a post without a record, or nothing."""
 
 
 def read_post(post: int) -> Command:
@@ -91,12 +91,12 @@ def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stor
 
 
 def split_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> SplitPosts:
-    """Return what rows of POST_COLUMNS hold, by kind. O(n)."""
+    """Return the content of rows of POST_COLUMNS by kind. O(n)."""
     return split_stored(ids, stored_posts(ids, rows))
 
 
 def split_stored(ids: Sequence[int], found: Sequence[Stored]) -> SplitPosts:
-    """Return what `stored_posts` has found, by kind. O(n)."""
+    """Return the result of `stored_posts` by kind. O(n)."""
     posts: dict[int, Post] = {}
     deleted: list[int] = []
     absent: list[int] = []
@@ -125,8 +125,8 @@ def authors_in(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[
 def reposters_in(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[int, int], list[int]]:
     """Return the authors of the plain reposts in rows of REPOST_COLUMNS, and the ids of absent posts. O(n).
 
-    The details are not parsed, which takes most of the time: a quotation mark in a text is escaped in JSON, so what
-    looks like the name of a field is one.
+    The details are searched but not parsed, because parsing takes most of the time. JSON escapes quotation marks in
+    texts, so a match of a quoted field name is that field.
     """
     authors: dict[int, int] = {}
     absent: list[int] = []
@@ -164,7 +164,7 @@ def published_post(number: int, body: PostPublished) -> Post:
 
 
 def record_fields(number: int, body: PostPublished) -> list[str]:
-    """Return a post's record as a flat list of fields and values, with everything that its event holds."""
+    """Return a post's record as a flat list of fields and values. It holds all fields of the event."""
     words = ["id", str(number)]
     for name in COMMON:
         value = getattr(body, name)

@@ -23,9 +23,9 @@ async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, although the caller may be cancelled meanwhile. The cancellation follows afterwards.
+    """Run a coroutine to its end, even if the caller is cancelled. The cancellation is raised afterwards.
 
-    Return its result. Raises the error of the coroutine, unless the caller was cancelled.
+    Return the result of the coroutine. Raises its error, unless the caller was cancelled.
     """
     task = asyncio.get_running_loop().create_task(work)
     cancelled: asyncio.CancelledError | None = None

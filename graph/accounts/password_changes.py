@@ -2,8 +2,8 @@
 
 The log holds no secrets, so a change has two parts: the new hash is stored under a nonce, and a PasswordChanged event
 with the nonce makes it the user's. Its projection sets the hash and then ends the sessions whose log-in was checked
-with an earlier password, in this order: a log-in that still reads the old hash finds that its password has changed when
-it starts its session. Of concurrent changes, the one with the highest number wins. A change whose nonce has expired
+with an earlier password, in this order: a log-in that has read the old hash finds, when it starts its session, that its
+password has changed. Of concurrent changes, the one with the highest number wins. A change whose nonce has expired
 before a worker could project it keeps the old password, and ends the sessions nevertheless.
 """
 

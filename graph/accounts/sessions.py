@@ -1,7 +1,7 @@
 """Sessions: each log-in has a record in the store, so that its tokens can be revoked at once.
 
-Users see when each session was last used, to within an hour: a process notes the use of a session at most once an hour,
-after a check of the session, and nothing waits for the note.
+Users see when each session was last used, to within an hour: a process records the use of a session at most once an
+hour, in the background, after a check of the session.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class Sessions:
     async def start(self, user: int, user_agent: str | None = None, password: int | None = None) -> Session:
         """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
 
-        `user_agent` names the program that logs in, as its user sees it in the list of sessions. `password` is the
+        `user_agent` names the program that logs in. Users see it in the list of their sessions. `password` is the
         number of the change of the password that was checked, if one was. Raises Rejected: WRONG_CREDENTIALS if the
         password was changed after it was checked, and NOT_ALLOWED if the user is suspended.
         """
@@ -68,10 +68,10 @@ class Sessions:
         return Session(session, user, datetime.fromtimestamp(expiry, UTC))
 
     async def renew(self, user: int, session: str, expires_at: datetime) -> Session | None:
-        """Extend a session that has been used, and return it with its new expiry; None if it has ended or is recent.
+        """Extend a session in use, and return it with its new expiry; None if it has ended or was extended recently.
 
-        A session is extended at most once a day. `expires_at` is its expiry as its token says. One round trip if the
-        session is extended.
+        A session is extended at most once a day, or once per half of `ttl` if that is shorter. `expires_at` is the
+        expiry in its token. One round trip if the session is extended.
         """
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
@@ -107,7 +107,7 @@ class Sessions:
         return live
 
     def _note_use(self, user: int, session: str) -> None:
-        """Record in the background that a session was used. A note that fails is not repeated within the hour."""
+        """Record in the background that a session was used. If this fails, it is not repeated within the hour."""
         now = int(time.time())
         self._noted[user, session] = now
         note = script("note_use").call(keys_of(user), session, now, USE_SECONDS)
@@ -131,7 +131,7 @@ class Sessions:
         return session
 
     async def end(self, user: int, session: str | None = None) -> None:
-        """End one session, or all of the user. Their tokens stop working at once. Two to three round trips."""
+        """End one session, or all sessions of the user. Their tokens stop working at once. Two to three round trips."""
         ended = [session] if session is not None else await self._store.run("HKEYS", keys.sessions(user))
         if ended:
             await self._commit([SessionsEnded(user, sorted(ended))])

@@ -46,8 +46,8 @@ class Users:
     """Accounts, with passwords hashed by argon2id in threads.
 
     `network` identifies where a sign-up or log-in comes from, such as the client's address: hashing is fair among
-    networks, and failed log-ins are counted for each. Pictures of users may be on `media_hosts`. Nobody signs up with
-    one of the `reserved_logins`.
+    networks, and failed log-ins are counted for each. Pictures of users may be on `media_hosts`. No user can sign up
+    with one of the `reserved_logins`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Users:
     ) -> list[User | None]:
         """Return users by id, None for unknown ids and for suspended users. One round trip, which the view shares.
 
-        `load` replaces `get_many`, for a caller that may know some of the users.
+        `load` replaces `get_many`, for a caller that may have loaded some of the users.
         """
         view.begin_suspended()
         users = await (load or self.get_many)(ids)
@@ -95,7 +95,8 @@ class Users:
     async def ids_of_logins(self, logins: Sequence[str]) -> list[int | None]:
         """Return ids by login, ignoring case; None for unknown logins.
 
-        The id of a login never changes, so it is remembered. One round trip for the others.
+        Ids are remembered, because the id of a login never changes. One round trip for the logins that are not
+        remembered.
         """
         folded = [folded_login(login) for login in logins]
         known = {login: user for login in folded if login and (user := self._ids.get(login)) is not None}
@@ -122,7 +123,7 @@ class Users:
     async def posts_counts(self, ids: Sequence[int], moment: Moment | None = None) -> list[int]:
         """Return the numbers of live posts, archived ones included. One round trip, O(1) per user, or none.
 
-        Read from the store if the near cache does not keep that keys are absent: few users have cold posts.
+        Reads from the store if the near cache does not remember absent keys: few users have cold posts.
         """
         if self._store.near is not None and not self._store.near.absences:
             moment = None
@@ -135,7 +136,7 @@ class Users:
         return [counts[user] for user in ids]
 
     async def sign_up(self, login: str, password: str, name: str | None = None, network: str = "") -> User:
-        """Create and return a user. One of several concurrent sign-ups with a login succeeds; a retry is safe.
+        """Create and return a user. Of several concurrent sign-ups with one login, one succeeds; a retry is safe.
 
         Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN) and Overloaded; nothing is written
         then. Four to five round trips and one hash.
@@ -219,7 +220,7 @@ class Users:
     async def log_in(self, login: str, password: str, network: str = "") -> tuple[User, int]:
         """Return the user with this login and password, and the number of the last change of the password, 0 if none.
 
-        `Sessions.start` takes the number, so that no session begins with a password that was changed meanwhile. Raises
+        `Sessions.start` takes the number, so that no session starts with a password that was changed meanwhile. Raises
         and costs like `check_password`.
         """
         user, version = await self.verify(login, password, network)
@@ -250,7 +251,7 @@ class Users:
             return await self._attempt(folded, password if possible else None, network)
 
     async def verify_again(self, login: str, password: str, network: str, field: str) -> None:
-        """Check the password of a user who is logged in. Raises and costs like `verify`; a problem has this field."""
+        """Check the password of a user who is logged in. Raises and costs like `verify`; problems name this field."""
         try:
             await self.verify(login, password, network)
         except Rejected as rejected:
@@ -285,9 +286,9 @@ class Users:
         avatar_url: str | None = None,
         website_url: str | None = None,
     ) -> User:
-        """Change the fields that are not None, and return the user as changed. Three round trips.
+        """Change the fields that are not None, and return the changed user. Three round trips.
 
-        An empty text removes a bio or URL. The picture must be on one of the hosts of media. Raises Rejected (INVALID,
+        An empty text removes a bio or URL. The picture must be on one of the media hosts. Raises Rejected (INVALID,
         NOT_FOUND).
         """
         check = Check()

@@ -1,1 +1,1 @@
-"""What users do about other users: follow, mute, block, and put them into lists."""
+"""Follows, mutes, blocks and lists of users, and the relationships that follow from them."""

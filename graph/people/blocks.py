@@ -16,11 +16,11 @@ from graph.visibility.suspensions import existence, exists
 from graph.visibility.views import Visibility
 
 BLOCKS = PairSet("block", Blocked, Unblocked, keys.blocking)
-"""The blocker's side, which decides about requests (`graph.relations.follows_and_blocks` has both sides)."""
+"""The blocker's set. Requests need only this one; `graph.relations.follows_and_blocks` has the sets of both users."""
 
 
 class Blocks:
-    """The mutes and blocks of users. A user mutes at most `max_blocked` others, and blocks as many."""
+    """The mutes and blocks of users. A user mutes at most `max_blocked` others, and blocks at most the same number."""
 
     def __init__(self, store: Store, log: Log, commit: Commit, visibility: Visibility, max_blocked: int) -> None:
         self._store = store

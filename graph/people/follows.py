@@ -4,7 +4,7 @@ A follow or unfollow that changes nothing appends no event. Whether it changes s
 (`graph.relations.latest`).
 
 A follow is renewed if a follow or a tombstone of the same two users is known when it is committed. So a user who
-follows and unfollows again and again notifies the other one once, as long as the tombstone lives.
+repeatedly follows and unfollows another user notifies that user only once while the tombstone exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from graph.visibility.views import View
 class Standing:
     """Whether the viewer follows a user, perhaps held by a block, and whether there is a block between the two.
 
-    `known` tells whether a follow is known, which may have ended.
+    `known` is True if a follow is known, even one that has ended.
     """
 
     follows: bool
@@ -63,7 +63,7 @@ class Follows:
     async def _commit_follows(self, viewer: int, users: Mapping[int, bool]) -> set[int]:
         """Commit follows, and return the users whom the log refuses because they were deleted in the meantime.
 
-        `users` tells for each whether the follow is renewed.
+        `users` maps each user to whether the follow is renewed.
         """
         deleted: set[int] = set()
         while True:
@@ -89,8 +89,8 @@ class Follows:
     ) -> tuple[list[FollowOutcome], dict[int, bool], int]:
         """Return the outcome for each id, the users whose follow changes or may change, and the number of follows.
 
-        The users are those that are not refused, each with whether an earlier follow is known. The number is that of
-        the users whom the viewer follows afterwards, at most.
+        The second value maps users to whether an earlier follow is known, and leaves out refused users. The number is
+        the most that the viewer can follow after the change.
         """
         if not users:
             return [], {}, 0
@@ -125,9 +125,10 @@ class Follows:
         return outcomes, changed, count + added
 
     async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, Standing]:
-        """Return the standing of the viewer with each user after the last event (`graph.relations.latest`), or nothing.
+        """Return the standing of the viewer with each user after the last event (`graph.relations.latest`).
 
-        If that is uncertain, the caller appends an event in any case, and answers what the store says.
+        The result is empty if that is uncertain: the caller then appends an event in any case, and returns the outcome
+        that the store implies.
         """
         if not users:
             return {}

@@ -1,7 +1,7 @@
 """The followers of a user whom the viewer follows.
 
-No set holds them: the viewer's list of followed users, which has a limit, is looked up in the user's followers; or the
-whole list of followers is read, if that is shorter.
+No set holds them. The viewer's list of followed users, which has a limit, is looked up in the user's followers; if the
+list of followers is shorter, all of it is read instead.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ async def known_followers(
 
     Two round trips; one if the viewer does not follow any users. O(f log f) for each user, if the viewer follows f
     users or the user has f followers, whichever is less. The operation pays for them; users for whom its budget does
-    not suffice have ScanLimit. `view` is the viewer's view: users hidden from it have no followers.
+    not suffice have ScanLimit. `view` is the viewer's view: users hidden from it get an empty page.
     """
     view.begin(users)
     followed, *sizes = await store.read(
@@ -70,7 +70,7 @@ def _compared(user: int, followers: int, followed: Sequence[str]) -> Command:
 
 
 def page_of(followed: Sequence[str], numbers: Sequence[float | None], window: Window) -> KnownFollowers:
-    """Return the page of those followed users who have a number, the number of their follow."""
+    """Return the page of the followed users who have a number: that of their follow of the user."""
     follows = [(int(number), int(user)) for user, number in zip(followed, numbers, strict=True) if number is not None]
     found = sorted((each for each in follows if window.low < each[0] < window.high), reverse=window.forward)
     return KnownFollowers(

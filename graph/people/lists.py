@@ -1,6 +1,6 @@
-"""Lists of users: create, change and delete, and their members. A list is private: only its owner sees that it exists.
+"""Lists of users: changes, deletions and members. A list is private: only its owner sees that it exists.
 
-A change that changes nothing appends no event (`graph.relations.latest`). All keys of a user's lists are in one slot.
+A request that changes nothing appends no event (`graph.relations.latest`). All keys of a user's lists are in one slot.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,9 +28,10 @@ MAX_MEMBERS = 500
 
 @dataclass(frozen=True, slots=True)
 class KnownList:
-    """What is known of a list: whether it was deleted, its name (None if it does not exist), and its members.
+    """The known state of a list: whether it was deleted, its name (None if it does not exist), and its members.
 
-    `members` are at least those among the users who were looked up, and `count` is the number of members in the store.
+    `members` has at least the members among the users who were looked up. `count` is the number of members in the
+    store.
     """
 
     is_deleted: bool = False
@@ -79,8 +80,8 @@ class Lists:
 
         Raises Rejected, and then nothing has changed: INVALID for the name, and for a user who is both added and
         removed; NOT_FOUND for the list, and for a user to add; TOO_MANY for the 501st member. Concurrent calls may
-        exceed the limit together. Three round trips, and more for a list that is not in the store, or if the store says
-        that a part of the change is done already.
+        exceed the limit together. Three round trips; more for a list that is not in the store, or if the store says
+        that a part of the change is already done.
         """
         check = Check()
         name = None if name is None else check.name(name)
@@ -109,7 +110,7 @@ class Lists:
         return UserList(list_id, viewer, body.name or held.name)
 
     async def delete(self, viewer: int, list_id: int) -> None:
-        """Permanently delete a list. Deleting it again succeeds, while its tombstone is kept, and appends nothing.
+        """Permanently delete a list. While its tombstone is kept, deleting it again succeeds and appends nothing.
 
         Raises Rejected (NOT_FOUND). Three round trips; more for a list that is not in the store.
         """
@@ -177,7 +178,7 @@ READS = 5
 
 
 def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
-    """Return the commands that read what the store holds of a list and of some users in it."""
+    """Return the commands that read the state of a list in the store, and which of some users are its members."""
     lists, members = keys.lists(owner), keys.list_members(owner, list_id)
     return [
         ("ZSCORE", lists, list_id),
@@ -189,14 +190,14 @@ def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
 
 
 def held_in(users: Sequence[int], rows: Sequence[Any]) -> KnownList:
-    """Return what the replies to `read_held` say."""
+    """Return the state of a list in the replies to `read_held`."""
     live, deleted, name, count, (_, *scores) = rows
     members = frozenset(user for user, score in zip(users, scores, strict=True) if score is not None)
     return KnownList(deleted is not None, None if live is None else name, members, count)
 
 
 def after(owner: int, list_id: int, held: KnownList, event: Event) -> KnownList:
-    """Return what is known of a list after a later event, which may be about something else."""
+    """Apply a later event to the state of a list, and return the result. The event may be about something else."""
     match event.body:
         case ListCreated(creator, name, members) if (creator, event.number) == (owner, list_id) and held.name is None:
             return replace(held, name=name, members=frozenset(members), count=len(members))
@@ -209,7 +210,7 @@ def after(owner: int, list_id: int, held: KnownList, event: Event) -> KnownList:
 
 
 def effective(body: ListChanged, held: KnownList) -> ListChanged:
-    """Return a change without what is the case already."""
+    """Return a change without the parts that are already in effect."""
     return replace(
         body,
         name=None if body.name == held.name else body.name,

@@ -17,7 +17,8 @@ from graph.store.store import Store
 class PairChanges:
     """Begins and ends the pairs of one set. An owner has at most `most` of them.
 
-    `at_limit` is called with the owner if there are as many. It raises Rejected, or makes room by ending some.
+    `at_limit` is called with an owner who has reached the limit. It raises Rejected, or makes room by ending some
+    pairs.
     """
 
     def __init__(
@@ -37,12 +38,12 @@ class PairChanges:
         self._at_limit = at_limit
 
     def reads(self, owner: int, member: str) -> list[Command]:
-        """Return the commands whose replies a change needs. A member is given as the store holds it."""
+        """Return the commands whose replies `change` needs. A member is given as the store holds it."""
         key = self._pair_set.key(owner)
         return [("GET", keys.WATERMARK), ("ZCARD", key), ("ZSCORE", key, member)]
 
     async def change(self, owner: int, member: str, rows: Sequence[Any], *, begin: bool) -> None:
-        """Begin or end a pair, unless the store and the last event say that it is done.
+        """Begin or end a pair, unless the store and the last event say that this is already done.
 
         `rows` are the replies to `reads`. One round trip for the commit and those of the projection; for a repetition,
         those of `read_latest`. Concurrent calls may exceed the limit together.

@@ -21,8 +21,8 @@ class Relationships:
     def between(self, viewer: int, subjects: Sequence[int], view: View | None = None) -> Awaitable[list[Relationship]]:
         """Return the relationship between the viewer and each subject. One round trip of two commands.
 
-        `view` is the viewer's view, which a request shares between its reads; it takes one command more, in the same
-        round trip, if it has not begun. Only keys of the viewer are read, so the cost does not depend on the subjects'
+        `view` is the viewer's view, which a request shares between its reads. If it has not begun, it adds one command
+        to the same round trip. Only keys of the viewer are read, so the cost does not depend on the subjects'
         followers.
         """
         view = view or self._visibility.of(viewer)

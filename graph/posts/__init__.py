@@ -1,1 +1,1 @@
-"""Posts and what users do about them: publish, reply, delete, like, repost and bookmark."""
+"""Posts: publishing, replies, deletion, likes, reposts and bookmarks."""

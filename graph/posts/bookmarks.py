@@ -1,4 +1,4 @@
-"""Bookmarks: bookmark posts, remove bookmarks, and the viewer's own bookmarks. Nobody else sees them."""
+"""Bookmarks: adding, removing and reading them. Only their owner sees them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -35,10 +35,11 @@ class Bookmarks:
         self._changes = PairChanges(store, log, commit, BOOKMARKS, MAX_BOOKMARKS, self._make_room)
 
     async def add(self, view: View, viewer: int, post: int) -> int:
-        """Bookmark a post, or the original of a plain repost, and return its id. Again, it appends nothing.
+        """Bookmark a post, or the original of a plain repost, and return its id. A repetition appends nothing.
 
-        Raises Rejected: NOT_FOUND, and TOO_MANY, also if the archive does not tell which posts are deleted. Three round
-        trips; for an archived post, a query; and more for a repetition, and for a user with as many bookmarks.
+        Raises Rejected: NOT_FOUND, and TOO_MANY for a user at the limit, unless bookmarks of deleted posts can be
+        removed, which needs the archive. Three round trips; for an archived post also a query; more for a repetition
+        and for a user at the limit.
         """
         view.begin()
         member = str(post)
@@ -54,9 +55,10 @@ class Bookmarks:
         return found.id
 
     async def remove(self, view: View, viewer: int, post: int) -> int:
-        """Remove a bookmark, also that of a deleted or hidden post, and return the id of the post.
+        """Remove a bookmark, even one of a deleted or hidden post, and return the id of the post.
 
-        Costs what `add` costs. Raises Rejected (NOT_FOUND): the viewer neither sees the post nor has a bookmark of it.
+        Costs what `add` costs. Raises Rejected (NOT_FOUND) if the viewer neither sees the post nor has a bookmark of
+        it.
         """
         view.begin()
         member = str(post)
@@ -96,9 +98,9 @@ class Bookmarks:
         return (await full_pages([viewer], window, read, show))[0]
 
     async def _make_room(self, viewer: int) -> None:
-        """Remove bookmarks of deleted posts, oldest first. Raises Rejected (TOO_MANY) if there are none.
+        """Remove up to 100 bookmarks of deleted posts, oldest first. Raises Rejected (TOO_MANY) if there are none.
 
-        One round trip, and one query for every 2,000 bookmarks.
+        One round trip, one query for every 2,000 bookmarks, and the commit.
         """
         [members] = await self._store.read([("ZRANGE", BOOKMARKS.key(viewer), 0, -1)])
         posts = [int(member) for member in members if member.isdecimal()]

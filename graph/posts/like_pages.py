@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 L = TypeVar("L", Like, LikedPost)
 
 Visible: TypeAlias = Callable[[Sequence[Sequence[Like]]], Awaitable[list[list[L]]]]
-"""Returns what a viewer sees of lists of likes."""
+"""Returns the part of each list of likes that a viewer sees."""
 
 NO_LIKE = 0
 
@@ -85,7 +85,7 @@ class LikePages:
         return page
 
     async def _pages(self, kind: LikeList, owners: Sequence[int], window: Window, visible: Visible[L]) -> list[Page[L]]:
-        """Return a page of each list, with what `visible` leaves of the likes (`graph.pages.full_pages`)."""
+        """Return a page of each list, with the likes that `visible` returns (`graph.pages.full_pages`)."""
 
         async def show(_owners: Sequence[int], lists: Sequence[Sequence[Like]]) -> Sequence[Sequence[L]]:
             return await visible(lists)
@@ -124,7 +124,7 @@ class LikePages:
             rest = beyond(rest, likes[-1].number)
 
     async def _without_changed(self, kind: LikeList, owner: int, likes: Sequence[Like]) -> list[Like]:
-        """Return the likes of the archive that, as the store knows, no later event has changed. One round trip."""
+        """Return the archived likes that were not changed by a later event in the store. One round trip."""
         if not likes:
             return []
         name, members = kind.key(owner), [like.user for like in likes]

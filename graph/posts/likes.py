@@ -3,7 +3,7 @@
 A like or unlike that changes nothing appends no event (`graph.relations.latest`).
 
 A like is renewed if the store held a like or a tombstone of the same user and post when the request read it. So a user
-who likes and unlikes a post again and again notifies its author once, as long as the tombstone lives.
+who repeatedly likes and unlikes a post notifies its author only once while the tombstone exists.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from graph.visibility.views import SYSTEM, View, Visibility, no_post, refuse_blo
 
 @dataclass(frozen=True, slots=True)
 class KnownLikes:
-    """What the store holds of a user's likes of some posts.
+    """The state of a user's likes of some posts in the store.
 
     `likes` has the posts that the user likes, with the numbers of the likes, and `unlikes` those with a tombstone.
     Likes with numbers up to `floor` are only in the archive, unless their post is in one of the two.
@@ -59,11 +59,11 @@ class Likes:
         self.pages = LikePages(store, binding, posts)
 
     async def like(self, viewer: int, post: int, view: View | None = None) -> int:
-        """Like a post, or the original of a plain repost, and return its id. Again, it appends nothing.
+        """Like a post, or the original of a plain repost, and return its id. A repetition appends nothing.
 
         `view` is the viewer's view, which a request shares between its reads. Raises Rejected: NOT_FOUND, and BLOCKED
-        if there is a block between the viewer and the author. Three round trips, and one more for a viewer with many
-        blocks; for an archived like or post a query; and more if the store says that the viewer already likes the post.
+        if there is a block between the viewer and the author. Three round trips; one more for a viewer with many
+        blocks; a query for an archived like or post; more if the store says that the viewer already likes the post.
         """
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=True)
 
@@ -118,8 +118,8 @@ class Likes:
     async def liked_among(self, viewer: int, posts: Sequence[int]) -> list[bool]:
         """Return for each post whether the viewer likes it.
 
-        One round trip. For posts that are older than the viewer's archived likes, one query, and a second round trip if
-        the archive holds likes of them. Raises ArchiveUnavailable.
+        One round trip. For posts that are older than the newest archived like of the viewer, one query, and a second
+        round trip if the archive holds likes of them. Raises ArchiveUnavailable.
         """
         held = held_in(posts, await self._store.read(read_held(viewer, posts)) if posts else ())
         old = [post for post in posts if held.may_be_archived(post)]
@@ -127,9 +127,9 @@ class Likes:
         return [post in held.likes or post in archived for post in posts]
 
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
-        """Return the posts among these that the viewer likes with an archived like.
+        """Return the posts among these of which the archive holds a like by the viewer.
 
-        The archive is read before the store: it may hold a like that was removed according to the store.
+        The archive is read before the store, because it may hold a like that was removed according to the store.
         """
         found = list(await (await self._binding.archive()).liked_among(viewer, posts, floor))
         if not found:
@@ -139,13 +139,13 @@ class Likes:
 
 
 def read_held(viewer: int, posts: Sequence[int]) -> list[Command]:
-    """Return the commands that read what the store holds of a user's likes of posts."""
+    """Return the commands that read a user's likes of posts from the store."""
     name = keys.liked(viewer)
     return [("ZMSCORE", name, "f", *posts), ("ZMSCORE", keys.gone(name), "f", *posts)]
 
 
 def held_in(posts: Sequence[int], rows: Sequence[Any]) -> KnownLikes:
-    """Return what the replies to `read_held` say."""
+    """Return the likes in the replies to `read_held`."""
     if not rows:
         return KnownLikes({}, {}, 0)
     (floor, *likes), (_, *unlikes) = rows

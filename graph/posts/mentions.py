@@ -1,7 +1,7 @@
 """The users whom a text mentions, as of its publication.
 
 They are stored with the post, because a login that no user has at that time is plain text, even if a user takes it
-later. So is a login of a user with whom there is a block.
+later. The login of a user with whom there is a block is plain text, too.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ def users_of_logins(text: str, mentions: Sequence[int], logins: Mapping[int, str
     """Return the user of each login that counts as a mention in a published text.
 
     `mentions` are the users whom the text mentions, and `logins` has the logins of those that still have one. If some
-    are gone, and no login in the text was unknown at the publication, the remaining logins are theirs.
+    users are gone, and all logins in the text counted as mentions, the remaining logins are theirs.
     """
     users = {login: user for user in mentions if (login := logins.get(user)) is not None}
     gone = [user for user in mentions if user not in logins]

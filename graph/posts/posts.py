@@ -65,8 +65,7 @@ class Posts:
     async def get_many(self, view: View, ids: Sequence[int]) -> list[Post | None]:
         """Return posts by id, None for posts that are deleted, unknown or hidden from the view.
 
-        One round trip. Ids that the store does not know take a query
-        of the archive. Raises ArchiveUnavailable.
+        One round trip, and one query of the archive for ids that the store does not know. Raises ArchiveUnavailable.
         """
         posts, _ = await self.hydrate(view, ids, {})
         return [posts.get(id_) for id_ in ids]
@@ -74,15 +73,15 @@ class Posts:
     async def hydrate(
         self, view: View, ids: Sequence[int], archived: Mapping[int, Post]
     ) -> tuple[dict[int, Post], list[int]]:
-        """Return live posts by id, and the ids of deleted posts. Costs as much as `get_many`.
+        """Return live posts by id, and the ids of deleted posts. Costs what `get_many` costs.
 
         Posts hidden from the view are left out of both, and so are plain reposts of such posts. A plain repost of a
-        deleted post counts as deleted. If there are plain reposts, the posts include what they and the quotes are of,
-        which takes one round trip more. The view begins in the same round trip.
+        deleted post counts as deleted. If there are plain reposts, the result also includes the originals of all
+        reposts and quotes, which takes one more round trip. The view begins in the same round trip as the first read.
 
         `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone;
-        the store has the counts of all posts.
-        A post that neither the store nor the archive holds, although the archive holds the log beyond it, is deleted.
+        the store has the counts of all posts. A post that neither the store nor the archive holds, although the archive
+        holds the log beyond it, is deleted.
         """
         view.begin()
         stored = await recall(self._store, STORED_POSTS, ids, view.moment)
@@ -101,7 +100,7 @@ class Posts:
         return posts, deleted
 
     async def _add_originals(self, view: View, posts: dict[int, Post], deleted: list[int]) -> None:
-        """Add the posts that reposts and quotes are of, and leave out plain reposts whose original is not shown."""
+        """Add the originals of reposts and quotes, and leave out plain reposts whose original is not shown."""
         wanted = {post.repost_of for post in posts.values() if post.repost_of is not None} - posts.keys()
         originals, gone = await self.hydrate(view, sorted(wanted), {}) if wanted else ({}, [])
         posts.update(originals)
@@ -111,7 +110,7 @@ class Posts:
                 deleted.append(post.id)
 
     async def reposters(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of the plain reposts among these posts that are not deleted, visible or not.
+        """Return the authors of the plain reposts among these posts, hidden ones included, without deleted ones.
 
         One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
@@ -124,10 +123,10 @@ class Posts:
         return authors
 
     async def authors(self, view: View, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of the posts among these that are not deleted, visible or not.
+        """Return the authors of these posts, hidden ones included, without deleted ones.
 
-        Without their texts and counts, so cheaper than `get_many`, unless the near cache has or keeps whole records.
-        One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
+        Cheaper than `get_many`, because texts and counts are not read, unless there is a near cache, which keeps whole
+        records. One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
         if self._store.near is None:
             names = [keys.post(post) for post in ids]
@@ -169,7 +168,7 @@ class Posts:
         quote_of: int | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
-        """Publish and return a post. The newest followers have it on return; workers push it to the others.
+        """Publish and return a post. It has reached the newest followers on return; workers push it to the others.
 
         The text may be empty if there are attachments. It is a reply to the post `reply_to` and a quote of `quote_of`,
         if given.
@@ -308,7 +307,7 @@ class Posts:
         return None if body is None else published_post(post, body)
 
     async def end_of(self, post: int) -> EventBody | None:
-        """Return the event that deleted a post or took a plain repost back, None if the log holds none.
+        """Return the event that deleted a post or undid a plain repost, None if the log holds none.
 
         One round trip, or two if the post has a tombstone.
         """
@@ -320,8 +319,8 @@ class Posts:
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
         """Return the author of a deleted post, None if no such post is known.
 
-        `deletion` is the number in the post's tombstone, None if the tombstone was dropped. The archive may show a post
-        that has a tombstone: a failover has lost its deletion, which the scan will append again.
+        `deletion` is the number in the post's tombstone, None if the tombstone was dropped. The archive may hold the
+        live row of a post that has a tombstone, if a failover has lost the deletion, which the scan will append again.
         """
         event = await self._log.get(int(deletion)) if deletion is not None else None
         match event and event.body:
@@ -333,7 +332,7 @@ class Posts:
 
 
 def deletion_of(post: Post, terms: str | None = None) -> PostDeleted | Unreposted:
-    """Return the event that deletes a post, or takes a plain repost back."""
+    """Return the event that deletes a post, or undoes a plain repost."""
     if post.is_plain_repost and post.repost_of is not None:
         return Unreposted(post.author, post.repost_of, post.id, post.repost_of_author)
     notified = tuple(recipients_of_post(post))

@@ -1,4 +1,4 @@
-"""What a user publishes: the draft of a post, its checks, and the event that it becomes."""
+"""The draft of a post, its checks, and the event that publishes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from graph.text.entities import entities_of
 from graph.text.validation import Check
 
 MAX_ANCESTORS = 20
-"""The number of posts above a reply that it remembers, its parent included."""
+"""The maximum number of posts above a reply that its event names, the parent included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def publication(
 def as_reply(body: PostPublished, parent: Post) -> PostPublished:
     """Return a publication as a reply.
 
-    It is listed in timelines only if its author continues a thread of their own: if the author also wrote the parent
-    and the first post.
+    It is listed in timelines only if its author continues a thread of their own: the author also wrote the parent and
+    the first post.
     """
     root, root_author = parent.id, parent.author
     if parent.root is not None and parent.root_author is not None:

@@ -1,12 +1,12 @@
 """Plain reposts: repost, undo, and whether a viewer has reposted posts.
 
-A user has one plain repost of a post at most. As with follows (`graph.people.follows`), whether a request changes
+A user has at most one plain repost of a post. As with follows (`graph.people.follows`), whether a request changes
 something depends on the last event, not on what the store holds. Two requests that find the same version append one
 event: the version is part of the idempotency key. A key that was used before proves nothing: the repost may have been
-undone since. So the request looks for the last event, and appends under the next key if that one ends the repost.
+undone since. So the request looks for the last event, and appends under the next key if that event ended the repost.
 
-A repost is renewed if the register has a version: it stood before. This follows from the version alone, so that two
-requests with one key append the same event.
+A repost is renewed if the register has a version, which means that the repost has existed before. This follows from the
+version alone, so that two requests with one key append the same event.
 """
 
 import asyncio
@@ -82,11 +82,11 @@ class Reposts:
         return IdempotencyKey("-", f"repost:{viewer}:{post}:{version}")
 
     async def unrepost(self, view: View, viewer: int, post: int) -> tuple[int, int | None]:
-        """Take the viewer's plain repost of a post back. `post` may also be a plain repost of the post.
+        """Undo the viewer's plain repost of a post. `post` may also be a plain repost of that post.
 
-        Return the id of the original, and of the repost, None if there was none. Taking it back again returns the same
-        while the log holds the event, and appends nothing. Raises Rejected (NOT_FOUND). Four round trips; one more for
-        a plain repost, and two if there was no repost.
+        Return the id of the original, and that of the repost, None if there was none. While the log holds the event,
+        undoing it again returns the same. It appends nothing. Raises Rejected (NOT_FOUND). Four round trips; one more
+        for a plain repost, and two if there was no repost.
         """
         view.begin()
         original, held, watermark, _ = await self._look_up(viewer, post)
@@ -124,9 +124,9 @@ class Reposts:
         return found, held_in(row), int(watermark or 0), count
 
     async def _confirmed(self, viewer: int, original: int, held: RepostRegister, watermark: int) -> RepostRegister:
-        """Return the register after the last event (`graph.relations.latest`). `held` is what is known already.
+        """Return the register after the last event (`graph.relations.latest`). `held` is the state known so far.
 
-        If there are too many events to search, the store counts.
+        If there are too many events to search, the result is what the store and `held` say.
         """
         latest = await read_latest(self._store, self._log, read_held(viewer, original), watermark)
         return latest.after(newer(held_in(latest.rows), held), partial(after, viewer, original))
@@ -146,13 +146,13 @@ def read_held(viewer: int, post: int) -> list[Command]:
 
 
 def held_in(row: Sequence[float | None]) -> RepostRegister:
-    """Return what the replies to `read_held` say."""
+    """Return the register in the replies to `read_held`."""
     repost, gone = (int(score or 0) for score in row)
     return RepostRegister(repost, repost or gone)
 
 
 def newer(one: RepostRegister, other: RepostRegister) -> RepostRegister:
-    """Return the register that the later event has written, or the first one if one event has written both."""
+    """Return the register that the later event has written, or the first one if the same event has written both."""
     return max(one, other, key=lambda each: each.version)
 
 
@@ -168,7 +168,7 @@ def after(viewer: int, original: int, held: RepostRegister, event: Event) -> Rep
 def plain_repost(number: int, body: Reposted) -> Post:
     """Return the plain repost that an event made, without counts."""
     published = publication_of(body)
-    assert published is not None  # noqa: S101 - a Reposted is one
+    assert published is not None  # noqa: S101 - a Reposted event publishes a post
     return published_post(number, published)
 
 
