@@ -93,8 +93,8 @@ A *versioned set* is two sorted sets: members with the number that added them, a
 number that removed them. The member `f` of `…:gone` is the tombstone floor. An event changes a member only if its
 number is greater than the member's version: its score, else that of its tombstone, else the floor.
 
-An erased user keeps the tombstone in `user:{u}`. The number of the UserErased event stays as the tombstone floor of each
-set, as the floor of the notifications, and as the number up to which they are read, so that late events change nothing.
+An erased user keeps the tombstone in `user:{u}`. The number of the UserErased event is the tombstone floor of each set,
+the floor of the notifications, and the number up to which they are read, so that late events change nothing.
 """
 
 from collections.abc import Callable

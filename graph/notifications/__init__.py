@@ -1,1 +1,1 @@
-"""Notifications: what others did that concerns a user, in groups, newest first."""
+"""Notifications: actions of other users that concern a user, in groups, newest first."""

@@ -1,10 +1,10 @@
-"""Who acts in a group of notifications: the newest users, and how many there are.
+"""The actors of groups of notifications: the newest users of each group, and their number.
 
-Users who follow, like or repost are read from the sets that hold them, so taking something back needs no change of a
-list of notifications. Users who are hidden from or muted by the recipient are left out, and so is the recipient, who
-may like the own post.
+Users who follow, like or repost are read from the sets that hold them, so undoing such an action changes no list of
+notifications. Users who are hidden from or muted by the recipient are left out, and so are recipients who like their
+own posts.
 
-The sets are read with one plain command each: a script that reads a hundred of them takes the store longer.
+Each set is read with one plain command: a script that reads a hundred sets takes the store longer.
 """
 
 import asyncio
@@ -21,21 +21,22 @@ from graph.store.store import Store
 from graph.visibility.views import View
 
 FEW_ACTORS = 3
-"""The newest entries of a set that are read to find one visible user."""
+"""The number of newest entries of a set that are read to find one visible user."""
 MAX_SEARCHED = 250
-"""The newest entries of a set among which one user must be visible."""
+"""The number of newest entries of a set that are searched for a visible user."""
 FOLLOW, LIKE, REPOST = NotificationKind.FOLLOW, NotificationKind.LIKE, NotificationKind.REPOST
 CROWDS = frozenset({FOLLOW, LIKE, REPOST})
-"""The kinds of groups in which many users can act. The author of its post acts in a group of another kind."""
+"""The kinds of groups in which many users can act. In the other kinds, only the author of the post acts."""
 SETS = {LIKE: keys.likes, REPOST: keys.reposts}
-"""The keys of the sets of entries of a post, by kind of group."""
+"""The functions that return the key of a post's set of entries, by kind of group."""
 
 
 class Entries(NamedTuple):
     """The newest entries of a group's set, newest first.
 
-    `others` is the number of entries that were not read and are not users. `is_cut` tells whether the set has more than
-    these entries. In a group of reposts an entry is a post, which can be a quote.
+    In a group of reposts, an entry is a post, which can be a quote, and `others` is the number of entries that are
+    newer than the group's number and were not read. In a group of follows, `others` is the number of the followers of
+    the day, if it was asked for. `is_cut` is True if the set may have more than these entries.
     """
 
     numbers: Sequence[int]
@@ -46,9 +47,9 @@ class Entries(NamedTuple):
 class Crowd(NamedTuple):
     """The newest visible users who act in a group.
 
-    `left_out` is the number of entries that were read and show no such user. `counted` is, if it was asked for, the
-    number of the followers of a day, or that of the quotes that are newer than the newest repost and were not read.
-    `is_whole` means that no other users act, and `is_cut` that older entries were not read.
+    `left_out` is the number of entries that were read and show no such user. `counted` is the `others` of the entries:
+    the number of the followers of a day, or that of the quotes that are newer than the newest repost and were not read.
+    `is_whole` is True if no other users act, and `is_cut` if older entries were not read.
     """
 
     users: tuple[int, ...] = ()
@@ -78,13 +79,13 @@ class Actors:
         self._posts = posts
 
     async def of(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
-        """Return who acts in each group of the viewer; the groups have their numbers.
+        """Return the users who act in each of the viewer's groups, which are given with their numbers.
 
-        One round trip, one if there are older reposts to look at than the newest of a group, and one for a group with
-        more than ten reposts and quotes of which some are newer than its number. As many again if none of the newest
-        users of a group is visible; if they are reposts, one or two more and, unless all of the post's reposts are in
-        the store, a query of the archive for each such group. Up to two queries of the archive for archived reposts.
-        Raises ArchiveUnavailable.
+        One round trip; one more for the authors of older reposts than the newest of a group; and one more if a group
+        has more than ten reposts and quotes, some of them newer than the group's number. The same again if none of the
+        newest users of a group is visible. Such a group of reposts takes one or two round trips more, and a query of
+        the archive unless all reposts of its post are in the store. Up to two queries of the archive for the authors of
+        archived reposts. Raises ArchiveUnavailable.
         """
         newest = [number for group, number in groups.items() if group.kind is REPOST]
         entries, authors = await asyncio.gather(
@@ -94,10 +95,10 @@ class Actors:
         return crowds | await self._further(view, groups, crowds, counted=True)
 
     async def some(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
-        """Return whether each group has a visible user: at least one of the users if there are any, and no numbers.
+        """Return at least one visible user of each group that has any. Numbers of users are not counted.
 
-        One round trip of one command per group. Further ones for groups whose newest users are not visible, as `of`
-        takes. Raises ArchiveUnavailable.
+        One round trip of one command per group. More for groups whose newest users are not visible, like `of`. Raises
+        ArchiveUnavailable.
         """
         reposts = {group: number for group, number in groups.items() if group.kind is REPOST}
         others = {group: number for group, number in groups.items() if group.kind is not REPOST}
@@ -115,7 +116,7 @@ class Actors:
     async def _further(
         self, view: View, groups: Mapping[Group, int], crowds: Mapping[Group, Crowd], *, counted: bool = False
     ) -> dict[Group, Crowd]:
-        """Return who acts in groups none of whose newest users is visible, from older entries and the archive."""
+        """Return the users of groups whose newest users are not visible, from older entries and the archive."""
         unsure = {group: groups[group] for group, crowd in crowds.items() if not crowd.users and crowd.is_cut}
         entries = await self._entries(view, unsure, MAX_SEARCHED, counted=counted) if unsure else {}
         further = await self._crowds(view, entries, {}) if entries else {}
@@ -151,7 +152,7 @@ class Actors:
     async def _behind(
         self, groups: Mapping[Group, int], found: Mapping[Group, Entries], most: int
     ) -> dict[Group, Entries]:
-        """Add to the entries of groups of reposts, some of which are newer, the newest `most` up to their numbers.
+        """Add the newest `most` entries up to each group's number, for groups of reposts that have newer entries.
 
         Entries above the number of a group are quotes, and reposts that renew earlier ones. One round trip.
         """
@@ -170,7 +171,7 @@ class Actors:
     async def _crowds(
         self, view: View, entries: Mapping[Group, Entries], authors: Mapping[int, int | None]
     ) -> dict[Group, Crowd]:
-        """Return the visible users of entries. `authors` are known ones of reposts. One round trip for others."""
+        """Return the visible users of entries. `authors` are known authors of reposts. One round trip for others."""
         reposts = chain.from_iterable(some.numbers for group, some in entries.items() if group.kind is REPOST)
         authors = await self._authors(reposts, authors)
         users: dict[Group, Sequence[int]] = {
@@ -192,9 +193,9 @@ class Actors:
         return {**known, **dict.fromkeys(unknown), **await self._posts.reposters(unknown)}
 
     async def _archived(self, view: View, groups: Sequence[Group]) -> dict[Group, Crowd]:
-        """Return who acts in groups of reposts from the newest reposts in the archive, for lists that it continues.
+        """Return the users of groups of reposts from the newest archived reposts, if the list continues in the archive.
 
-        The newest entries of a list can all be quotes.
+        The entries in the store can all be quotes.
         """
         floors = await self._store.read([("ZSCORE", keys.reposts(group.subject), "f") for group in groups])
         some = [group for group, floor in zip(groups, floors, strict=True) if floor is not None]
@@ -214,7 +215,7 @@ def numbers_in(reply: Sequence[Any]) -> list[int]:
 
 
 def users_of(reposts: Iterable[int], authors: Mapping[int, int | None]) -> list[int]:
-    """Return the users of reposts. The quotes among them are not users."""
+    """Return the authors of reposts. Quotes, whose author is None, are left out."""
     return [author for post in reposts if (author := authors[post]) is not None]
 
 

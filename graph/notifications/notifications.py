@@ -1,8 +1,8 @@
-"""The notifications of users: pages, the number of unread ones, and how far they are read.
+"""The notifications of users: pages, the number of unread ones, and marking them as read.
 
-A user's list holds groups with numbers; who acts in a group is read from the sets of followers, likes and reposts, and
-from the posts. So taking something back needs no change of the list: a group without users is left out. So is one whose
-post is deleted or hidden, or in which only users act who are muted or blocked.
+A user's list holds groups with numbers. The users who act in a group are read from the sets of followers, likes and
+reposts, and from the posts. So undoing an action does not change the list: groups without users are left out. Groups
+whose post is deleted or hidden, or in which only muted or blocked users act, are left out, too.
 """
 
 import asyncio
@@ -26,10 +26,11 @@ from graph.visibility.views import View
 MAX_UNREAD = 100
 """Unread notifications are counted up to this number."""
 MIN_WINDOW = 20
+"""The fewest groups that are read after some groups were left out."""
 STEPS_PER_GROUP = 7
-"""What looking at an unread group costs, in the small steps of `graph.archive.usage`."""
+"""The cost of checking one unread group, in items (`graph.archive.usage`)."""
 MAX_WINDOW = 1000
-"""The fewest and the most groups that are read after some of those before were left out."""
+"""The most groups that are read at once after some groups were left out."""
 LIKE = NotificationKind.LIKE
 
 
@@ -45,8 +46,8 @@ class Notifications:
     async def page(self, view: View, window: Window) -> Page[Notification]:
         """Return a page of the viewer's notifications, newest first.
 
-        Two round trips, one more for groups of several reposts, and as many for each time that groups are left out. One
-        query of the archive if the page has archived posts, and up to two for archived reposts. Raises
+        Two round trips, one more for groups of several reposts, and the same again each time that groups are left out.
+        One query of the archive if the page has archived posts, and up to two for archived reposts. Raises
         ArchiveUnavailable.
         """
         view.begin()
@@ -73,7 +74,7 @@ class Notifications:
         return int(mark or 0), rows
 
     async def get_many(self, view: View, groups: Sequence[Group]) -> list[Notification | None]:
-        """Return notifications of the viewer by group; None for those that are not in the list or left out.
+        """Return notifications of the viewer by group; None for groups that are not in the list or are left out.
 
         Two round trips, one more for groups of several reposts, and queries of the archive for archived posts and
         reposts. Raises ArchiveUnavailable.
@@ -93,8 +94,8 @@ class Notifications:
         """Return the number of the viewer's unread notifications, at most `MAX_UNREAD`.
 
         One round trip if there are none, else two of one command per group, and one more for the post of a group of
-        reposts. Two more for each time that groups are left out, and two if the newest repost of a group shows nobody.
-        Queries of the archive for archived posts and reposts. The operation pays for the groups. Raises
+        reposts. Two more each time that groups are left out, and two if the newest repost of a group shows no visible
+        user. Queries of the archive for archived posts and reposts. The groups are charged to the operation. Raises
         ArchiveUnavailable.
         """
         viewer = viewer_of(view)
@@ -114,7 +115,7 @@ class Notifications:
     async def mark_read(self, viewer: int, upto: int) -> None:
         """Mark the viewer's notifications with numbers up to `upto` as read.
 
-        If there are no unread ones among them, nothing is written. Three round trips.
+        Writes nothing if none of them is unread. Three round trips.
         """
         newest: Command = ("ZRANGE", keys.notifications(viewer), upto, "-inf", "BYSCORE", "REV")
         mark, rows = await self._store.read([("GET", keys.read_mark(viewer)), (*newest, "LIMIT", 0, 1, "WITHSCORES")])
@@ -122,11 +123,11 @@ class Notifications:
             await self._commit([NotificationsRead(viewer, upto)])
 
     async def _shown(self, view: View, groups: dict[Group, int], mark: int) -> list[Notification]:
-        """Return the notifications of groups, in order, without those that nobody visible acts in or without a post.
+        """Return the notifications of groups, in order, without groups that lack a visible user or their post.
 
         One round trip of one or two commands per group, and one query of the archive for archived posts. One more for
-        groups of several reposts, and more if the newest users of a group are all muted or have taken back what they
-        did (`Actors.of`).
+        groups of several reposts, and more if the newest users of a group are all muted or have undone their actions
+        (`Actors.of`).
         """
         view.begin()
         crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}
@@ -151,7 +152,7 @@ class Notifications:
         """Return how many notifications `_shown` would return.
 
         One round trip of one command per group, and one command more for the post of a group of reposts. The post of a
-        group of likes is not read: its likes are deleted with it. Else like `_shown`.
+        group of likes is not read, because its likes are deleted with it. Otherwise costs what `_shown` costs.
         """
         view.begin()
         crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}
@@ -171,7 +172,7 @@ class Notifications:
 
 
 def next_size(previous: int, lacking: int) -> int:
-    """Return how many groups to read after some were left out, so that a page is full: more with each attempt."""
+    """Return how many groups to read after some were left out: more with each attempt, to fill the page."""
     return min(MAX_WINDOW, max(MIN_WINDOW, lacking, 2 * previous))
 
 

@@ -1,1 +1,1 @@
-"""Follows, mutes, blocks and lists of users, and the relationships that follow from them."""
+"""Follows, mutes, blocks and lists of users, and the relationships derived from them."""

@@ -90,7 +90,7 @@ class Follows:
         """Return the outcome for each id, the users whose follow changes or may change, and the number of follows.
 
         The second value maps users to whether an earlier follow is known, and leaves out refused users. The number is
-        the most that the viewer can follow after the change.
+        an upper bound of the follows after the change.
         """
         if not users:
             return [], {}, 0

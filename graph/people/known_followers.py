@@ -63,7 +63,7 @@ async def known_followers(
 
 
 def _compared(user: int, followers: int, followed: Sequence[str]) -> Command:
-    """Return the command that compares followed users with a user's followers: it names, or returns, the fewer."""
+    """Return the command that finds followed users among a user's followers. It looks up or reads the fewer ones."""
     if followers > len(followed):
         return ("ZMSCORE", keys.followers(user), *followed)
     return ("ZRANGE", keys.followers(user), 0, -1, "WITHSCORES")

@@ -40,7 +40,7 @@ class KnownLikes:
     floor: int
 
     def may_be_archived(self, post: int) -> bool:
-        """Return whether the archive may hold a like of this post that the store does not: likes follow the post."""
+        """Return True if the archive may hold a like of this post that the store lacks: likes are newer than posts."""
         return post < self.floor and post not in self.likes and post not in self.unlikes
 
 

@@ -17,7 +17,7 @@ MAX_ANCESTORS = 20
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A post as its author wrote it, checked and normalised. Nothing was looked up."""
+    """A post as its author wrote it, checked and normalised. Posts and users in it are not looked up yet."""
 
     author: int
     text: str
@@ -60,7 +60,7 @@ class Draft:
 
     @property
     def digest(self) -> str:
-        """A hash of the draft. What the draft refers to may change between two requests, the draft does not."""
+        """A hash of the draft. Posts and users in it may change between two requests; the draft does not."""
         return sha256(repr(self).encode()).hexdigest()[:32]
 
 

@@ -1,6 +1,7 @@
-"""Bookmarks: posts that a user wants to find again. Only the user knows, and nothing counts them.
+"""Bookmarks: posts that a user wants to find again. Only this user sees them, and posts do not count them.
 
-A bookmark of a deleted post is not shown. It is kept until its user removes it, needs the room, or is erased.
+A bookmark of a deleted post is not shown. It is kept until its user removes it, reaches the limit of bookmarks, or is
+erased.
 """
 
 from graph import keys

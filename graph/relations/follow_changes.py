@@ -1,9 +1,9 @@
 """The projection of follows: `followers` of the followee and `following` of the follower.
 
-A follower is in `followers` before the followee is in `following`, and is removed from it afterwards. Fan-out, which
+A follower is added to `followers` before the followee is added to `following`, and removed after it. Fan-out, which
 reads `followers`, therefore never misses a viewer who follows the author.
 
-Both are versioned sets with a third part: follows that a block keeps from counting are held (`add_follows.lua`).
+Both are versioned sets with a third part: held follows, which a block keeps from counting (`add_follows.lua`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ OWNERS_PER_SCRIPT = 500
 async def add_follows(store: Store, events: Sequence[tuple[int, Followed]], notices: Sequence[Command] = ()) -> None:
     """Add follows, and delete the home caches of the followers. Two round trips.
 
-    The second one also sends the notices of the follows.
+    The second round trip also sends the notices of the follows.
     """
     followers = ((body.followee, number, body.follower) for number, body in events)
     following = ((body.follower, number, body.followee) for number, body in events)

@@ -20,7 +20,7 @@ BLOCK_KINDS = names_of((Blocked, Unblocked))
 
 
 class FollowsAndBlocks(Relation):
-    """Who follows whom, and who blocks whom. Both users of a pair have it in their slots."""
+    """The follows and blocks between users. The slots of both users hold each of them."""
 
     kinds = (Followed, Unfollowed, Blocked, Unblocked)
 
@@ -50,7 +50,7 @@ class FollowsAndBlocks(Relation):
                     yield from versioned_set_keys(key, user, held, tombstones_after)
 
     async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the blocks of users, whom they follow, and their followers. Each event is counted once."""
+        """Yield the blocks, the followed users and the followers of users. Each event is counted once."""
         blocks = FoldedBatch(Content(users, parts=[Part.BLOCKS]), self.fold)
         await self.add_blocks(reading, blocks, users)
         yield blocks
@@ -65,7 +65,7 @@ class FollowsAndBlocks(Relation):
     async def _follows(
         self, reading: Reading, owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool
     ) -> FoldedBatch:
-        """Return a batch of follows, with the blocks of the owners, which are not counted again."""
+        """Return a batch of follows, with the blocks of the owners. The blocks are not counted again."""
         batch = FoldedBatch(Content(owners, parts=[part]), self.fold, is_page=is_page)
         await self.add_blocks(reading, batch, owners)
         batch.events = 0
@@ -75,9 +75,9 @@ class FollowsAndBlocks(Relation):
     async def add_blocks(
         self, reading: Reading, batch: FoldedBatch, owners: Sequence[int], upto: int = MAX_NUMBER
     ) -> None:
-        """Add the blocks by owners and those of owners to a batch, up to a number. Only the blocks by owners count.
+        """Add the blocks by and against owners to a batch, up to a number. Only the blocks by owners are counted.
 
-        Memory: that of all blocks of the owners. Two queries, and one more per `reading.rows` rows.
+        Needs the memory of all blocks of the owners. Two queries, and one more per `reading.rows` rows.
         """
         archive = reading.archive
         for read in (archive.by_actor, archive.by_subject):
@@ -106,7 +106,7 @@ class FollowsAndBlocks(Relation):
         return [*names, keys.blocking(user), keys.blockers(user)]
 
     def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:
-        """Yield the ends of follows and blocks by the user and of the user."""
+        """Yield the events that end the follows and blocks by the user and against the user."""
         followed, held, followers, held_followers, blocked, blockers = (list(map(int, some)) for some in members)
         yield from (Unfollowed(user, other) for other in (*followed, *held))
         yield from (Unfollowed(other, user) for other in (*followers, *held_followers))
@@ -116,7 +116,7 @@ class FollowsAndBlocks(Relation):
     async def ends_by_others(
         self, archive: object, store: object, user: int, after: int, limit: int
     ) -> tuple[list[EventBody], int | None]:
-        """Return nothing: the user's sets name all others."""
+        """Return nothing: the user's sets name all other users."""
         return [], None
 
 

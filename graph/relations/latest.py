@@ -1,4 +1,4 @@
-"""What the last event says, projected or not.
+"""The state after the last event, projected or not.
 
 A request appends no event if the store says that its change is done already, and the last event confirms that. The
 store alone does not tell: the event of a request that failed or was interrupted after its commit is projected later,
@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 class Latest(NamedTuple):
-    """Replies of the store, and the events that may not be projected yet: they count more than the replies.
+    """Replies of the store, and the events that may not be projected yet. The events override the replies.
 
     `events` is None if there are too many of them to search.
     """
@@ -29,12 +29,12 @@ class Latest(NamedTuple):
     events: Sequence[Event] | None
 
     def after(self, state: S, apply: Callable[[S, Event], S]) -> S:
-        """Return a state, which the replies tell, after these events."""
+        """Apply the events to a state from the replies, and return the result."""
         return reduce(apply, self.events or (), state)
 
 
 async def read_latest(store: Store, log: Log, reads: Sequence[Command], watermark: int) -> Latest:
-    """Return the replies to reads, and the events above a watermark, which was read before.
+    """Return the replies to reads, and the events above a watermark that was read before.
 
     If there are too many events to search, a caller appends its event in any case, or trusts the store. One round trip,
     and one per 500 of these events.

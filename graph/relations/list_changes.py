@@ -29,7 +29,7 @@ def change(number: int, body: ListEvent, trim_up_to: int) -> Command:
 
 
 def words(body: ListEvent, trim_up_to: int) -> list[Word]:
-    """Return the arguments of the script that an event decides."""
+    """Return the arguments of the script that depend on the event."""
     match body:
         case ListCreated(_, name, members):
             return ["create", trim_up_to, name, len(members), *members]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ListMemberships(Relation):
-    """The lists of users, and who is in them. Only the owner of a list knows."""
+    """The lists of users and their members. Only the owner of a list sees it."""
 
     kinds = (ListCreated, ListChanged, ListDeleted)
 
@@ -49,7 +49,7 @@ class ListMemberships(Relation):
                 yield from versioned_set_keys(partial(keys.list_members, owner), list_id, members, tombstones_after)
 
     async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the lists of users. The lists of one user are in one batch: only the last event decides on a member."""
+        """Yield the lists of users. The lists of one user are in one batch: the last event about a member decides."""
         whole: FoldedBatch | None = None
         kinds = names_of(self.kinds)
         async for owners, rows, is_page in reading.pages(reading.archive.by_actor, users, kinds):

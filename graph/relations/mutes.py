@@ -1,4 +1,4 @@
-"""Mutes: whom a user does not want to read. Only the muter knows."""
+"""Mutes: users whose posts a user does not want to see. Only the user who mutes sees them."""
 
 from graph import keys
 from graph.log.pair_events import Muted, Unmuted

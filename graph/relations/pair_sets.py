@@ -1,7 +1,7 @@
 """Relations of pairs: one kind of event adds a member to a set of the owner, and another one removes it.
 
-Each is a `PairSet`. All of them together are one relation, so that another one costs a rebuild, a repair or an erasure
-no further queries and round trips.
+Each is a `PairSet`. All of them together are one relation, so that a further `PairSet` costs a rebuild, a repair or an
+erasure no additional queries and round trips.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -33,9 +33,10 @@ TEXT = "#"
 class PairSet:
     """A relation of pairs of an owner and a member, in one versioned set of the owner.
 
-    `noun` is what a pair is called in reports of repairs, as "mute"; no other set has it. The owner is the actor of the
-    events that begin and end a pair. The member is their subject, or without one the text in their next field. `key` is
-    that of the owner's set. With `drops_home`, a change deletes the owner's home cache.
+    `noun` names a pair in the reports of repairs, such as "mute"; it is unique among the sets. The owner is the actor
+    of the events that begin and end a pair. The member is their subject; if they have none, it is the text in their
+    first other field. `key` returns the key of the owner's set. With `drops_home`, a change deletes the owner's home
+    cache.
     """
 
     noun: str
@@ -115,7 +116,7 @@ class PairSets(Relation):
             yield batch
 
     def replacements(self, content: Content) -> Iterator[KeyCommand]:
-        """Yield the commands that remove what earlier pages wrote."""
+        """Yield the commands that remove what earlier pages wrote about the same members."""
         for each in self.pair_sets:
             yield from replacements(each.key, self.of(content, each))
 

@@ -12,4 +12,5 @@ LISTS = ListMemberships()
 PAIRS = PairSets(MUTES, BOOKMARKS)
 
 RELATIONS: tuple[Relation, ...] = (FOLLOWS_AND_BLOCKS, PAIRS, LISTS)
-"""All relations but likes and plain reposts: a like goes with the record of its post, and a plain repost is a post."""
+"""All relations except likes and plain reposts: likes belong to the record of their post, and plain reposts are
+posts."""

@@ -18,14 +18,14 @@ KeyCommand: TypeAlias = tuple[str, ...]
 
 
 class Relation(ABC):
-    """What some kinds of events add and end between owners and members.
+    """A connection between owners and members that some kinds of events add and end.
 
-    Its projection is a step of `graph.projections.projections`, and its comparison one of `graph.repair.repair`: both
-    have an order among those of other relations.
+    Its projection is a step of `graph.projections.projections`, and its comparison is a step of `graph.repair.repair`.
+    The order of the steps of all relations matters in both.
     """
 
     kinds: tuple[type[Any], ...]
-    """The kinds of events that it folds."""
+    """The kinds of events that the relation folds."""
 
     @abstractmethod
     def fold(self, content: Content, number: int, body: Any) -> None:
@@ -55,8 +55,9 @@ class Relation(ABC):
     async def ends_by_others(
         self, archive: "Archive", store: Store, user: int, after: int, limit: int
     ) -> tuple[list[EventBody], int | None]:
-        """Return events that end what others have begun with the user, and the place to continue from.
+        """Return the events that remove the user from the sets of others, and the number to continue from.
 
-        Finds what only the archive can find. Reads the first `limit` events above the number `after`. The second value
-        is the number of the last one, None after all of them. At most one query and one round trip.
+        Covers the sets that only the archive can find. Reads the first `limit` events above the number `after`. The
+        second value is the number of the last of these events, None if there are no more. At most one query and one
+        round trip.
         """

@@ -1,8 +1,9 @@
-"""The search of posts: the past of the event stream with the same filter.
+"""Search for posts: the past of the event stream with the same filter.
 
 A page comes from the archive alone, up to the archive watermark that was read before it. Posts above it are not in the
-page: a subscription from the watermark on sends them. The index of the archive finds candidates, the filter of event
-streams decides which of them match, and the store knows which of those were deleted or are hidden from the viewer.
+page; a subscription that starts at the watermark sends them. The index of the archive finds candidates, the filter of
+event streams decides which of them match, and the store decides which of these posts are deleted or hidden from the
+viewer.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -25,14 +26,15 @@ from graph.visibility.views import View
 MAX_USERS = 100
 MAX_KEYWORDS = 20
 STEPS_PER_CANDIDATE = 6
-"""What comparing a post with the filter costs, in the small steps of `graph.archive.usage`."""
+"""The cost of comparing a post with the filter, in items (`graph.archive.usage`)."""
 SEGMENTS = (4, 16, 64)
-"""How many segments of the index a read looks at: few at first, because most words are frequent."""
+"""The number of index segments that the first, the second and all further reads scan: few at first, because most words
+are frequent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: its filter, the archive watermark from before its pages are read, and the numbers that it looks at.
+    """A search: its filter, the archive watermark from before its pages are read, and the range of its numbers.
 
     It finds posts with numbers between `low` and `high`, both exclusive.
     """
@@ -55,7 +57,7 @@ def post_filter(
 
 
 def clauses_of(filter_: EventFilter) -> list[Clause]:
-    """Return the clauses that every post with the filter satisfies."""
+    """Return the clauses that every post satisfies that matches the filter."""
     clauses: list[Clause] = []
     if filter_.keywords is not None:
         clauses.append(keyword_clause(filter_.keywords))
@@ -67,7 +69,7 @@ def clauses_of(filter_: EventFilter) -> list[Clause]:
 
 
 class Searches:
-    """Searches posts, `scanned` candidates for a page at most."""
+    """Searches for posts. A page scans at most `scanned` candidates."""
 
     def __init__(self, binding: Binding, posts: Posts, *, scanned: int = MOST_SCANNED) -> None:
         self._binding = binding
@@ -77,7 +79,7 @@ class Searches:
     async def begin(self, filter_: EventFilter, since: datetime | None = None, until: datetime | None = None) -> Search:
         """Return a search from the present archive watermark down, of posts from `since` on and before `until`.
 
-        One shared query. Raises BadFilter if no time is between the two, and ArchiveUnavailable.
+        One shared query. Raises BadFilter unless `until` is later than `since`, and ArchiveUnavailable.
         """
         if since is not None and until is not None and since >= until:
             raise BadFilter("'until' must be later than 'since'.")
@@ -88,9 +90,10 @@ class Searches:
     async def posts(self, view: View, search: Search, window: Window) -> Page[Post]:
         """Return a page of the posts that match, newest first.
 
-        A page scans at most 2,000 candidates. It may then be short, even empty, with more posts to come and a number
-        at which the next page continues. Up to 16 transactions, one round trip for each with matches, and one if users
-        are suspended. Raises ArchiveUnavailable, and ScanLimit if the operation has searched enough.
+        A page scans at most 2,000 candidates. After that it may be short, even empty, although there are more posts; it
+        then has the number at which the next page continues. Up to 16 transactions, one round trip for each with
+        matches, and one if users are suspended. Raises ArchiveUnavailable, and ScanLimit if the operation has used up
+        its budget.
         """
         archive, clauses = await self._binding.archive(), clauses_of(search.filter)
         suspended = await view.suspended_anywhere()

@@ -1,4 +1,4 @@
-"""The search of users by login and name, on the index in the archive.
+"""Search for users by login and name, with the index in the archive.
 
 A user matches if each word of the text is the beginning of the login or of a word of the name. In scripts without
 spaces, the name must contain the text. The user with exactly this login comes first, then the newest users.
@@ -32,7 +32,7 @@ def checked_query(text: str) -> NameQuery:
 
 
 class UserSearches:
-    """Searches users, looking at `scanned` for a page at most."""
+    """Searches for users. A page scans at most `scanned` users."""
 
     def __init__(self, binding: Binding, users: Users, *, scanned: int = MOST_SCANNED) -> None:
         self._binding = binding
@@ -42,10 +42,11 @@ class UserSearches:
     async def page(self, view: View, text: str, window: Window) -> tuple[Page[Follow], dict[int, User]]:
         """Return a page of the users who match a text, without those hidden from the view, and their profiles by id.
 
-        The number of an entry is the user's id; the highest number for the user with exactly this login. A page scans
-        at most 2,000 users. It may then be short, even empty, with more users to come. One round trip, up to 16 if
-        many of the users with these words do not match or are hidden; one more for a login that is not in the cache of
-        logins. Raises BadFilter and ArchiveUnavailable.
+        The number of an entry is the user's id, or the highest possible number for the user with exactly this login. A
+        page scans at most 2,000 users. After that it may be short, even empty, although there are more users. One query
+        and one round trip, up to 16 of each if many of the users with these words do not match or are hidden; one more
+        round trip for a login that is not in the cache of logins. Raises BadFilter, ArchiveUnavailable, and ScanLimit
+        if the operation has used up its budget.
         """
         query = checked_query(text)
         codes = query.codes()
