@@ -1,1 +1,1 @@
-"""Pages from which not every candidate is shown, and reads that several callers share."""
+"""Pages of lists from which some entries are left out, and reads that several callers share."""

@@ -1,7 +1,7 @@
-"""Pages of lists whose entries are not all shown: a page reads on until it is full.
+"""Pages of lists from which some entries are left out: a page continues to read until it is full.
 
-So that a page cannot read a whole list of which a viewer sees nothing, it looks at 2,000 entries at most. It may then
-be short, even empty, with more entries to come and a cursor that continues.
+A page stops once it has scanned 2,000 entries, so that it does not read a whole list of which the viewer sees nothing.
+It may then be short, even empty, although there are more entries; its cursor continues after them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ class Numbered(Protocol):
 
     @property
     def number(self) -> int:
-        """The position in the list, which is ordered by it."""
+        """The position in the list. The list is ordered by these numbers."""
 
 
 E = TypeVar("E", bound=Numbered)
@@ -36,8 +36,8 @@ async def full_pages(
     """Return a page of the list of each owner.
 
     `read` returns the first entries of the lists of some owners in a window each, in paging direction. `show` returns
-    what a viewer sees of them, None for a list that the viewer must not see. Both are called once if everything is
-    shown, and up to four times more for each page that has too few entries.
+    the entries that a viewer sees, None for a list that the viewer must not see. Both are called once for all lists,
+    and up to four times more for the lists whose pages are not full yet.
     """
     pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
     found: dict[int, list[S]] = {owner: [] for owner in owners}

@@ -1,4 +1,4 @@
-"""Pages of lists in the archive that are read candidate by candidate, because not every one of them is shown."""
+"""Pages of lists in the archive whose candidates are scanned, because not all of them are shown."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,13 +25,13 @@ async def scanned_page(
     upto: int = MAX_NUMBER,
     most: int = MOST_SCANNED,
 ) -> Page[T]:
-    """Return a page of the shown candidates of a window with numbers up to `upto`, looking at `most` at most.
+    """Return a page of the shown candidates of a window with numbers up to `upto`. Scans at most `most` candidates.
 
-    All pages of an operation share its budget for the archive (`graph.archive.usage`), too. The page may then be short,
-    even empty, with more to come and a number at which the next page continues. Raises ScanLimit if the budget was used
-    up before. `read` returns the next candidates of a window, up to its count, and the rest of the window, None if it
-    is finished; its second argument counts the reads, of which there are 16 at most. `show` returns what is shown of
-    candidates.
+    The scan also stops when the operation's budget, which all its pages share, is used up (`graph.archive.usage`). The
+    page may then be short, even empty, although there are more candidates; it has the number at which the next page
+    continues. Raises ScanLimit if the budget was used up before. `read` returns the next candidates of a window, up to
+    its count, and the rest of the window, None if it is finished; its second argument counts the reads, of which there
+    are 16 at most. `show` returns the shown ones among candidates.
     """
     check_budget()
     usage = USAGE.get()

@@ -1,8 +1,8 @@
-"""Reads that serve all who ask for the same at the moment: one query in flight for each public page.
+"""Reads that serve all callers who ask for the same data at the same time: one query in flight for each public page.
 
-A read waits for a connection as the caller who asked first, and only callers of the same name wait for it with the
-first one: no operation waits for the connections of another one. Once it has its connection, it serves all. It runs in
-a task of its own, so that who is cancelled takes nothing from the others.
+A read waits for a connection on behalf of the caller who asked first. Until then, only operations of the same caller
+share it, so that no operation waits for the connections of another caller. Once the read has its connection, it serves
+all callers. It runs in a task of its own, so that the cancellation of one caller does not affect the others.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from graph.archive.usage import USAGE, Usage, used_by
 T = TypeVar("T")
 
 Key: TypeAlias = tuple[Hashable, str | None]
-"""What is read, and the caller whose connection the read waits for; None once it has one."""
+"""The data that is read, and the caller on whose behalf the read waits for a connection; None once it has one."""
 
 
 class SharedRead(NamedTuple):
-    """The task of a read, and what it has read so far; None for a read of the system."""
+    """The task of a read, and its usage so far; None for a read of the system."""
 
     task: "asyncio.Task[Any]"
     usage: Usage | None
 
 
 class SharedReads:
-    """The reads of this process that are not finished, as `unfinished`."""
+    """The archive reads of this process that callers share. `unfinished` has those that are running."""
 
     def __init__(self) -> None:
         self.unfinished: dict[Key, SharedRead] = {}

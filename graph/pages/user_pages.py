@@ -1,4 +1,4 @@
-"""Pages of users in sorted sets: followers and followed users, and whom a viewer mutes and blocks.
+"""Pages of users in sorted sets: followers, followed users, and the users whom a viewer mutes or blocks.
 
 Users hidden from the viewer are left out.
 """
@@ -20,7 +20,7 @@ async def user_pages(
     """Return a page of the sorted set `key(owner)` of each owner, without the users hidden from the view.
 
     The list of an owner who is hidden is empty. One round trip if nothing is hidden, shared with the first reads of the
-    view; up to four for each page that has too few entries (`graph.pages.full_pages`).
+    view; up to four more for pages that are not full yet (`graph.pages.full_pages`).
     """
 
     async def show(owners: Sequence[int], lists: Sequence[Sequence[Follow]]) -> list[Sequence[Follow] | None]:

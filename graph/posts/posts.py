@@ -291,7 +291,7 @@ class Posts:
         return as_post(post, row) or (await self.get_many(SYSTEM, [post]))[0] or await self._unprojected(post), None
 
     async def _end(self, post: Post, *, by_operator: bool = False) -> None:
-        """Commit the deletion of a post. If its author and an operator delete it at once, the first event counts."""
+        """Commit the deletion of a post. If the author and an operator delete it concurrently, the first event wins."""
         key = ending_key(post.id) if post.is_plain_repost else IdempotencyKey("-", f"deletion:{post.id}")
         body = replace(deletion_of(post, digest_of(post.text)), by_operator=by_operator)
         try:

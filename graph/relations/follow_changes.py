@@ -1,7 +1,7 @@
 """The projection of follows: `followers` of the followee and `following` of the follower.
 
-A follower is added to `followers` before the followee is added to `following`, and removed after it. Fan-out, which
-reads `followers`, therefore never misses a viewer who follows the author.
+A follower is added to `followers` before the followee is added to `following`, and removed from `followers` last.
+Fan-out, which reads `followers`, therefore never misses a viewer who follows the author.
 
 Both are versioned sets with a third part: held follows, which a block keeps from counting (`add_follows.lua`).
 """

@@ -92,7 +92,7 @@ class FollowsAndBlocks(Relation):
                 batch.events = counted
 
     def replacements(self, content: Content) -> Iterator[KeyCommand]:
-        """Yield the commands that remove what earlier pages wrote of the same follows: each is in one of three sets."""
+        """Yield the commands that remove what earlier pages wrote about these follows: each is in one of three sets."""
         for key, sets in follow_sets(content):
             for owner, follows in sets.items():
                 name, placed = key(owner), content.placed(owner, follows)

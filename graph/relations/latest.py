@@ -1,9 +1,9 @@
 """The state after the last event, projected or not.
 
-A request appends no event if the store says that its change is done already, and the last event confirms that. The
-store alone does not tell: the event of a request that failed or was interrupted after its commit is projected later,
-and would undo the answer. If the store says that there is something to change, the event is appended, perhaps a second
-time: projections take repetitions.
+A request appends no event if the store says that its change is already done, and the last event confirms that. The
+store alone is not enough: the event of a request that failed or was interrupted after its commit is projected later,
+and could undo the change. If the store says that there is something to change, the event is appended, perhaps a second
+time: projections are idempotent.
 """
 
 import asyncio

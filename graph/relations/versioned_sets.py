@@ -51,7 +51,7 @@ def removals(
 
 
 def removal(names: Sequence[str], home: str | None, trim_up_to: int, pairs: Iterable[str]) -> Command:
-    """Return the command that removes members by pairs of member and number. `home` is deleted if one is removed.
+    """Return the command that removes members, as pairs of member and number. It deletes `home` if it removes any.
 
     The first name is that of the set, the others are those of further sets that may hold its members.
     """

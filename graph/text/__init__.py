@@ -1,1 +1,1 @@
-"""Text: what words, entities, links and URLs are, and which input is valid."""
+"""Text: words, entities, links and URLs in texts, and the validation of input."""

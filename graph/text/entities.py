@@ -1,6 +1,6 @@
 """The mentions, hashtags and links in a text, with their places.
 
-They are those of filters and searches (`graph.text.terms`): a hashtag is one exactly if the keyword `#tag` matches it.
+Filters and searches use the same rules (`graph.text.terms`): the keyword `#tag` matches exactly these hashtags.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ USUAL_ENTITIES = 6
 MAX_TAG = 60
 """The limit of a word in a filter: longer hashtags cannot be searched, so they are plain text."""
 LAST_OF_ONE_UNIT = "\uffff"
-"""Greater characters take two code units in UTF-16."""
+"""Characters above this one take two code units in UTF-16."""
 
 SIGN = regex.compile(rf"[{HASH}{AT}]|://")
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """The mention of a login, in lower case. Nobody may have this login."""
+    """The mention of a login, in lower case. There need not be a user with this login."""
 
     start: int
     end: int

@@ -13,13 +13,14 @@ ACCENTS = regex.compile(r"(?V1)(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Ar
 PLAIN_LETTERS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŧ": "t", "ŋ": "n", "ё": "е"}
 )
-"""Letters that Unicode does not decompose, but that are written so where a keyboard lacks them."""
+"""Letters that Unicode does not decompose, and their spellings on keyboards that lack them."""
 
 
 def fold(text: str) -> str:
     """Return the folded text: NFKC, without case and without invisible characters except zero-width spaces.
 
-    The letters I of Turkish are one: case depends on the language, which a text does not tell.
+    The dotted and the dotless Turkish I fold to the same letter, because their case depends on the language of the
+    text, which is unknown.
     """
     if text.isascii():
         return text.lower()

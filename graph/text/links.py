@@ -1,10 +1,10 @@
-"""Links in a text: `http://` and `https://` URLs, and addresses that are no links.
+"""Links in a text: `http://` and `https://` URLs, and addresses that are not links.
 
-A link is whole or none: its host is the one that a browser opens. A host with letters beyond ASCII is checked by IDNA
-(UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese text may follow a host or a path directly and ends
-it, unless the host goes on after it. A link also ends before the punctuation and the brackets of the sentence around
-it. A URL with credentials, such as `https://bank.example@evil.example`, is not a link: readers take the credentials for
-the host.
+A URL is a link only with the host that a browser opens; otherwise no part of it is a link. A host with letters beyond
+ASCII is checked by IDNA (UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese text may follow a host or a
+path directly and ends it, unless the host continues after it. A link also ends before the punctuation and the brackets
+of the sentence around it. A URL with credentials, such as `https://bank.example@evil.example`, is not a link: readers
+take the credentials for the host.
 
 Addresses without a scheme, such as `social.example/@alice`, are not links either, but contain no mentions and hashtags.
 """
@@ -18,7 +18,7 @@ from graph.text.scripts import IGNORABLE, LETTERS, SPACED, UNSPACED
 from graph.text.web_urls import MAX_HOST, MAX_PORT
 
 STOPS = "。．｡"
-"""Full stops in Chinese and Japanese, which IDNA takes for dots."""
+"""Full stops in Chinese and Japanese, which IDNA treats as dots."""
 ASCII_URL = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%"
 URL = rf"(?:[{ASCII_URL}]|[{SPACED}--[\x00-\x7f]])"
 IN_BRACKETS = rf"\[(?:(?![\[\]]){URL})*+\]"
@@ -31,19 +31,19 @@ TAIL = regex.compile(
 )
 """A path, a query and a fragment. Letters of scripts without spaces belong to it after a delimiter, or before one.
 
-It ends before `](`: in Markdown, a URL that is the text of a link.
+It ends before `](`, as after a URL that is the text of a link in Markdown.
 """
 SCHEME = regex.compile(rf"(?V1)(?<![[\p{{L}}\p{{Nd}}]--{UNSPACED}]\p{{M}}*)https?://", regex.IGNORECASE)
 HOST_RUN = regex.compile(rf"(?V1)[{LETTERS}\-.{STOPS}{IGNORABLE}]++")
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?+(?![A-Za-z0-9])"
 ASCII_HOST = regex.compile(rf"{LABEL}(?:\.{LABEL})*+")
 FOLLOWED = regex.compile(rf"(?V1)(?:[{LETTERS}\-]++[.．])+{SPACED}{{2,63}}+(?={UNSPACED}|[{STOPS}{IGNORABLE}])")
-"""A host that other text follows directly."""
+"""A host that is followed directly by other text."""
 GOES_ON = regex.compile(
     rf"(?V1)[.．][{LETTERS}]|[{IGNORABLE}][A-Za-z0-9.]|[。｡][{LETTERS}\-.{STOPS}]++(?=[/?#:])"
     rf"|[。｡][A-Za-z0-9\-.]*+(?<=[A-Za-z])(?=\s|$)"
 )
-"""After a stop in Chinese or Japanese, a host goes on if a path follows, or nothing but a label in ASCII."""
+"""A host continues after a Chinese or Japanese full stop if a path follows, or nothing but a label in ASCII."""
 UNSEEN = regex.compile(rf"(?V1)[{IGNORABLE}]")
 DOT = regex.compile(f"[.．{STOPS}]")
 PORT = regex.compile(r":([0-9]{1,5}+)(?![0-9A-Za-z])")
@@ -52,7 +52,7 @@ NO_HOST = regex.compile(
     rf"(?V1)[A-Za-z0-9\-._~:!$&'()*+,;=%]*+@|%|\.?(?=[^\x00-\x7f]){JOINED}++\.[{LETTERS}\p{{S}}]"
     rf"|(?:{JOINED}|[|\"^{{}}\[\]、：])*+@[{LETTERS}\-]++[.．]\w"
 )
-"""What must not follow a host: credentials end there, or a browser goes on with symbols and another label."""
+"""Text that must not follow a host: the end of credentials, or symbols and a label that browsers add to the host."""
 NO_PORT = regex.compile(r":[A-Za-z0-9]")
 PUNCTUATION = ".,;:!?'*"
 EMPHASIS = "_~"
@@ -137,7 +137,7 @@ def is_international(host: str) -> bool:
 
 
 def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:
-    """Return the text with a space for each character of a link or another address. All other places stay. O(n).
+    """Return the text with a space for each character of a link or other address, so that all positions stay. O(n).
 
     `links` are those of the text, if the caller knows them.
     """

@@ -12,7 +12,7 @@ ARABIC_MARK = "\u061c"
 
 
 def is_blank(text: str) -> bool:
-    """Return True if a text shows nothing, so that readers see an empty place. O(n)."""
+    """Return True if a text has no visible character. O(n)."""
     return BLANK.fullmatch(text) is not None
 
 

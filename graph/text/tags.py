@@ -1,7 +1,7 @@
 """Hashtags and mentions in a text.
 
 A hashtag is a `#` followed by letters, digits, marks and underscores of any script, with at least one letter. Certain
-punctuation inside of words belongs to it if letters of the right scripts stand on both sides, such as the middle dot of
+punctuation inside words belongs to it if letters of the right scripts stand on both sides, such as the middle dot of
 Catalan and Japanese, Hebrew gershayim, and the Tibetan tsheg. It ends at a zero-width space (UAX #29).
 
 A mention is an `@` followed by a login. Addresses and names of other networks contain no mentions.
@@ -24,12 +24,12 @@ ANY_MEDIAL = "·‧・･゠〜～〃՛՜՞՟֊་༌"
 MEDIAL_OF = {"Hebrew": "־׳״'\"’”", "Cyrillic": "'’"}
 """Punctuation inside of words of one script. Apostrophes end a hashtag in Latin: `#Alice's`."""
 SAME = str.maketrans("'׳\"”‧～", "’’״״·〜")
-"""Spellings of the same punctuation, of which keyboards choose one."""
+"""Variants of the same punctuation: keyboards differ in the one that they produce."""
 ALL_MEDIAL = "".join(dict.fromkeys([*ANY_MEDIAL, *"".join(MEDIAL_OF.values())]))
 
 
 def between(letter: str, punctuation: str) -> str:
-    """Return the expression of punctuation between two such letters, perhaps with marks."""
+    """Return the regular expression of punctuation between two such letters, which may have marks."""
     return rf"(?<=[{letter}\p{{M}}])[{punctuation}](?=[{letter}\p{{M}}])"
 
 
@@ -39,7 +39,7 @@ MEDIAL = "|".join(
 DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
 INNER = rf"[{LETTERS}]|{MEDIAL}|[{IGNORABLE}--[{BREAK}{DIRECTIONS}]]++(?=[{LETTERS}])"
 HASHTAG = regex.compile(rf"(?V1)(?<!{WORD_BEFORE}|&)[{HASH}](?=[_\p{{N}}]*+\p{{L}})((?:{INNER})++)[{HASH}]?+")
-"""A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens no other: #北京#你好."""
+"""A second `#` closes a hashtag, as Chinese micro-blogs write it, and does not begin another one: #北京#你好."""
 LOGIN = rf"[A-Za-z0-9_Ａ-Ｚａ-ｚ０-９＿]{{2,{MAX_LOGIN}}}+"
 SERVER = rf"[{AT}]\w|:[\w-]++\.\w"
 NO_LOGIN = "|".join(
@@ -86,7 +86,7 @@ def folded_tag(tag: str) -> str:
 
 
 def before_other(tag: str) -> str:
-    """Return the beginning of a tag before a character that folds to others, as a fraction folds to a slash. O(n)."""
+    """Return the part of a tag before a character that `folds_to_other`, such as a fraction. O(n)."""
     end = next((at for at, character in enumerate(tag) if folds_to_other(character)), len(tag))
     match = LAST_LETTERS.match(tag[:end])
     return match.group() if match else ""

@@ -3,8 +3,8 @@
 A text is folded first: full-width and capital letters become plain lower-case letters, and invisible characters are
 removed. In scripts with spaces between words, a *word* is a sequence of letters, digits, marks and underscores. Other
 scripts, and Korean, whose words have particles attached, have *runs*; a *phrase* matches any substring of a run. A
-*hashtag* is a `#` followed by such characters of any script; the words in it count too. Links
-have words, but no hashtags.
+*hashtag* is a `#` followed by such characters of any script; the words in it are terms, too. Links have words, but no
+hashtags.
 
 The *terms* of a text are its words and hashtags, and the single characters and pairs of characters of its runs.
 """
@@ -88,7 +88,7 @@ class HashedTerms:
     codes: frozenset[str]
 
     def contain(self, keyword: Keyword) -> bool:
-        """Return True if the text matched the keyword. Rarely true for another text (`digest_of`)."""
+        """Return True if the text matched the keyword. In rare cases, also True for another text (`digest_of`)."""
         return all(code_of(term) in self.codes for term in keyword.terms())
 
 
@@ -112,7 +112,7 @@ def terms_of(text: str) -> Terms:
 
 
 def keyword_of(entry: str) -> Keyword:
-    """Return the keyword in an entry of a filter. Its hashtags match hashtags only. It may be empty."""
+    """Return the keyword in an entry of a filter. Its hashtags match hashtags only. The keyword may be empty."""
     found = list(hashtags_in(without_addresses(entry))) if SIGN.search(entry) else []
     rest, after = [], 0
     for each in found:

@@ -29,8 +29,8 @@ MAX_TEXT = 1000
 MAX_PLATFORM = 30
 ALLOWED_CONTROLS = "\t\n\r"
 DECOMPOSED = 4
-"""The most characters that NFC composes into one (UAX #15). A text within a limit has at most 4 times as many before:
-Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
+"""The most characters that NFC composes into one (UAX #15). Before normalisation, a text within a limit has at most 4
+times the limit: Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
 MAX_MARKS = 30
 """The limit of combining characters in a row, as in Unicode's Stream-Safe Text Format: more than any language uses."""
 MARKS = regex.compile(rf"[^\p{{Canonical_Combining_Class=0}}]{{{MAX_MARKS + 1}}}")
@@ -42,7 +42,7 @@ def folded_login(login: str) -> str | None:
 
 
 def typed_login(login: str) -> str | None:
-    """Return a login as users type it to log in, in lower case: perhaps with white space around it, and an `@`."""
+    """Return a login that a user typed, in lower case, without white space around it and without a leading `@`."""
     return folded_login(login.strip().removeprefix("＠").removeprefix("@"))
 
 
@@ -99,7 +99,7 @@ class Check:
         return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
 
     def comment(self, comment: str) -> str:
-        """Check and return a normalised comment of a report: at most 1,000 characters that leave directions alone."""
+        """Check and return a normalised comment of a report: at most 1,000 characters; see `words`."""
         return self.words(comment, "comment", MAX_COMMENT)
 
     def url(self, url: str, *path: str) -> str:
@@ -123,7 +123,7 @@ class Check:
     def text(self, text: str, *, may_be_empty: bool = False) -> str:
         """Check and return a post's normalised text: up to 1000 characters after trimming, usually at least 1.
 
-        A text that shows nothing is empty.
+        A text without visible characters counts as empty.
         """
         cleaned = self._words(text, "text", ProblemCode.TEXT_TOO_LONG, MAX_TEXT)
         cleaned = "" if is_blank(cleaned) else cleaned
@@ -192,7 +192,7 @@ class Check:
     def words(self, value: str, name: str, most: int, *path: str) -> str:
         """Check and return the normalised text of the field at this path: at most `most` characters.
 
-        It leaves the direction of what an interface shows after it alone.
+        The text must not change the direction of text that an interface shows after it.
         """
         cleaned = self._words(value, name, ProblemCode.INVALID, most, *path)
         self._direction(cleaned, name, *path)
@@ -235,7 +235,7 @@ def is_possible_password(password: str) -> bool:
 
 
 def comparable(password: str) -> str:
-    """Return a password as it is hashed, or unchanged if that would take long or cannot be done."""
+    """Return a password in the form that is hashed, or unchanged if converting it would take long or is impossible."""
     is_long = len(password) > MAX_PASSWORD * DECOMPOSED or has_many_marks(password)
     return password if is_long or not encodable(password) else opaque(password)
 

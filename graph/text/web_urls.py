@@ -1,8 +1,8 @@
-"""URLs of profiles: which texts are links to other sites that every program reads in the same way.
+"""URLs of profiles and attachments: the `https` URLs that every program reads in the same way.
 
-Programs differ in how they read unusual URLs: backslashes, white space, users in front of the host, numbers in other
-notations, and international names. So the grammar is a small part of RFC 3986: `https`, a domain name, and characters
-that need no interpretation. Everything else is refused instead of repaired.
+Programs differ in how they read unusual URLs: backslashes, white space, user names before the host, IP addresses in
+other notations, and international names. So the grammar is a small part of RFC 3986: `https`, a domain name, and
+characters that need no interpretation. Everything else is refused instead of repaired.
 """
 
 import re

@@ -1,9 +1,9 @@
 """The suspended users, in the memory of each process.
 
-A suspension hides everything of a user at once, however much there is, so nothing is written to posts or followers. All
-processes read one hash of suspended users, and keep it: a request only asks whether the hash has another version, in
-the round trip of its other reads. So a suspension is in effect everywhere when its event is projected, and costs no
-round trip. With a near cache, requests do not even ask while the cache has the version.
+A suspension hides all data of a user at once, however much there is, so it writes nothing to posts or followers. All
+processes read one hash of suspended users and keep it in memory: a request only asks whether the version of the hash
+has changed, in the round trip of its other reads. So a suspension is in effect everywhere when its event is projected,
+and costs no round trip. With a near cache, requests do not even ask while the cache has the version.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from graph.store.store import Store
 ANSWER_SECONDS = 0.5
 """How long a request waits for the shard with the suspensions, if the process knows earlier ones."""
 SILENT_SECONDS = 1.0
-"""How long requests do not wait after one got no answer."""
+"""How long requests do not wait after one of them got no answer."""
 FEW = 1000
-"""The most suspensions that each request reads by itself when they change. The requests of a process read more once."""
+"""The most entries that each request reads by itself after a change. Requests of a process share larger reads."""
 UNKNOWN = "-"
 """The version of a process that has not read the suspensions yet."""
 VERSION: LookUp[str] = LookUp(
     "GET", lambda _: keys.SUSPENDED_VERSION, (), lambda _, versions: [version or "" for version in versions]
 )
-"""The look-up of the version, whatever the id."""
+"""The look-up of the version. It ignores the id."""
 
 Suspended: TypeAlias = frozenset[int]
 
@@ -38,8 +38,8 @@ Suspended: TypeAlias = frozenset[int]
 class Suspensions:
     """Knows which users are suspended. `projected` returns a number up to which every event is projected.
 
-    The store decides, except about events of the log that may not be projected yet. Of what this process knows of a
-    user, the highest number counts; it is negative if the suspension was lifted.
+    The store decides, except about events of the log that may not be projected yet. Of the events that this process
+    knows of a user, the one with the highest number counts. Numbers of lifted suspensions are negative.
     """
 
     def __init__(self, store: Store, projected: Callable[[], int]) -> None:
@@ -60,7 +60,8 @@ class Suspensions:
     def note(self, user: int, number: int, *, suspended: bool) -> None:
         """Record the event with this number that suspends a user or ends the suspension, before it is projected.
 
-        It counts until a read of the store that begins after it was projected: a failover may lose it.
+        It counts until a read of the store that begins after the event was projected. It does not count longer, because
+        a failover may lose the event.
         """
         if number > max(abs(known.get(user, 0)) for known in (self._stored, self._noted)):
             self._set(self._stored, {**self._noted, user: number if suspended else -number})
@@ -72,13 +73,14 @@ class Suspensions:
     def may_wait(self) -> bool:
         """Return True if the near cache will probably have the version once a request has read something else.
 
-        Not while suspensions are noted that a failover may have lost: only a read of the store ends them.
+        Return False while there are noted suspensions: a failover may have lost them, and only a read of the store ends
+        them.
         """
         near = self._store.near
         return near is not None and not self._noted and near.peek(keys.SUSPENDED_VERSION) == self._version
 
     def near(self, moment: Moment | None) -> Suspended | None:
-        """Return the suspended users if the near cache has their version for a request that began at a moment."""
+        """Return the suspended users if the near cache has their version for a request that began then, else None."""
         version = near_values(self._store, [keys.SUSPENDED_VERSION], moment)
         return self._users if version == [self._version] else None
 
@@ -95,8 +97,9 @@ class Suspensions:
     async def users(self, asked: "asyncio.Future[Suspended | None]") -> Suspended:
         """Return the suspended users that `ask` reads.
 
-        No round trip but that one, and one more if they have changed and are very many. If their shard does not answer,
-        they are those that the process knows, and StoreUnavailable is raised if it knows none yet.
+        No round trip except that of `ask`, and one more if the suspensions have changed and have more than `FEW`
+        entries. If their shard does not answer, returns the suspended users that the process knows. Raises
+        StoreUnavailable if it has not read any version yet.
         """
         if asked.done() and not asked.cancelled() and asked.exception() is None:
             found = asked.result()
@@ -126,7 +129,7 @@ class Suspensions:
         return await asyncio.shield(self._loading)
 
     def _note_change(self, projected: int, replies: Sequence[Any]) -> Suspended | None:
-        """Record the suspended users if they have changed; return None if they are too many."""
+        """Record the suspended users if they have changed, and return them; None if there are too many."""
         match replies[0]:
             case [version, words]:
                 return self._note(projected, version, zip(words[::2], words[1::2], strict=True))
@@ -150,7 +153,7 @@ class Suspensions:
         return self._users
 
     def _unprojected(self, projected: int) -> dict[int, int]:
-        """Return what was noted of events after the number up to which they were projected when a read began."""
+        """Return the noted events above `projected`, the number up to which events were projected when a read began."""
         return {user: number for user, number in self._noted.items() if abs(number) > projected}
 
     def _set(self, stored: Mapping[int, int], noted: Mapping[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Visibility: what a viewer may see. Every exit of the graph asks a `View`, and nothing else decides.
+"""Visibility: what a viewer may see. Every read whose result a client sees asks a `View`; nothing else decides.
 
 - A user is *hidden* from a viewer if one of them blocks the other. The profile and the relationship stay visible to
   those who ask for the user. The user's posts, timelines, likes and lists are hidden, and so are the user's entries in
@@ -7,7 +7,7 @@
 - A user is *silenced* for a viewer if the user is hidden or muted. Home timelines, lists, the public timeline and
   notifications leave out silenced users; profiles, threads and search leave out hidden users only.
 
-A hidden object answers like one that does not exist: null, an empty page, NOT_FOUND. No error tells the difference.
+A request for a hidden object gets the same answer as for one that does not exist: null, an empty page or NOT_FOUND.
 
 How to use it:
 
@@ -18,7 +18,7 @@ How to use it:
   trip. Afterwards `await view.hidden(users)` or `await view.silenced(users)` costs nothing if they are few.
 - Call `view.begin_suspended()` instead with a read of users only, and then `await view.suspended(users)`. A view knows
   the suspensions as of its first read, so that all reads of a request agree.
-- With a near cache, a view that begins asks for nothing that the cache will have after the reply to another read.
+- With a near cache, `begin` does not read what the cache can provide after the reply to another read.
 - `refuse_blocked` refuses an action if there is a block between the two users, or the user is suspended.
 """
 
@@ -49,7 +49,7 @@ NONE: frozenset[int] = frozenset()
 
 @dataclass(slots=True)
 class Marks:
-    """Whom a viewer blocks, is blocked by and mutes: all of them if `complete`, else those among `checked` users."""
+    """The users whom a viewer blocks or mutes, or who block the viewer: all if `complete`, else those in `checked`."""
 
     complete: bool = True
     blocking: set[int] = field(default_factory=set)
@@ -80,7 +80,7 @@ NOBODY: frozenset[int] = frozenset()
 
 
 class View:
-    """The eyes that look at users and posts. This class sees everything; `ClientView` is the view of a client.
+    """The perspective from which users and posts are read. This class sees everything; `ClientView` does not.
 
     `viewer` is the viewer's id, None for an anonymous client and for the system. `moment` is when the request began,
     for the near cache (`graph.store.recall`); None reads everything from the store.
@@ -90,7 +90,7 @@ class View:
     moment: Moment | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read what decides about visibility, in the round trip of other reads of the same ticks.
+        """Start to read the data that decides about visibility, in the round trip of other reads of the same ticks.
 
         `users` are those whose visibility is needed first, if known: with many blocks, only they are looked up.
         """
@@ -138,7 +138,7 @@ class View:
 
 
 SYSTEM = View()
-"""The view of the server itself. It sees everything: use it only for what is shown to nobody."""
+"""The view of the server itself. It sees everything: use it only for results that are not shown to users."""
 
 
 class ClientView(View):
@@ -151,7 +151,7 @@ class ClientView(View):
         self._suspended: frozenset[int] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions, unless that has begun. Records of any node may be needed next."""
+        """Start to read the suspensions, unless that has begun. Let the request use near values of all nodes next."""
         self._store.expect(self.moment)
         self.begin_suspended()
 
@@ -199,7 +199,8 @@ class ViewerView(ClientView):
     def begin(self, users: Iterable[int] = ()) -> None:
         """Start to read the suspensions and the viewer's marks.
 
-        This covers neither reads that have begun nor what the near cache will have after another read.
+        Reads that have begun are not repeated, and values that the near cache will have after another read are not
+        read.
         """
         self._store.expect(self.moment)
         self.begin_suspended()
@@ -209,9 +210,9 @@ class ViewerView(ClientView):
                 self._begin_marks(users, near)
 
     def _near_sets(self) -> list[Any]:
-        """Return the viewer's sets in the near cache, as a hint; nothing if there is no such cache.
+        """Return the viewer's sets in the near cache, as a hint; an empty list if there is no near cache.
 
-        Nothing either if it does not keep that keys are absent: most viewers block nobody.
+        Also an empty list if the cache does not remember absent keys, because most viewers block nobody.
         """
         near = self._store.near
         if near is None or self.moment is None or not near.tracking or not near.absences:
@@ -219,7 +220,7 @@ class ViewerView(ClientView):
         return list(map(near.peek, names_of(self.viewer or 0)))
 
     def _begin_marks(self, users: Iterable[int], near: Sequence[Any]) -> None:
-        """Start to read the viewer's marks: whole sets, which are kept near, unless one is known to be large."""
+        """Start to read the viewer's marks: whole sets, for the near cache, unless one of them is known to be large."""
         if not near or TOO_MANY in near:
             self._begin_first(users)
             return
@@ -227,7 +228,7 @@ class ViewerView(ClientView):
         self._sets = recall(self._store, look_up, SETS, self.moment)
 
     def _begin_first(self, users: Iterable[int]) -> None:
-        """Start to read the viewer's marks, those of some users if they are many, unless that has begun."""
+        """Start to read the viewer's marks, or only those of `users` if there are many, unless that has begun."""
         if self._first is None:
             self._first = self._ask(users)
 
@@ -264,7 +265,7 @@ class ViewerView(ClientView):
 
 
 class ViewOfSeveral(ClientView):
-    """The view of an execution for several viewers: it knows what is the same for all of them, the suspensions."""
+    """The view of an execution for several viewers. It knows the suspensions only, which are the same for all."""
 
     async def marks(self, users: Collection[int]) -> Marks:
         """Raise ViewerNeeded."""
@@ -286,7 +287,7 @@ class Visibility:
         self._suspensions = Suspensions(store, projected)
 
     def suspended_now(self, users: Set[int]) -> Set[int]:
-        """Return the users among these who are suspended, to the knowledge of this process. No round trip."""
+        """Return the users among these whom this process knows to be suspended. No round trip."""
         return self._suspensions.known & users
 
     @property
@@ -295,17 +296,17 @@ class Visibility:
         return self._suspensions.known
 
     def note_suspension(self, user: int, number: int, *, suspended: bool) -> None:
-        """Record the event that suspends a user or ends the suspension, as the log tells it."""
+        """Record an event of the log that suspends a user or ends the suspension."""
         self._suspensions.note(user, number, suspended=suspended)
 
     def forget_noted_suspensions(self) -> None:
-        """Go by the suspensions that were read from the store, because the log has lost events."""
+        """Use only the suspensions that were read from the store, because the log has lost events."""
         self._suspensions.forget_noted()
 
     def of(self, viewer: int | None, moment: Moment | None = None) -> View:
         """Return the view of a viewer, or of an anonymous client for None. No round trip until it is used.
 
-        `moment` is when the request began that reads through the view; without it, it reads from the store.
+        `moment` is when the request began that uses the view; without it, the view reads everything from the store.
         """
         view = self._view(viewer)
         view.moment = moment
@@ -322,9 +323,9 @@ class Visibility:
         return [as_marks(users, [reply]) for reply in await self._store.read(asked)]
 
     async def hidden_from(self, viewers: Sequence[int], users: Collection[int]) -> list[Set[int]]:
-        """Return for each viewer those of the users whom a block hides. One round trip; none without users.
+        """Return for each viewer the users among these whom a block hides. One round trip; none without users.
 
-        Suspended users are not looked for, because they are the same for all viewers.
+        Suspended users are not included, because they are the same for all viewers.
         """
         if not users or not viewers:
             return [NOBODY for _ in viewers]
@@ -339,7 +340,7 @@ class Visibility:
 async def refuse_blocked(view: View, user: int, *fields: str) -> None:
     """Raise Rejected (BLOCKED) if there is a block between the viewer and the author of a post.
 
-    Raise Rejected (NOT_FOUND) if the user is suspended, because then the post does not seem to exist.
+    Raise Rejected (NOT_FOUND) if the author is suspended, because then the post must seem not to exist.
 
     `user` is the author of the post that the action is about, and `fields` the path of the input field that names it.
     Costs what `View.marks` costs: call `view.begin([user])` with an earlier read if the user is known then.
@@ -375,7 +376,7 @@ def as_marks(checked: Iterable[int], replies: Sequence[Any]) -> Marks:
 
 
 def as_sets(_: Sequence[int], replies: Sequence[Sequence[str]]) -> list[frozenset[int] | None]:
-    """Return the users in replies to `ZRANGE`, TOO_MANY in place of more than the near cache keeps."""
+    """Return the users in replies to `ZRANGE`; TOO_MANY for a set that is larger than the near cache keeps."""
     return [
         (frozenset(map(int, users)) if len(users) <= FEW_NEAR else TOO_MANY) if users else NONE for users in replies
     ]
