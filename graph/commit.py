@@ -18,7 +18,7 @@ from graph.projections.projections import Projections
 from graph.store.capacity import Capacity
 
 PROJECTION_SECONDS = 1.0
-"""The time limit of the projection of up to 100 events, the most that a mutation appends."""
+"""The time limit of the projection of fewer than 100 events. Every 100 events extend it by the same time."""
 IMMEDIATE = (
     PasswordChanged,
     SessionsEnded,

@@ -12,5 +12,4 @@ LISTS = ListMemberships()
 PAIRS = PairSets(MUTES, BOOKMARKS)
 
 RELATIONS: tuple[Relation, ...] = (FOLLOWS_AND_BLOCKS, PAIRS, LISTS)
-"""All relations except likes and plain reposts: likes belong to the record of their post, and plain reposts are
-posts."""
+"""All relations except likes, which belong to the records of their posts, and plain reposts, which are posts."""

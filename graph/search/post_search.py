@@ -28,8 +28,7 @@ MAX_KEYWORDS = 20
 STEPS_PER_CANDIDATE = 6
 """The cost of comparing a post with the filter, in items (`graph.archive.usage`)."""
 SEGMENTS = (4, 16, 64)
-"""The number of index segments that the first, the second and all further reads scan: few at first, because most words
-are frequent."""
+"""How many index segments the first, second and further reads scan: few at first, because most words are frequent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def post_filter(
 
 
 def clauses_of(filter_: EventFilter) -> list[Clause]:
-    """Return the clauses that every post satisfies that matches the filter."""
+    """Return the clauses that every post matching the filter satisfies."""
     clauses: list[Clause] = []
     if filter_.keywords is not None:
         clauses.append(keyword_clause(filter_.keywords))
@@ -79,7 +78,7 @@ class Searches:
     async def begin(self, filter_: EventFilter, since: datetime | None = None, until: datetime | None = None) -> Search:
         """Return a search from the present archive watermark down, of posts from `since` on and before `until`.
 
-        One shared query. Raises BadFilter unless `until` is later than `since`, and ArchiveUnavailable.
+        One shared query. Raises BadFilter if `until` is not later than `since`, and ArchiveUnavailable.
         """
         if since is not None and until is not None and since >= until:
             raise BadFilter("'until' must be later than 'since'.")

@@ -80,7 +80,7 @@ class Suspensions:
         return near is not None and not self._noted and near.peek(keys.SUSPENDED_VERSION) == self._version
 
     def near(self, moment: Moment | None) -> Suspended | None:
-        """Return the suspended users if the near cache has their version for a request that began then, else None."""
+        """Return the suspended users if the near cache has their version for a request that began at `moment`."""
         version = near_values(self._store, [keys.SUSPENDED_VERSION], moment)
         return self._users if version == [self._version] else None
 
