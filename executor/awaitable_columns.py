@@ -14,7 +14,7 @@ from .plan import Column
 
 
 class AwaitableColumn(Exception):
-    """A column cannot be completed before its `values` are awaited. Iterators in them were replaced by lists."""
+    """Raised for a column whose `values` must be awaited first. Iterators that were consumed are replaced by lists."""
 
     def __init__(self, values: Column) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class AwaitableColumn(Exception):
 
 
 class IterationError(Exception):
-    """Stands as the last item of a list whose iterator raised `error`. The error fails the whole list."""
+    """The last item of a list whose iterator raised `error`. The error fails the whole list."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -58,12 +58,12 @@ def is_plain(kind: type) -> bool:
 
 
 def has_awaitables(values: Column, kinds: set[type]) -> bool:
-    """Return True if a column, whose Python types are given, holds an awaitable."""
+    """Return True if a column holds an awaitable. `kinds` are the Python types of its values."""
     return any(map(may_be_awaitable, kinds)) and any(map(isawaitable, values))
 
 
 async def await_column(values: Column, depth: int) -> Column:
-    """Await all values of a column, including those in lists up to a depth. Errors become values."""
+    """Await the values of a column and of its lists, down to `depth`, and return the results. Errors become values."""
     values = list(await asyncio.gather(*(_await_value(value, depth) for value in values)))
     if depth:
         nested = [index for index, value in enumerate(values) if type(value) is list]
@@ -91,7 +91,7 @@ async def _await_value(value: Any, depth: int) -> Any:
 
 
 def list_depth(type_: GraphQLOutputType) -> int:
-    """Return how many lists are nested in a type."""
+    """Return the number of nested lists in a type."""
     depth = 0
     while isinstance(type_, GraphQLNonNull | GraphQLList):
         depth += isinstance(type_, GraphQLList)

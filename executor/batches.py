@@ -15,7 +15,7 @@ ROOT = object()
 
 
 class Batches:
-    """The dataloaders of one context. Equal parents (or identical ones, if unhashable) are requested once."""
+    """The dataloaders of one context. Equal parents are requested once; unhashable parents are compared by identity."""
 
     def __init__(self) -> None:
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}

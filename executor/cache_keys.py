@@ -18,9 +18,9 @@ class IdentityKey:
 
 
 def freeze(value: object) -> Hashable:
-    """Return a hashable key for the value of an argument. Input objects, lists and dictionaries count by content.
+    """Return a hashable key for the value of an argument. Input objects, lists and mappings are compared by content.
 
-    Values of different types never have the same key: 1, 1.0 and True are three arguments.
+    Scalars of different types never have the same key: 1, 1.0 and True are different arguments.
     """
     if isinstance(value, Mapping):
         return (dict, frozenset((name, freeze(item)) for name, item in value.items()))

@@ -43,7 +43,10 @@ class Declaration:
 
 
 class Declarations:
-    """The declarations of one schema, read on first use. `planned_fields` counts the fields of all plans created."""
+    """The declarations of one schema, read on first use.
+
+    `planned_fields` counts the fields that were planned since the plan cache was last cleared.
+    """
 
     def __init__(self, schema: core.GraphQLSchema) -> None:
         self.planned_fields = 0
@@ -79,7 +82,7 @@ class Declarations:
         return self._schema.extensions[STRAWBERRY]
 
     def record_of(self, type_: core.GraphQLObjectType) -> type | None:
-        """Return the Python class whose instances form an object type, or None if values must be checked."""
+        """Return the only Python class whose instances belong to an object type, or None if values must be checked."""
         definition = (type_.extensions or {}).get(STRAWBERRY)
         origin = getattr(definition, "origin", None)
         if isinstance(origin, type) and issubclass(origin, OfRecord) and _has_record_check(origin):
@@ -87,7 +90,7 @@ class Declarations:
         return None
 
     def records_of(self, type_: core.GraphQLAbstractType) -> dict[type, core.GraphQLObjectType]:
-        """Return the object types of an interface or a union by record class, for those that have one."""
+        """Return the object types of an interface or a union that have a record class, by this class."""
         found: dict[type, core.GraphQLObjectType] = {}
         for possible in self._schema.get_possible_types(type_):
             record = self.record_of(possible)

@@ -1,4 +1,4 @@
-"""Information about a document: operations, fragments, variables of conditions, and whether it is supported."""
+"""Information about a document: operations, fragments, variables in conditions, and whether it is supported."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PARTS = {
     for kind, parts in QUERY_DOCUMENT_KEYS.items()
     if kind != "variable"
 }
-"""The attributes of each kind of node that contain other nodes than names."""
+"""The attributes of each kind of node that hold child nodes, except names."""
 UNSUPPORTED = ("defer", "stream", "__schema", "__type")
 
 
@@ -57,7 +57,7 @@ class DocumentInfo:
         )
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
-        """Return the operation with a name, or the only one. Return None if there is no such operation."""
+        """Return the operation with a name, or the only operation if `name` is None. Return None if there is none."""
         if name is None:
             return self.operations[0] if len(self.operations) == 1 else None
         return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
@@ -72,7 +72,7 @@ class DocumentInfo:
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it, in any order, but no names. O(n)."""
+    """Yield a node and all nodes below it except names, in no particular order. O(n)."""
     pending = [node]
     while pending:
         node = pending.pop()

@@ -50,7 +50,7 @@ class Operation:
 
     @property
     def key(self) -> Hashable:
-        """What the results depend on besides the root value and the context. Equal keys have equal results."""
+        """The plan and the variables. Equal keys give equal results for the same root value and context."""
         return self._plan, freeze(self._variables.coerced)
 
     async def run(
@@ -62,7 +62,7 @@ class Operation:
     async def run_open(self, root_value: Any, context_value: Any) -> OpenRun | None:
         """Run the operation for several contexts: see `executor.open_runs`. Return None if it has errors.
 
-        `context_value` is the context of what they have in common.
+        `context_value` is the context for the part that all contexts share.
         """
         return await self._executor._run_open(self._plan, context_value, root_value, self._variables)
 
@@ -73,8 +73,8 @@ class Executor:
     Only the first `max_errors` errors are reported, because each costs time and memory. Plans are cached by the
     identity of the document, so cache parsed documents.
 
-    `planned` counts operations that were run by a plan, `slow` those of them that needed null propagation, and
-    `fallen_back` operations that were passed to graphql-core.
+    `planned` counts operations that were run with a plan, `slow` the planned operations that needed null propagation,
+    and `fallen_back` operations that were passed to graphql-core.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Executor:
         variable_values: Mapping[str, Any] | VariableValues | None,
         operation_name: str | None = None,
     ) -> Operation | list[core.GraphQLError] | Fallback:
-        """Plan an operation and coerce its variables, unless they are coerced.
+        """Plan an operation, and coerce its variables if they are not coerced yet.
 
         Return errors if the variables are invalid, or a Fallback if the operation must be passed to graphql-core.
         """
@@ -195,7 +195,7 @@ class Executor:
         operation_name: str | None,
         variables: VariableValues,
     ) -> Plan | Fallback:
-        """Return the plan for these conditions, or why the operation is not supported."""
+        """Return the plan for the values of the conditions, or a Fallback if the operation is not supported."""
         conditions = tuple(variables.coerced.get(name, core.Undefined) for name in planned.info.conditions)
         key = operation_name, conditions
         if key in planned.plans:
@@ -213,7 +213,7 @@ class Executor:
         plan: Plan | Fallback
         try:
             plan = planner.plan()
-        except (Unsupported, core.GraphQLError) as error:  # a GraphQLError belongs to places where fields are collected
+        except (Unsupported, core.GraphQLError) as error:  # graphql-core reports a GraphQLError with its path
             plan = Fallback(f"The executor does not support this: {error}.")
         self._plan_cache.add(planned, key, plan)
         return plan
@@ -236,7 +236,7 @@ class Executor:
         return core.ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
 
     async def _run_serially(self, plan: Plan, run: PlanRun) -> core.ExecutionResult:
-        """Run root fields one after another, each with everything below, until a null propagates to the root."""
+        """Run root fields one after another, each with all fields below it, until a null propagates to the root."""
         row: Row = {}
         propagation = Propagation(run, self._max_errors)
         for part in plan.parts:

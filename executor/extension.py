@@ -28,7 +28,7 @@ class BreadthFirst(SchemaExtension):
     """
 
     async def on_execute(self) -> AsyncIterator[None]:
-        """Set the result, so that Strawberry does not execute the operation."""
+        """Execute the operation and set its result, so that Strawberry does not execute it."""
         execution = self.execution_context
         document, wrapped = execution.graphql_document, _wraps_resolvers(execution.schema)
         if document is not None and not wrapped and execution.operation_type is not OperationType.SUBSCRIPTION:

@@ -56,7 +56,7 @@ def batched(
     """Declare a field whose resolver returns the values of all parents of a layer.
 
     `references` is `(parents, context, *, …) -> references`, without a look-up. A reference can be None. `independent`
-    promises that the values are the same in the context of every client, also those of `references`. `together` is
+    promises that the values and the references are the same in the context of every client. `together` is
     `(parents, contexts) -> columns`, which resolves a field without arguments for several contexts at once.
     """
     if is_async(resolver):
@@ -162,5 +162,5 @@ class OfRecord:
 
 
 def given(arguments: Arguments) -> Arguments:
-    """Return the arguments without those that the client omitted."""
+    """Return the arguments that the client passed."""
     return {name: value for name, value in arguments.items() if value is not UNSET}

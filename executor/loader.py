@@ -22,7 +22,7 @@ V = TypeVar("V")
 
 Queued: TypeAlias = tuple[Any, aiodataloader.Loader]
 Asked: TypeAlias = tuple["asyncio.Future[Any]", Callable[[Any], Any]]
-"""The future of what was asked for, and the function that makes the caller's value of its result."""
+"""A future, and the function that converts its result to the caller's value."""
 
 
 class LookUp:
@@ -48,7 +48,7 @@ class LookUp:
         return self._found
 
     def outcome(self) -> Mapping[Any, Any]:
-        """Return what `found` returns; if the look-up failed, return the error for each cache key instead."""
+        """Return the values by cache key. If the look-up failed, return its error for each cache key."""
         try:
             return self.found()
         except asyncio.CancelledError:
@@ -82,8 +82,8 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
     is an exception fails its key only. `load_many` and `load_now` call the function immediately. `load` calls it in the
     next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not
     requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
-    `fetch_many` and `fetch` do what `load_many` and `load_now` do, but return an awaitable that is not a future, which
-    is cheaper: use them for values that are awaited, such as the result of a batch resolver.
+    `fetch_many` and `fetch` start the same look-ups as `load_many` and `load_now`, but return a `Shared`, which is
+    cheaper than a future: use them for values that are awaited, such as the result of a batch resolver.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """
@@ -117,14 +117,14 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return derive(super().load(key), _same)
 
     def load_now(self, key: K) -> "asyncio.Future[V]":
-        """Return what `load` returns, but start the look-up immediately, without waiting for other keys.
+        """Return a future of the value of one key. Start the look-up immediately, without waiting for other keys.
 
-        Cheaper than `load`, for callers that know that no other key follows: a field without parents.
+        Cheaper than `load` if no other keys follow, as in the resolver of a root field.
         """
         return _own(*self.ask(key))
 
     def fetch(self, key: K) -> "Shared[V]":
-        """Start what `load_now` starts, and return an awaitable of the value."""
+        """Start the same look-up as `load_now`, and return an awaitable of the value."""
         return Shared(*self.ask(key))
 
     def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
@@ -135,11 +135,11 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return _own(*self.ask_many(list(keys)))
 
     def fetch_many(self, keys: Iterable[K]) -> "Shared[list[V]]":
-        """Start what `load_many` starts, and return an awaitable of the values."""
+        """Start the same look-ups as `load_many`, and return an awaitable of the values."""
         return Shared(*self.ask_many(list(keys)))
 
     def ask(self, key: K) -> Asked:
-        """Ask for the value of one key, immediately."""
+        """Return the future and conversion of one key's value. Look the key up if it is neither cached nor pending."""
         self._cache_finished()
         cache_key = self.get_cache_key(key)
         if cache_key in self._values:
@@ -149,7 +149,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return look_up.values, partial(look_up.pick, cache_key)
 
     def ask_many(self, keys: list[K]) -> Asked:
-        """Ask for the values of several keys, immediately."""
+        """Return the future and conversion of several keys' values. Look up keys that are neither cached nor pending."""
         wanted = self._cache_keys(keys)
         self._cache_finished()
         if not self._values and not self._pending:
@@ -168,7 +168,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return self
 
     def cached_many(self, keys: Iterable[K]) -> list[V] | None:
-        """Return the values of all keys if they are cached, else None. Start no look-up."""
+        """Return the values of all keys if all are cached, else None. Never start a look-up."""
         self._cache_finished()
         wanted = self._cache_keys(list(keys))
         return [self._values[key] for key in wanted] if all(key in self._values for key in wanted) else None
@@ -220,7 +220,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         self._deliver(queued, look_up.outcome())
 
     def _deliver(self, queued: list[Queued], values: Mapping[Any, Any]) -> None:
-        """Settle the futures of single keys and remove them from aiodataloader's cache, which holds pending ones."""
+        """Resolve the futures of single keys and remove them from aiodataloader's cache of pending futures."""
         for cache_key, (_, future) in queued:
             if self._cache.get(cache_key) is future:
                 del self._cache[cache_key]
@@ -274,7 +274,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
 
 
 def _own(future: "asyncio.Future[Any]", convert: Callable[[Any], Any]) -> "asyncio.Future[Any]":
-    """Return a future of the caller's own. Only a future that was made for the caller has nothing to convert."""
+    """Return a future that no other caller has. A future without a conversion was created for this caller."""
     return future if convert is _same else derive(future, convert)
 
 

@@ -1,4 +1,4 @@
-"""Open runs: one execution for several contexts, whose fields that depend on the context are filled in afterwards.
+"""Open runs: one execution for several contexts. Fields that depend on the context are filled in afterwards.
 
 The run executes everything that is the same for all contexts once. Where a field depends on the context, it leaves a
 cell open. `fill` then resolves each open field for all contexts, and completes the values of all contexts as one layer.
@@ -20,7 +20,7 @@ Filled = list[Any] | None
 
 
 class Seat:
-    """What a batch resolver needs of a run: one of the contexts, and the variables."""
+    """The part of a run that a batch resolver needs: one of the contexts, and the variables."""
 
     __slots__ = ("arguments", "context", "variables")
 
@@ -38,9 +38,10 @@ class OpenRun:
         self.data = data
 
     async def fill(self, cells: Sequence[Open], contexts: Sequence[Any]) -> list[Filled]:
-        """Return for each context the values of open cells, in their order; None if one of them failed.
+        """Return for each context the values of open cells, in order, or None if a cell failed in this context.
 
-        A look-up takes as many round trips for several contexts as for one.
+        If the values of any context cannot be completed, return None for all contexts. The number of round trips does
+        not depend on the number of contexts.
         """
         fields: dict[Field, list[int]] = {}
         for place, cell in enumerate(cells):
@@ -63,7 +64,7 @@ class OpenRun:
         return [None] * len(contexts) if again.failed else filled
 
     async def _values(self, field: Field, parents: Sequence[Any], contexts: Sequence[Any]) -> list[Any]:
-        """Return the raw values of a field in each context, or an error instead."""
+        """Return the raw column of a field in each context, or an error instead of the column."""
         if field.together is not None:
             return list(await field.together(parents, contexts))
         started = [self._start(field, parents, Seat(context, self._run.variables)) for context in contexts]

@@ -174,7 +174,10 @@ class Object:
         return cells
 
     def accepts_all(self, values: Column) -> bool:
-        """Return True if the Python types show that all values belong to the type. Raises AwaitableColumn."""
+        """Return True if the Python types show that all values belong to the type.
+
+        Raises AwaitableColumn if values have to be awaited first.
+        """
         kinds = set(map(type, values))
         if len(kinds) == 1 and self._record in kinds:
             return True
@@ -278,7 +281,7 @@ def name_of(field: Field) -> str:
 def type_error(
     run: Run, field: Field, type_: core.GraphQLObjectType, record: type | None, value: Any, path: Path | None
 ) -> Exception | None:
-    """Return the error of a value that does not belong to an object type, or None if it does."""
+    """Return None if a value belongs to an object type, otherwise an error."""
     if record is not None:
         return None if type(value) is record else invalid_return_type_error(type_, value, field.details)
     if type_.is_type_of is None:
@@ -302,7 +305,7 @@ def shared_rows(run: Run, selection: Selection, parents: Column, paths: Paths) -
 
 
 def _nest(lists: Column, items: Iterable[Any]) -> Column:
-    """Return the lists with their items replaced by those of a flat column."""
+    """Return the lists with their items replaced by the items of a flat column, in order."""
     rest = iter(items)
     return [list(islice(rest, len(each))) if type(each) is list else each for each in lists]
 

@@ -86,7 +86,7 @@ class Field:
     """One field of a selection: all nodes of the document with the same response key.
 
     `needs_only_reference` is True if the field can be resolved for a reference to its parent. `is_independent` is False
-    if the values may depend on the context; `together` then may be a resolver for several contexts.
+    if the values may depend on the context; then `together` may be a resolver for several contexts.
     """
 
     key: str
@@ -121,7 +121,7 @@ class Field:
 class Prefetch:
     """The fields of a selection that can start before the parents are loaded, given references to the parents.
 
-    `references(run, parents)` returns one reference (or None) for each value of the field, or None for all of them.
+    `references(run, parents)` returns one reference (or None) for each parent, or None if there are no references.
     """
 
     references: Callable[[Run, Sequence[Any]], Sequence[Any] | None]
@@ -167,8 +167,8 @@ class Fallback:
 class Rows:
     """Turns the columns of a selection into rows.
 
-    After `COMPILED_FROM` rows it compiles a comprehension with dictionary displays, which is faster than a loop, but
-    costs as much as a hundred rows. Keys are GraphQL names, so they cannot contain code.
+    After `COMPILED_FROM` rows it compiles a comprehension with dictionary displays. This is faster than a loop, but
+    compiling costs as much as making a hundred rows. Keys are GraphQL names, so they cannot contain code.
     """
 
     __slots__ = ("_compiled", "_keys", "_made")
@@ -179,7 +179,7 @@ class Rows:
         self._compiled: RowMaker | None = None
 
     def __call__(self, columns: Sequence[Column]) -> list[Row]:
-        """Return a row for each place of the columns; there is a column for each key, and at least one."""
+        """Return a row for each index of the columns. There is a column for each key, and at least one column."""
         if self._compiled is not None:
             return self._compiled(columns)
         keys = self._keys

@@ -14,10 +14,10 @@ MAX_FIELDS = 20_000  # of all plans; a field takes nearly 2 KB, and a document h
 
 
 class PlannedDocument:
-    """The plans of one document, or why there is none. Holds the document, so that its identity is not reused.
+    """The plans of one document, or Fallbacks. Holds the document, so that its identity is not reused.
 
-    `independent` tells of operations, by name, whether their results are the same in every context, and whether an open
-    run can execute them.
+    `independent` says for each operation, by name, whether its results are the same in every context, and whether an
+    open run can execute it.
     """
 
     def __init__(self, document: DocumentNode) -> None:
@@ -49,7 +49,7 @@ class PlanCache:
         return known
 
     def add(self, document: PlannedDocument, conditions: Hashable, plan: Plan | Fallback) -> None:
-        """Add a plan of a document, or why there is none."""
+        """Add a plan of a document, or a Fallback. Clear the cache if there are too many fields."""
         document.plans[conditions] = plan
         if self._declarations.planned_fields > MAX_FIELDS:
             self._declarations.planned_fields = 0

@@ -1,4 +1,4 @@
-"""References: stand-ins for values that are still being looked up, with which some of their fields can be prefetched.
+"""References: stand-ins for values that are still being looked up, used to prefetch some fields of these values.
 
 A declaration can name a function that returns references without a look-up, for example objects that have only an id.
 Fields that are declared to need only a reference start together with the look-up of their parents and share its

@@ -119,7 +119,7 @@ class PlanRun(PrefetchingRun):
         return PlanRun(self.schema, self.plan, self.context, self.root, self.variables)
 
     def complete_values(self, field: Field, values: Column) -> Column:
-        """Complete values of a field that are known, and start its selection. Raises TypeError for awaitable values."""
+        """Complete known values of a field, and start its selection. Raises TypeError if values are awaitable."""
         column = self._complete(field, values, len(values), None)
         if isinstance(column, Step):
             raise TypeError(f"The values of {field.coordinate} are awaitable.")
