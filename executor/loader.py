@@ -139,7 +139,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return Shared(*self.ask_many(list(keys)))
 
     def ask(self, key: K) -> Asked:
-        """Return the future and conversion of one key's value. Look the key up if it is neither cached nor pending."""
+        """Return the future and conversion of one key's value. Look the key up unless it is cached or pending."""
         self._cache_finished()
         cache_key = self.get_cache_key(key)
         if cache_key in self._values:
@@ -149,7 +149,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return look_up.values, partial(look_up.pick, cache_key)
 
     def ask_many(self, keys: list[K]) -> Asked:
-        """Return the future and conversion of several keys' values. Look up keys that are neither cached nor pending."""
+        """Return the future and conversion of several keys' values. Look up the keys that are not cached or pending."""
         wanted = self._cache_keys(keys)
         self._cache_finished()
         if not self._values and not self._pending:

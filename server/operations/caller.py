@@ -32,9 +32,9 @@ class Caller:
 
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
     when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` means that
-    the token was in a cookie, and `keeps_cookie` that new tokens go into one. `session` is the session that the
+    the token was in a cookie, and `keeps_cookie` that new tokens are sent in one. `session` is the session that the
     operation has started, None if it has ended the viewer's session, and otherwise `...`. `user_agent` is the header of
-    the request, cut to a length that a session keeps.
+    the request, truncated to the length that a session stores.
     """
 
     graph: Graph
@@ -70,7 +70,7 @@ class Caller:
         return network_of(self.address)
 
     def usage(self, meter: Meter | None, prepaid: int) -> Usage:
-        """Return the usage of the archive of a new operation, which pays afterwards for what is not `prepaid`."""
+        """Return the archive usage of a new operation. Points beyond `prepaid` are charged afterwards, to the meter."""
 
         def charge(points: int) -> None:
             if meter is not None and points > prepaid:
@@ -86,7 +86,7 @@ class Caller:
 
     @contextmanager
     def reading_for_event(self, prepaid: int = 0) -> Iterator[None]:
-        """Read the archive in this block for an event, which pays afterwards for what is not `prepaid`."""
+        """Count the archive reads of the block for an event. Points beyond `prepaid` are charged afterwards."""
         usage = self._usage(lambda points: self.charge_event(max(0, points - prepaid)))
         try:
             with used_by(usage):
@@ -95,12 +95,12 @@ class Caller:
             usage.end()
 
     def charge_event(self, points: int) -> None:
-        """Charge an event of a subscription, which does not touch the points of requests."""
+        """Charge an event of a subscription to the event points of the holder, not to the points of requests."""
         if self.quotas.event_points is not None:
             self.quotas.event_points.charge(self.holder, points)
 
     def event_delay(self) -> float:
-        """Return the seconds that the caller's next event must wait; 0.0 unless too many were executed."""
+        """Return the seconds that the caller's next event must wait; 0.0 if the holder has no debt."""
         return 0.0 if self.quotas.event_points is None else self.quotas.event_points.delay(self.holder)
 
     async def wait_for_event_points(self) -> None:
@@ -128,13 +128,13 @@ class Caller:
             meter.charge_points(self.holder, points)
 
     async def check_session(self) -> None:
-        """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads of its tick."""
+        """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads."""
         checking = self.start_session_check()
         if checking and not await checking:
             raise BadToken(SESSION_ENDED)
 
     def start_session_check(self) -> "asyncio.Future[bool] | None":
-        """Start the session check; None without a viewer."""
+        """Start the session check and return its future; None without a viewer."""
         viewer = self.viewer
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
 
@@ -162,11 +162,11 @@ class Caller:
         self.session = session
 
     def issue_token(self, session: Session) -> str:
-        """Return the access token of a session for the payload: empty if it goes into a cookie."""
+        """Return the access token of a session for the payload; an empty string if the token is sent in a cookie."""
         return "" if self.keeps_cookie else self.tokens.issue(session)
 
     def result(self, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
-        """Return a result for the caller, whose errors have codes."""
+        """Return a result whose errors have codes and the request id."""
         return ExecutionResult(data, with_codes(errors, self.request_id) if errors else None)
 
     def failure(self, error: Exception) -> ExecutionResult:

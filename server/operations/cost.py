@@ -1,7 +1,7 @@
 """Cost analysis: computes the maximum cost of an operation from its document and page sizes, before execution.
 
 Small documents can request a lot: nested pages multiply, and a long text under a hundred aliases is sent a hundred
-times. The limits of documents bound the number of fields visited here, which counts a fragment at each spread.
+times. The document limits bound the number of fields visited here, because they count a fragment at each spread.
 """
 
 import math
@@ -41,7 +41,7 @@ from server.operations.weights import (
     Weights,
 )
 
-COUNTED_TO = 10**9  # larger costs are all the same
+COUNTED_TO = 10**9  # larger costs are reduced to this
 SIZES = ("first", "last", "ids")
 MANY_IDS = frozenset({"userIds", "addUserIds", "removeUserIds"})
 TIMELINE = "Timeline"
@@ -53,9 +53,9 @@ MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of write
 class OperationCost:
     """The maximum cost of an operation: points of processing, and `size`, the bytes of its data.
 
-    `prepaid` of the points are for reading the archive: what an operation reads beyond them is charged afterwards.
-    `archive_roots` is the number of root fields that read the archive. For a mutation also the number of log entries
-    that it may write, and the number of its fields that hash a password, create a user, or log in.
+    `prepaid` is the part of the points that pays for reading the archive; further reads are charged afterwards.
+    `archive_roots` is the number of root fields that read the archive. For a mutation, `writes` is the number of log
+    entries that it may write, and the others are the numbers of fields that hash a password, create a user, or log in.
     """
 
     points: int
@@ -70,9 +70,10 @@ class OperationCost:
 
 @dataclass(frozen=True, slots=True)
 class OperationLimits:
-    """The limits of one operation: points and response bytes, or those of each event, and seconds.
+    """The limits of one operation: points, bytes of the response, and seconds.
 
-    `at_once` is the number of operations that one holder may run concurrently while rates are limited.
+    `event_points` and `event_response` are the limits of each event of a subscription. `at_once` is the number of
+    operations that one holder may run concurrently while rates are limited.
     """
 
     points: int = 20_000
@@ -134,7 +135,7 @@ class CostAnalysis:
         self.sized_by: set[str] = set()
 
     def of(self, operation_name: str | None) -> OperationCost:
-        """Return the cost of an operation; without a name, the highest of several. O(fields)."""
+        """Return the cost of an operation; without a name, the cost of the one with the most points. O(fields)."""
         costs = [
             self._operation(node)
             for node in self._document.definitions
@@ -164,9 +165,9 @@ class CostAnalysis:
         )
 
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:
-        """Return the points and bytes of the selections of one object; connections have lists of `page` items.
+        """Return the points and bytes of the selections of one object.
 
-        `merged`: whether the object may be a merged timeline.
+        If the object is a connection, its lists have `page` items. `merged` says which merged timeline it may be.
         """
         points, size = 0.0, 2
         for node in selection_set.selections:
@@ -229,7 +230,7 @@ def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
 
 
 def fields_of(selection_set: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]) -> Iterator[FieldNode]:
-    """Yield the fields of a selection set, also those in fragments. A field may be yielded more than once."""
+    """Yield the fields of a selection set, including the fields of fragments. A field may be yielded more than once."""
     for node in selection_set.selections:
         if isinstance(node, FieldNode):
             yield node

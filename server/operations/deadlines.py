@@ -1,9 +1,9 @@
-"""What ends an operation early: its deadline, and for expensive ones the disconnection of the client.
+"""Ends operations early: at their deadline, and expensive ones when the client disconnects.
 
-All operations may run equally long, so one timer, for the oldest, is enough.
+All operations have the same time limit, so one timer, for the oldest operation, is enough.
 
-A deadline ends its block as `asyncio.timeout` does, with the same rules for a task that is also cancelled by others, in
-a quarter of the time: it has no timer of its own, and entering it is not a coroutine.
+A deadline ends its block like `asyncio.timeout`, with the same rules for a task that other code cancels too, but in a
+quarter of the time: it has no timer of its own, and it is entered without a coroutine.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Deadlines:
-    """The deadlines of the operations that run, oldest first. `seconds` is the time that each may take."""
+    """The deadlines of the running operations, oldest first. `seconds` is the time limit of an operation."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -45,7 +45,7 @@ class Deadlines:
         return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
 
     def _check(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Cancel the tasks whose deadline has passed, and wait for the next deadline, if operations run."""
+        """Cancel the tasks whose deadline has passed. If operations are left, set the timer for the next deadline."""
         now = loop.time()
         for deadline in list(takewhile(lambda each: each.at <= now, self.open)):
             deadline.expire()
@@ -56,9 +56,9 @@ class Deadlines:
 
 
 class Deadline:
-    """A block of the current task, which raises TimeoutError when the event loop's time passes `at`.
+    """A context manager that makes its block raise TimeoutError once the event loop's time passes `at`.
 
-    `expired` is True from then on: a TimeoutError without it has another cause.
+    `expired` is True from then on. If it is False, a TimeoutError has another cause.
     """
 
     __slots__ = ("_cancelling", "_open", "_task", "at", "expired")

@@ -29,7 +29,7 @@ CACHED_TOKENS = 50_000  # of all cached documents; with its plan a token takes a
 CACHED_REFUSALS = 200
 MAX_REFUSED_LENGTH = 5_000  # characters of a document whose refusal is cached
 CACHED_COSTS = 100  # of one document, by operation and page sizes
-CHARACTERS_PER_TOKEN = 500  # of a text, which take as much memory as a token
+CHARACTERS_PER_TOKEN = 500  # characters of a text that take as much memory as a token
 OVERHEAD = 20  # tokens, for the memory of the smallest document
 MAX_ERRORS = 20
 ALL_KINDS = frozenset(OperationType)
@@ -60,14 +60,14 @@ class PreparedOperation(NamedTuple):
 
     @property
     def root_fields(self) -> set[str]:
-        """The names of the root fields, through aliases and fragments, whatever their directives."""
+        """The names of the root fields, not their aliases, including fields of fragments and fields with directives."""
         fragments = fragments_of(self.document)
         [operation] = [node for node in operations_of(self.document) if name_of(node) == self.name]
         return {field.name.value for field in fields_of(operation.selection_set, fragments)}
 
 
 class PreparedDocument:
-    """A valid document. `size` is its memory in tokens, including that of a long text."""
+    """A valid document. `size` is its memory in tokens, including the memory of the text."""
 
     def __init__(self, text: str, document: DocumentNode, weights: Weights) -> None:
         self.document = document
@@ -75,7 +75,7 @@ class PreparedDocument:
         self._kinds = {name_of(node): node.operation for node in operations_of(document)}
         self._weights = weights
         self._sized_by: frozenset[str] = frozenset()
-        self._costs: dict[Hashable, OperationCost] = {}  # not of cachetools: this is cleared whenever its keys change
+        self._costs: dict[Hashable, OperationCost] = {}  # a plain dict: it is cleared whenever its keys change
 
     @property
     def names(self) -> list[str]:
@@ -89,7 +89,7 @@ class PreparedDocument:
         limits: OperationLimits,
         allowed: Collection[OperationType] = ALL_KINDS,
     ) -> PreparedOperation:
-        """Return the operation that a request executes: the one with this name, or the only one.
+        """Return the operation that a request executes: the one with this name, or the only one if `name` is None.
 
         Raises DocumentRefused if the document has no such operation or its cost exceeds the limits, and
         InvalidOperationTypeError if its kind is not allowed.
@@ -108,7 +108,7 @@ class PreparedDocument:
         return PreparedOperation(self.document, kind, name, variables, cost)
 
     def check_smallest(self, limits: OperationLimits) -> None:
-        """Raise DocumentRefused if an operation exceeds the limits with any variables."""
+        """Raise DocumentRefused if an operation exceeds the limits even if all variables are 0."""
         for node in operations_of(self.document):
             smallest = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
             self.operation(name_of(node), smallest, limits)
@@ -139,14 +139,14 @@ class PreparedDocument:
 
 
 class _Documents(LRUCache[str, PreparedDocument]):
-    """The documents used most recently, up to a number of tokens. Calls `on_evict` with each evicted document."""
+    """The most recently used documents, up to a number of tokens. Calls `on_evict` with each evicted document."""
 
     def __init__(self, max_tokens: int, on_evict: Callable[[DocumentNode], None] | None) -> None:
         super().__init__(max_tokens, getsizeof=lambda prepared: prepared.size)
         self._on_evict = on_evict
 
     def popitem(self) -> tuple[str, PreparedDocument]:
-        """Evict the document that was used least recently."""
+        """Evict the least recently used document, and return it with its text."""
         text, prepared = super().popitem()
         if self._on_evict:
             self._on_evict(prepared.document)
@@ -154,10 +154,10 @@ class _Documents(LRUCache[str, PreparedDocument]):
 
 
 class DocumentCache:
-    """Prepares documents for one schema, and caches those that were used most recently.
+    """Prepares documents for one schema, and caches the most recently used ones.
 
-    `on_evict` is called with each evicted document. Without `locations`, errors do not contain locations in the
-    document, except syntax errors; prepared documents then take 40% of the memory. Pinned documents stay prepared for
+    `on_evict` is called with each evicted document. Without `locations`, only syntax errors contain locations in
+    the document, and prepared documents take 40% of the memory. Pinned documents stay prepared for
     the life of the process.
     """
 
@@ -181,7 +181,7 @@ class DocumentCache:
         self._pinned: dict[str, PreparedDocument] = {}
 
     def known(self, text: str) -> PreparedDocument | None:
-        """Return a document from the cache; None if it is not there."""
+        """Return a cached or pinned document; None if there is none with this text."""
         return self._documents.get(text) or self._pinned.get(text)
 
     def pin(self, text: str) -> PreparedDocument:

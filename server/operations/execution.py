@@ -90,8 +90,8 @@ class Execution:
     ) -> ExecutionResult:
         """Execute a query or a mutation. Return its result; the errors have codes.
 
-        The session check and the charge of rates share the first round trip of a query, whose result is returned only
-        if the session is live and no rate is used up. A mutation waits for both first. Raises
+        The session check and the charge of rates share the first round trip of a query. Its result is returned only if
+        the session is live and no rate is used up. A mutation waits for both before it runs. Raises
         InvalidOperationTypeError if the kind of the operation is not allowed.
         """
         meter = caller.start_meter()
@@ -198,7 +198,7 @@ class Execution:
         return caller.result(result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter) -> None:
-        """Wait for a turn, without the permit. An operation that is refused one is charged for its preparation."""
+        """Wait for a turn, and release the permit meanwhile. If the wait fails, charge the preparation."""
         permit = PERMIT_OF_TASK.get()
         if permit:
             permit.release()
@@ -239,9 +239,8 @@ class Execution:
     ) -> AsyncGenerator[StreamedResult, None]:
         """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
 
-        Results of live events go to `send_now` where that is possible, and are not yielded then. A failure before or
-        during execution yields a final result without data. Before the first result, raises the same error as
-        `execute`.
+        Results of live events are passed to `send_now` if possible, and otherwise yielded. A failure before or during
+        execution yields a final result without data. The call itself raises the same error as `execute`.
         """
         meter = caller.start_meter()
         try:

@@ -1,18 +1,18 @@
-"""Live events: what the subscriptions of one process share when they execute an event, and their turns.
+"""Live events: the look-ups and executions of events that the subscriptions of one process share, and their turns.
 
-The subscriptions of a viewer that ask for an event before one of them reads anything share the look-ups of their
-executions, whatever they select.
+The subscriptions of one viewer share the look-ups for an event, whatever they select, if they ask for the event before
+one of them reads anything.
 
-Subscriptions with equal operations that take the same event together share one execution of it. They form a group if
-their documents, operations and variables are equal, apart from the arguments of the root field. Those that ask for an
-event in one iteration of the event loop share a run, which begins in the next iteration, and the JSON of its result.
-Fields that are declared `independent` have the same values for every client and are executed once. The values of all
-others are resolved in the context of each subscription, and what is selected of them is completed as one layer. If that
-again depends on the viewer, the subscriptions form no group.
+Subscriptions with equal operations share one execution of an event. They form a group if their documents, operations
+and variables are equal, apart from the arguments of the root field. The members that ask for an event in the same
+iteration of the event loop share a run, which begins in the next iteration, and the JSON of its result. Fields that are
+declared `independent` have the same values for every client and are executed once. All other fields are resolved in the
+context of each subscription, and their values are completed as one layer. If a field below these fields depends on the
+viewer too, the subscriptions form no group.
 
-So no result is older than if each subscription had looked everything up and executed the event itself, and nothing is
-kept for those that ask later or for another event. A subscription that lags or replays runs by itself: it takes its
-events at other times, or others.
+So no result is older than if each subscription had executed the event itself, and nothing is cached for subscriptions
+that ask later or for another event. A subscription that lags or replays runs by itself, because it asks for its events
+at other times.
 """
 
 import asyncio
@@ -40,29 +40,29 @@ from resolvers.shared_context import SharedContext
 from server.errors import UNAVAILABLE, code_for
 
 AT_ONCE = 4  # executions of one holder
-STARTS = 8  # executions that start in one iteration of the event loop; each takes up to a millisecond of its own
+STARTS = 8  # executions that start in one iteration of the event loop; each takes up to a millisecond
 SHARED_USAGE = "live events"
 
 logger = logging.getLogger("fanline.server")
 
 Outcome: TypeAlias = bytes | CoreResult | None
-"""What a run has given: the JSON of a result without errors; a result whose errors each client gets with the id of its
-request; or None if the subscription must execute the event itself."""
+"""The outcome of a run: the JSON of a result without errors; a result with errors, which each client gets with its own
+request id; or None if the subscription must execute the event itself."""
 
 Callback: TypeAlias = Callable[[Outcome], None]
 
 
 class JoinedContexts:
-    """Contexts whose look-ups are shared: those that can still be joined, because no joined one has read anything."""
+    """Contexts whose look-ups are shared. A context can be joined until one of the joined executions reads something."""
 
     def __init__(self) -> None:
         self._contexts: WeakValueDictionary[Hashable, Context] = WeakValueDictionary()
         self._closing: list[Hashable] = []
 
     def join(self, context: Context, event: Change) -> Hashable:
-        """Let a context use what all contexts of its viewer look up that join for the event. Return the key to `close`.
+        """Share the look-ups of all contexts of the same viewer that join for the event. Return the key for `close`.
 
-        `forget` of the context ends that.
+        `Context.forget` ends the sharing for its context.
         """
         key = context.graph, context.viewer_id, event.number
         shared = self._contexts.get(key)
@@ -78,7 +78,7 @@ class JoinedContexts:
         self._closing.append(key)
 
     def without_viewer(self, graph: Graph, event: Change) -> Context:
-        """Return the context of all executions that have no viewer and ask for the event now."""
+        """Return the context of all executions without a viewer that ask for the event in this event-loop iteration."""
         key = graph, SHARED_USAGE, event.number
         shared = self._contexts.get(key)
         if shared is None:
@@ -93,7 +93,7 @@ class JoinedContexts:
 
 
 class EventTurns:
-    """Lets each holder run `AT_ONCE` executions at a time, and all together start `STARTS` in one iteration."""
+    """Limits each holder to `AT_ONCE` concurrent executions, and all holders to `STARTS` new ones per iteration."""
 
     def __init__(self) -> None:
         self._of_holders: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
@@ -102,7 +102,7 @@ class EventTurns:
 
     @asynccontextmanager
     async def turn(self, holder: Hashable) -> AsyncGenerator[None]:
-        """Wait for the holder's turn and start the block when few others start."""
+        """Wait for the holder's turn, then until the next execution may start, and run the block."""
         turns = self._of_holders.get(holder)
         if turns is None:
             turns = self._of_holders[holder] = asyncio.Semaphore(AT_ONCE)
@@ -111,7 +111,7 @@ class EventTurns:
             yield
 
     async def start(self) -> None:
-        """Wait until the next execution may start: the event loop serves others between many of them."""
+        """Wait until the next execution may start, so that the event loop can serve other tasks between executions."""
         if not self._started and not self._waiting:
             asyncio.get_running_loop().call_soon(self._next_iteration)
         if self._started < STARTS and not self._waiting:
@@ -133,7 +133,7 @@ class EventTurns:
 
 
 class SharedRun:
-    """One execution of an event, and the subscriptions that wait for it. The last one that leaves cancels it.
+    """One execution of an event, and the subscriptions that wait for it. It is cancelled when the last one leaves.
 
     `size` is the number of subscriptions that have joined.
     """
@@ -149,27 +149,27 @@ class SharedRun:
         self._task: asyncio.Task[None] | None = None
 
     def join(self, context: Context, callback: Callback) -> None:
-        """Call a function with the outcome in a subscription's context, also after `leave`. It must not raise."""
+        """Add a subscription. `callback` gets the outcome for its context, even after `leave`, and must not raise."""
         self._callbacks.append(callback)
         self._contexts.append(context)
         self.size += 1
         self._awaited_by += 1
 
     def leave(self) -> None:
-        """Record that one subscription waits no longer."""
+        """Record that a subscription no longer waits. Cancel the execution if none is left."""
         self._awaited_by -= 1
         if not self._awaited_by and self._task is not None:
             self._task.cancel()
 
     def start(self, group: "Group") -> None:
-        """Start the execution, if anybody still waits for it."""
+        """Start the execution if a subscription still waits for it."""
         if self._awaited_by:
             self._task = asyncio.get_running_loop().create_task(self._run(group))
 
     async def _run(self, group: "Group") -> None:
         outcomes: Iterable[Outcome] = repeat(None)
         try:
-            with used_by(Usage(SHARED_USAGE, anonymous=False)):  # the viewers have no part in it
+            with used_by(Usage(SHARED_USAGE, anonymous=False)):  # not the usage of a viewer
                 outcomes = await group.execute(self.event, self._contexts)
         finally:
             for callback, outcome in zip(self._callbacks, outcomes, strict=False):
@@ -179,7 +179,7 @@ class SharedRun:
 
 
 class Group:
-    """The subscriptions with one operation. It exists as long as one of them holds it."""
+    """The subscriptions with equal operations. A group exists as long as one of them refers to it."""
 
     __slots__ = ("__weakref__", "_events", "_graph", "_runs", "operation")
 
@@ -190,11 +190,11 @@ class Group:
         self._runs: dict[int, SharedRun] = {}
 
     async def complete(self, event: Change, context: Context) -> tuple[Outcome, int]:
-        """Return the outcome of an event, executed once for all that ask for it in this iteration of the event loop.
+        """Return the outcome of an event, and the number of subscriptions that shared its run.
 
-        The second value is the number of those.
-        `context` is that of the subscription, in which the fields that depend on the viewer are resolved.
-        A cancelled call cancels nothing that others wait for.
+        The event is executed once for all subscriptions that ask for it in this iteration of the event loop. Fields
+        that depend on the viewer are resolved in `context`. Cancelling the call does not cancel a run that other
+        subscriptions wait for.
         """
         run, waiter = self.run_of(event), asyncio.get_running_loop().create_future()
         self.join(run, context, partial(_set_result, waiter))
@@ -206,17 +206,17 @@ class Group:
         return outcome, run.size
 
     def join(self, run: SharedRun, context: Context, callback: Callback) -> None:
-        """Join a run, as `SharedRun.join` does. What it looks up for the viewer is shared with the viewer's others."""
+        """Join a run: see `SharedRun.join`. Look-ups for the viewer are shared with the viewer's other subscriptions."""
         if not self.operation.is_independent:
             self._events.reads.close(self._events.reads.join(context, run.event))
         run.join(context, callback)
 
     def run_of(self, event: Change) -> SharedRun:
-        """Return the run that those share who ask for an event in this iteration of the event loop."""
+        """Return the run shared by all subscriptions that ask for an event in this iteration of the event loop."""
         run = self._runs.get(id(event))
         if run is None:
             run = self._runs[id(event)] = SharedRun(event)
-            # in a context of its own: it belongs to no client, although one has started it
+            # in an empty context: the run belongs to no client, although one client has started it
             asyncio.get_running_loop().call_soon(self._start, run, context=Variables())
         return run
 
@@ -225,7 +225,7 @@ class Group:
         run.start(self)
 
     async def execute(self, event: Change, contexts: Sequence[Context]) -> Iterable[Outcome]:
-        """Execute an event for all.
+        """Execute an event for several contexts. Return an outcome for each.
 
         If the shared part fails, each subscription executes the event itself, unless the cause is an outage.
         """
@@ -246,7 +246,7 @@ class Group:
         return repeat(None)
 
     async def _execute_open(self, event: Change, contexts: Sequence[Context]) -> Iterable[Outcome]:
-        """Execute what is the same for all once, and what depends on the viewer in each context, as one layer."""
+        """Execute independent fields once, and fields that depend on the viewer in each context, as one layer."""
         if len(contexts) == 1:
             return repeat(None)
         context = self._events.reads.without_viewer(self._graph, event)
@@ -296,7 +296,7 @@ class LiveEvents:
         self._groups: WeakValueDictionary[Hashable, Group] = WeakValueDictionary()
 
     def join(self, operation: Operation, graph: Graph) -> Group | None:
-        """Return the group of an operation. None if its results depend on the client too deeply."""
+        """Return the group of an operation; None if its results depend on the client in more than one layer."""
         if not (operation.is_independent or operation.can_leave_open):
             return None
         key = operation.key, graph

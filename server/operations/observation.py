@@ -1,7 +1,7 @@
-"""Observation of operations: latencies of all, explanations for clients that ask for them, and traces of a part.
+"""Observation of operations: latencies of all, explanations for clients that ask for them, and traces of a sample.
 
-An explanation is what an operation has cost, as `extensions.explain` of its response. It has counts, times, and the
-names of fields and timelines that the client asked for. It has no keys, statements or addresses.
+An explanation shows the cost of an operation, in `extensions.explain` of its response. It contains counts, times, and
+the names of fields and timelines that the client asked for, but no keys, statements or addresses.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Observation:
-    """What a process observes. `explains` permits explanations."""
+    """Observes the operations of a process. `explains` permits explanations."""
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class Observation:
         *,
         asked: bool,
     ) -> None:
-        """Explain an operation that was recorded, and trace it.
+        """Add the explanation of a recorded operation to its result, and trace the operation.
 
-        Also one that was cancelled at its deadline, which needs an explanation most. A client without a session, or
-        beyond its rate, gets none.
+        Operations that were cancelled at their deadline are explained too: they need it most. Operations that were
+        refused for lack of a session, or by a rate limit, are not explained.
         """
         refused = not was_executed(result) and any(_code(error) in REFUSALS for error in result.errors or ())
         if asked and self._explains and not refused:
@@ -82,7 +82,7 @@ class Observation:
         return 0 if self._deliveries is None else self._deliveries.start()
 
     def delivered(self, event: Change | Checkpoint | Gap, live_from: int) -> None:
-        """Add the time that an event has taken. Checkpoints and gaps report no event."""
+        """Add the delivery time of an event. Checkpoints and gaps are not events of the log, and are not measured."""
         if self._deliveries is not None and isinstance(event, Change):
             self._deliveries.observe(event.number, live_from)
 

@@ -1,6 +1,6 @@
-"""Parsing of GraphQL documents with little memory and time, and their sizes.
+"""Parsing of GraphQL documents with little memory and time, and measuring of their sizes.
 
-A size is measured in linear time before validation, which is slow for hostile documents.
+Documents are measured in linear time before they are validated, because validation is slow for hostile documents.
 """
 
 import re
@@ -32,15 +32,15 @@ TOKEN = re.compile(
     rf'|"(?!"")([^"\\\n\r{SURROGATES}]*)"'
     r"|([!$&():=@\[\]{|}]))"
 )
-"""What is ignored, then a name, a string without escapes, or a punctuator."""
+"""Ignored characters, then a name, a string without escapes, or a punctuator."""
 COMMENT = re.compile(rf"[^\n\r{SURROGATES}]*")
 COUNTED_TO = 1_000_000
 MAX_ALIAS_LENGTH = 255
-"""Characters. The response repeats an alias for each object and in the path of each error."""
+"""In characters. The response repeats an alias for each object and in the path of each error."""
 
 
 class FastLexer(Lexer):
-    """A lexer that reads most tokens with a regular expression, and leaves the others to graphql-core."""
+    """A lexer that reads most tokens with a regular expression, and the others as graphql-core does."""
 
     def read_next_token(self, start: int) -> Token:
         """Return the token after a position. Raises GraphQLSyntaxError."""

@@ -50,7 +50,7 @@ class LinearOverlappingFields(ValidationRule):
     disables by default, are refused.
 
     Time and memory are O(n) for n fields with fragments spread, apart from fields that differ in name or arguments
-    below different object types: of those, each pair of distinct contexts is compared. `MAX_STEPS` bounds both.
+    below different object types: for these, each pair of distinct contexts is compared. `MAX_STEPS` bounds both.
     """
 
     def __init__(self, context: ValidationContext) -> None:

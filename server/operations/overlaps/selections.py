@@ -37,10 +37,10 @@ from graphql import (
 
 
 class Selections:
-    """The fields of one selection set, inline fragments included, and the fragments that it spreads.
+    """The fields of one selection set, including inline fragments, and the fragments that it spreads.
 
-    `leaves` are the types and names of the fields that are only a name. Each is in `fields` once, however often it is
-    repeated.
+    `leaves` are the types and names of fields without alias, arguments, directives and selections. `fields` contains
+    each of these once, even if the selection set repeats it.
     """
 
     def __init__(self) -> None:
