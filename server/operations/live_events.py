@@ -53,7 +53,7 @@ Callback: TypeAlias = Callable[[Outcome], None]
 
 
 class JoinedContexts:
-    """Contexts whose look-ups are shared. A context can be joined until one of the joined executions reads something."""
+    """Contexts whose look-ups are shared. Executions can join a context until one of them reads something."""
 
     def __init__(self) -> None:
         self._contexts: WeakValueDictionary[Hashable, Context] = WeakValueDictionary()
@@ -206,7 +206,7 @@ class Group:
         return outcome, run.size
 
     def join(self, run: SharedRun, context: Context, callback: Callback) -> None:
-        """Join a run: see `SharedRun.join`. Look-ups for the viewer are shared with the viewer's other subscriptions."""
+        """Join a run: see `SharedRun.join`. The viewer's subscriptions share the look-ups that depend on the viewer."""
         if not self.operation.is_independent:
             self._events.reads.close(self._events.reads.join(context, run.event))
         run.join(context, callback)

@@ -40,7 +40,7 @@ MAX_ALIAS_LENGTH = 255
 
 
 class FastLexer(Lexer):
-    """A lexer that reads most tokens with a regular expression, and the others as graphql-core does."""
+    """A lexer that reads most tokens with a regular expression, and leaves the others to graphql-core."""
 
     def read_next_token(self, start: int) -> Token:
         """Return the token after a position. Raises GraphQLSyntaxError."""

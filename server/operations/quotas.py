@@ -1,9 +1,10 @@
 """Limits on the use of one process by a user, or by the network of an anonymous address.
 
-Quotas limit what is open. Turns limit the operations that run at once; further operations wait in order. Points of
-events limit the events of subscriptions. Their buckets are apart from those of requests, so that nobody can use up the
-points of a user by replying to the user. An event is charged once it has been executed, into debt if need be. Until the
-debt is paid, the streams of the holder wait: they combine events, or their buffers fill and they send a `Gap`.
+Quotas limit open connections, subscriptions and filter terms. Turns limit the operations that run at once; further
+operations wait in order. Event points limit the events of subscriptions. Their buckets are separate from the buckets of
+requests, so that nobody can use up the points of a user by replying to the user. Every event is charged, and a bucket
+with too few points goes into debt. Until the debt is paid, the streams of the holder wait: they combine events, or
+their buffers fill and they send a `Gap`.
 """
 
 import asyncio
@@ -21,9 +22,9 @@ from server.settings import Settings
 
 ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a user
 MAX_WAITING = 50  # operations of one holder, in addition to the running ones
-DELIVERY = 30  # points of an event that was executed for several streams, besides a share of the execution
+DELIVERY = 30  # points of an event that was executed for several streams, in addition to a share of its cost
 CHECKPOINT = 5  # points of a Checkpoint or a Gap
-FULL_BUCKETS = 1_000  # full buckets, which are dropped when there are so many more than after the last time
+FULL_BUCKETS = 1_000  # full buckets are dropped each time that this many buckets were added
 MINUTE = 60
 
 Release = Callable[[], None]
@@ -63,7 +64,7 @@ class Quota:
 
 
 class EventPoints:
-    """Buckets for the events of each holder, with the points of one minute. Requires a running event loop."""
+    """A bucket of event points for each holder, which holds the points of a minute. Requires a running event loop."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_second = per_minute / MINUTE
@@ -72,7 +73,7 @@ class EventPoints:
         self._most = FULL_BUCKETS
 
     def charge(self, holder: str, points: int) -> None:
-        """Take points from the bucket of a holder, into debt if it has fewer."""
+        """Take points from the bucket of a holder. A bucket with fewer points goes into debt."""
         now = asyncio.get_running_loop().time()
         if len(self._full_at) >= self._most and holder not in self._full_at:
             self._full_at = {each: full_at for each, full_at in self._full_at.items() if full_at > now}
@@ -106,7 +107,7 @@ class EventPoints:
 
 
 def share(points: int, subscribers: int) -> int:
-    """Return what an event costs each of the subscribers for whom it was executed together."""
+    """Return the points that each subscriber is charged for an event that was executed once for all of them."""
     return points if subscribers <= 1 else min(points, DELIVERY + ceil(points / subscribers))
 
 
@@ -114,8 +115,8 @@ def share(points: int, subscribers: int) -> int:
 class Quotas:
     """The quotas of a process: WebSockets, live subscriptions, and the terms of their event filters.
 
-    `streams_of_field` counts the live subscriptions to each field. `event_points` are those of the events of
-    subscriptions; None if rates are not limited.
+    `streams_of_field` counts the live subscriptions to each field. `event_points` limits the events
+    of subscriptions; None if rates are not limited.
     """
 
     sockets: Quota
@@ -128,7 +129,7 @@ class Quotas:
 
     @classmethod
     def of(cls, settings: Settings) -> "Quotas":
-        """Return the quotas in the settings. Anonymous subscriptions have their own only while rates are limited."""
+        """Return the quotas in the settings. Anonymous subscriptions have their own quota if rates are limited."""
         streams = Quota(settings.max_streams)
         anonymous = Quota(min(settings.max_streams, settings.max_anonymous_streams))
         return cls(

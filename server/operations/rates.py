@@ -26,8 +26,8 @@ CHARACTERS_PER_POINT = 3
 MAX_PREPARATION = 2_000
 SUBSCRIPTION = 50  # points for starting a subscription, in addition to those of an event
 ADVANCE_SHARE = 50  # a fiftieth of a bucket is taken in advance, so that most requests need no charge in the store
-SITE_SHARE = 16  # all networks of a site with IPv6 together have as many points as this number of them
-MAX_HOLDERS = 1_000  # counted for the next line of the log
+SITE_SHARE = 16  # all networks of an IPv6 site together have the points of this many networks
+MAX_HOLDERS = 1_000  # counted for one line of the log
 NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
 UNITS = {
     "points": "points per minute",
@@ -43,7 +43,7 @@ class RateLimits:
     """The rate limits of a server, and counts of refusals.
 
     `points` and `writes` apply to a user or to the network of an anonymous address, `log_ins` and `sign_ups` always to
-    the network, and `site_points` to all anonymous networks of one site with IPv6 together. `policy` is the header that
+    the network, and `site_points` to all anonymous networks of one IPv6 site together. `policy` is the header that
     describes the rate of points; `refused` counts refusals by rate.
     """
 
@@ -122,7 +122,7 @@ class Meter:
             raise self._refusal(decisions)
 
     def charge(self, cost: OperationCost, more: int = 0) -> None:
-        """Start charging an operation and `more` points, in the round trip of other reads.
+        """Start charging an operation and `more` points, in a round trip that other reads share.
 
         `settle` waits for the result. Raises RateLimited if this process already knows that a rate is used up.
         """
@@ -133,7 +133,7 @@ class Meter:
             self._begin(site, [(rate, points)])
 
     def _charge_holder(self, cost: OperationCost, points: int) -> None:
-        """Charge the rates of the holder, and those of the network for log-ins and sign-ups."""
+        """Charge the rates of the holder, and the rates of the network for log-ins and sign-ups."""
         limits = self._limits
         if not cost.writes:
             self._points = self._rates.spend(self.holder, limits.points, points)
@@ -150,7 +150,7 @@ class Meter:
 
     @property
     def _site(self) -> str | None:
-        """The site of an anonymous address with IPv6, None for others."""
+        """The site of an anonymous IPv6 address; None for other addresses and for users."""
         site = site_of(self._address)
         return site if site != self.holder == network_of(self._address) else None
 
@@ -167,13 +167,13 @@ class Meter:
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
     def owe(self, points: int) -> None:
-        """Charge points that an operation has turned out to cost. The next operations wait for them, not this one."""
+        """Charge points that an operation has used beyond its charge. They delay later operations, not this one."""
         self._rates.owe(self.holder, self._limits.points, points)
         if self._site is not None:
             self._rates.owe(self._site, self._limits.site_points, points)
 
     async def give_back_sign_ups(self, count: int) -> None:
-        """Give back sign-ups that created no user. One round trip, so that the client's next request has them."""
+        """Give back sign-ups that created no user. Waits for one round trip, so that the next request can use them."""
         if count:
             await asyncio.wait([self._rates.give_back(network_of(self._address), self._limits.sign_ups, count)])
 

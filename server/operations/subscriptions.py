@@ -1,6 +1,6 @@
 """Subscriptions: each yields a result for every event, completed alone or with the other subscriptions of its group.
 
-Couriers send what a shared run gives over WebSockets, without waking any task.
+Couriers send the results of shared runs over WebSockets, without waking any task.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
 
 SendNow: TypeAlias = Callable[[bytes], bool]
-"""Sends a result given as JSON. Returns False, and has sent nothing, if that would have to wait for the client."""
+"""Sends a result given as JSON. Returns False and sends nothing if sending would have to wait for the client."""
 
 IN_PAYLOAD = ExecutionResult(None, None)
 
@@ -56,7 +56,7 @@ logger = logging.getLogger("fanline.server")
 class StreamedResult:
     """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event.
 
-    `payload` is the result as JSON, if that is known; then there are no errors, and `result` has no data.
+    `payload` is the result as JSON, or None. If it is given, the result has no errors, and `result` is empty.
     """
 
     result: ExecutionResult
@@ -65,11 +65,11 @@ class StreamedResult:
 
 
 class Completion:
-    """Completes the events of a subscription of a caller.
+    """Executes the events of one subscription.
 
-    A subscription of a `group` takes part in the shared runs of its events, unless it is `explained`: that is its
-    operation if the client has asked for explanations. Checkpoints and gaps are its own. `cost` is that of an event,
-    which the caller pays. `events` are shared by all subscriptions of the process.
+    A subscription with a `group` takes part in the shared runs of its events, but completes checkpoints and gaps by
+    itself. `explained` is its operation if the client has asked for explanations; then it takes part in no shared run.
+    `cost` is the cost of an event, which is charged to the caller. All subscriptions of the process share `events`.
     """
 
     __slots__ = (
@@ -106,24 +106,24 @@ class Completion:
         self._executed: tuple[Change, Outcome] | None = None
 
     def keep(self, event: Change, outcome: Outcome) -> None:
-        """Keep the outcome of the shared run of an event until the result for that event is asked for."""
+        """Keep the outcome of the shared run of an event until `result` is called for the event."""
         self._executed = event, outcome
 
     async def wait_for_points(self, event: Update) -> None:
-        """Wait before the event after this one is taken, while the caller has used up the points of events.
+        """Wait after an event until the caller has event points for the next one.
 
-        A stream of notifications waits by itself: it combines its events before it reads what they show.
+        Streams of notifications wait by themselves: they combine events before they read the content of notifications.
         """
         if not isinstance(event, NotificationAdded | NotificationsChanged):
             await self.caller.wait_for_event_points()
 
     def charge_shared(self, subscribers: int, outcome: Outcome) -> None:
-        """Charge an event that was executed together with other subscriptions, unless it has to be executed alone."""
+        """Charge a share of an event that was executed for several subscriptions, unless it must be executed alone."""
         if outcome is not None:
             self.caller.charge_event(share(self._cost.points, subscribers))
 
     async def result(self, event: Update) -> StreamedResult:
-        """Return the result for an event, whose errors have codes."""
+        """Return the result for an event. Its errors have codes."""
         if self.group is not None and isinstance(event, Change):
             executed, self._executed = self._executed, None
             if executed is not None and executed[0] is event:
@@ -161,8 +161,8 @@ class Completion:
 class SocketCourier:
     """The courier of one subscription. It takes no updates before `start`.
 
-    The subscription's task sends what the courier cannot: results with errors, and those of clients that do not read.
-    `Completion` keeps the outcome for it.
+    The subscription's task sends the results that the courier cannot send: results with errors, and results for clients
+    that do not read. `Completion` keeps the outcome for the task.
     """
 
     __slots__ = ("_completion", "_context", "_group", "_live_from", "_observation", "_run", "_send", "_taken")
@@ -208,7 +208,7 @@ class SocketCourier:
         update, settle = taken
         self._completion.charge_shared(run.size, outcome)
         if self._group is not None and not self._group.operation.is_independent:
-            self._context.forget()  # what the run has loaded in it: the task may complete the next event
+            self._context.forget()  # drop what the run has loaded: the task may complete the next event
         if isinstance(outcome, bytes) and self._has_sent(outcome):
             self._observation.delivered(update, self._live_from)
             settle(True)
@@ -301,7 +301,7 @@ class Subscriptions:
         *,
         explain: bool,
     ) -> Completion:
-        """Return what completes the events of a subscription."""
+        """Return the completion of the events of a subscription."""
         # no errors: the variables are coerced
         planned = cast(
             "Operation | Fallback",
@@ -309,7 +309,7 @@ class Subscriptions:
         )
         group = self._events.join(planned, caller.graph) if isinstance(planned, Operation) else None
         alone = completing_alone(group.operation if group else planned, context, source)
-        explained = prepared._replace(variables={}) if explain else None  # they may be long
+        explained = prepared._replace(variables={}) if explain else None  # variables may be long
         return Completion(caller, alone, context, group, self._observation, explained, prepared.cost, self._events)
 
 
@@ -321,7 +321,7 @@ async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None
 
 
 def completing_alone(planned: Operation | Fallback, context: Context, source: "CoreExecutor[Any]") -> Complete:
-    """Return the function that completes an event in this context: by a plan, or else with graphql-core."""
+    """Return the function that completes an event in this context, with a plan or with graphql-core."""
     if isinstance(planned, Operation):
         return partial(planned.run, context_value=context)
     return partial(_complete_with_graphql_core, source, planned.reason)
@@ -330,7 +330,7 @@ def completing_alone(planned: Operation | Fallback, context: Context, source: "C
 async def _complete_with_graphql_core(
     source: "CoreExecutor[Any]", reason: str, event: Any, observer: Observer | None = None
 ) -> CoreResult:
-    """Complete an event with graphql-core, for this reason."""
+    """Complete an event with graphql-core. Tell the observer the reason."""
     if observer is not None:
         observer.fell_back(reason)
     per_event = source.build_per_event_executor(event)

@@ -114,7 +114,8 @@ class TrustedDocuments:
         """Return the text of a hash in Apollo's extension. Raises Refused.
 
         Apollo's clients expect one of two messages with status 200. After `PersistedQueryNotFound` they retry with the
-        text; after `PersistedQueryNotSupported` they send texts from then on. The mode `only` accepts neither.
+        text; after `PersistedQueryNotSupported` they always send texts. The mode `only` sends neither message, because it
+        accepts no texts.
         """
         text = self._texts.get(given) or self._texts.get(HASHED + given)
         if text is not None:
@@ -146,7 +147,7 @@ def _hash(text: str) -> str:
 
 
 class _Object(dict[str, Any]):
-    """A JSON object that also keeps its pairs: a key may occur twice."""
+    """A JSON object that also keeps its pairs, because a key may occur twice."""
 
     def __init__(self, pairs: Pairs) -> None:
         super().__init__(pairs)
@@ -221,7 +222,7 @@ def _entries(file: Path, content: bytes) -> Iterator[Entry]:
 
 
 def _pairs(file: Path, text: str) -> Pairs:
-    """Return the ids and texts of a manifest, of unchecked types. Raises SettingsError."""
+    """Return the ids and texts of a manifest, without checking their types. Raises SettingsError."""
     try:
         manifest = json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:

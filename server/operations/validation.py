@@ -2,9 +2,9 @@
 
 For documents within `DocumentLimits`, all rules together take approximately linear time.
 
-graphql-core visits each node through generic code, and visits each operation again to find its variables. Its look-ups
-by node hash all nodes below. `validate` calls the same rules in the same order, but finds the functions for a kind of
-node once, does not visit names, and compares nodes by identity.
+graphql-core visits each node through generic code, and visits each operation again to find its variables. When it looks
+up a node in a dictionary, it hashes all nodes below it. `validate` calls the same rules in the same order, but finds
+the functions for a kind of node once, does not visit names, and compares nodes by identity.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -50,7 +50,7 @@ MAX_QUOTED = 1_000
 ABORTED = "Validation aborted."  # graphql-core's message
 TOO_MANY = f"Too many validation errors, error limit reached. {ABORTED}"
 UNVISITED = frozenset({"alias", "description", "name"})
-"""Parts of nodes that contain names and texts only. A type condition is no name."""
+"""Parts of nodes that contain only names and texts. Type conditions are visited."""
 NO_PATH: list[str | int] = []  # no rule uses the path of a node
 
 
@@ -72,7 +72,7 @@ class LimitedDocument(ValidationRule):
 
 
 class LimitedValues(ValuesOfCorrectTypeRule):
-    """Stop after a few invalid values, or the first long one: each error quotes a value, as long as the document."""
+    """Stop after a few invalid values, or the first long one: each error quotes its value, which may be very long."""
 
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
@@ -91,7 +91,7 @@ class LimitedValues(ValuesOfCorrectTypeRule):
 class OneOfInputObjects(ValidationRule):
     """Require exactly one field, and not null, in literals of `@oneOf` input objects.
 
-    The GraphQL specification does; graphql-core checks values only when it executes.
+    The GraphQL specification requires this in validation; graphql-core checks these values only during execution.
     """
 
     def __init__(self, context: ValidationContext) -> None:
@@ -173,9 +173,9 @@ RULES: tuple[type[ASTValidationRule], ...] = (
 
 
 class _Steps(NamedTuple):
-    """What to do for a kind of node: functions with the numbers of their visitors, and the parts to visit.
+    """The steps for a kind of node: functions with the numbers of their visitors, and the parts to visit.
 
-    `is_quiet` is True if there is nothing to do but visit the parts.
+    `is_quiet` is True if no visitor has a function for the kind.
     """
 
     enter_types: Callable[[Any], None] | None
@@ -187,10 +187,10 @@ class _Steps(NamedTuple):
 
 
 class Traversal:
-    """Visits nodes with several visitors in parallel, while `type_info` follows.
+    """Visits nodes with several visitors in parallel, and keeps `type_info` up to date.
 
-    Visitors may return `SKIP` or `BREAK`, but not other nodes. They must not use the path of a node, and names are not
-    visited.
+    Visitors may return `SKIP` or `BREAK`, but not replacement nodes. They must not use the path of a node. Names are
+    not visited.
     """
 
     def __init__(self, type_info: TypeInfo, visitors: Sequence[Visitor]) -> None:
@@ -232,7 +232,7 @@ class Traversal:
             steps.leave_types()
 
     def _enter(self, steps: _Steps, node: Node, key: str | int | None, parent: Any) -> list[int] | None:
-        """Call the visitors; return the numbers of those that skip what is below."""
+        """Call the visitors. Return the numbers of the visitors that skip the nodes below."""
         skipping, ancestors = self._skipping, self._ancestors
         skipped = None
         for number, enter in steps.enter:
@@ -300,7 +300,7 @@ def validate(
     *,
     hide_suggestions: bool = False,
 ) -> list[GraphQLError]:
-    """Return the errors of a document, at most one more than `max_errors`: as graphql-core's `validate` does."""
+    """Return the same errors as graphql-core's `validate`: at most `max_errors`, and one more if it is aborted."""
     errors: list[GraphQLError] = []
     type_info = TypeInfo(schema)
 

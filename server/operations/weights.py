@@ -110,20 +110,20 @@ ARCHIVE: dict[str, float] = {
     "Query.searchUsers": 550,
     "PostSearch.posts": 1500,
 }
-"""The points of these fields that pay for what they usually read from the archive. More is charged afterwards."""
+"""The part of a field's points that pays for its usual reads of the archive. Further reads are charged afterwards."""
 
 ARCHIVE_ROOTS = frozenset({"Query.publicTimeline", "Query.searchPosts", "Query.searchUsers"})
-"""The root fields of which an operation may have few, because each reads the archive in transactions of its own."""
+"""The root fields whose number is limited, because each of them reads the archive in its own transactions."""
 
 HOME_PAGE = 150
 """Points of a page of the home timeline, which may be merged from thousands of timelines."""
 
 LIST_PAGE = 100
-"""Points of a page of the timeline of a list, which is merged at each request. Most lists are far from 500 members."""
+"""Points of a page of a list's timeline, which is merged at each request. Most lists have far fewer than 500 members."""
 
 
 class Merged(Enum):
-    """Which merged timelines a field may return: none, the viewer's home timeline, or one of a list per object."""
+    """The merged timelines that a field may return: none, the home timeline, or a list's timeline per object."""
 
     NONE = 0
     HOME = 1
@@ -202,7 +202,7 @@ LISTS: dict[str, int] = {
 """The maximum length of lists whose length is not an argument."""
 
 DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
-"""The length of lists whose length is an argument, if a variable of the argument is not given."""
+"""The length of lists whose length is an argument, used if the argument is a variable that is not given."""
 
 USUAL: dict[str, float] = {
     "Post.entities": USUAL_ENTITIES,
@@ -210,7 +210,7 @@ USUAL: dict[str, float] = {
     "UpdateListPayload.userErrors": ERRORS,
     "PublishPostPayload.userErrors": ERRORS,
 }
-"""How many values of such a list points count, if it is much shorter than its maximum in nearly all objects."""
+"""The length that points are computed with, for lists that are nearly always much shorter than their maximum."""
 
 HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword", "Mutation.deleteAccount"})
 """Fields that hash a password."""
@@ -223,9 +223,9 @@ class Weight:
     """The weight of one field: `points`, and `per_item` for each item of the page that its arguments request.
 
     `size` is the maximum number of bytes of a value without its key. `many` is the number of values in a list whose
-    length is not an argument, and `least` if the argument's variable is not given; a list with `of_page` is as long as
-    its parent's page. `type` is the type of the objects of the field, None for a leaf. `merged`: the merged timelines
-    that the field may return.
+    length is not an argument, `usual` the number that points are computed with instead, and `least` the number if the
+    argument's variable is not given. A list with `of_page` is as long as its parent's page. `type` is the type of the
+    objects of the field, None for a leaf. `merged` says which merged timelines the field may return.
     """
 
     points: float
@@ -240,7 +240,7 @@ class Weight:
 
 
 class Weights:
-    """The weights of the fields of a schema. Raises ValueError for a field of type String without maximum length."""
+    """The weights of the fields of a schema. Raises ValueError for a String field without a maximum length."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self.roots = {operation: root.name for operation, root in self._roots(schema)}
@@ -287,7 +287,7 @@ class Weights:
         return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, merged, least, USUAL.get(path))
 
     def _introspected(self, name: str) -> float:
-        """Return the approximate length of a list of the schema; for `ofType`, how often it is not null."""
+        """Return the approximate length of a list of the schema; for `ofType`, the share of types that have one."""
         known = {
             "types": self._schema_types,
             "fields": 3,
