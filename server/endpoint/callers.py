@@ -44,8 +44,8 @@ class Callers:
     async def changed_cookie(self, scope: Scope, caller: Caller, status: int) -> list[tuple[bytes, bytes]]:
         """Return the header that changes the cookie after an operation, if it needs a change.
 
-        The token of a new session is stored, that of an ended session removed, and that of a session in use is renewed
-        once a day, which takes one round trip; a failed request does not wait for it during an outage.
+        The token of a new session is stored, and the token of an ended session is removed. After a successful request,
+        the token of a session in use is renewed at most once a day, in one round trip, unless there is an outage.
         """
         session = caller.session
         if isinstance(session, Session):
@@ -61,7 +61,7 @@ class Callers:
         return [self.cookies.issue(scope, self._tokens.issue(renewed), renewed)] if renewed else []
 
     def unidentified(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller:
-        """Return the caller of a WebSocket, whose viewer is unknown until its first message."""
+        """Return a caller without a viewer. The viewer of a WebSocket is unknown until its first message."""
         given = headers.get(b"authorization")
         authorization = None if given is None else given.decode("latin-1")
         from_cookie = False

@@ -21,7 +21,7 @@ OWN_HEADERS = (
     REQUEST_ID.decode(),
 )
 CLIENT_HEADERS = (
-    # the cache, and a mark of scripts that some clients add to each request
+    # caching, and a mark that some clients add to all requests of scripts
     *("cache-control", "pragma", "x-requested-with"),
     # names of operations and clients, and marks of requests that are not simple
     *("apollo-require-preflight", "apollographql-client-name", "apollographql-client-version"),
@@ -33,8 +33,8 @@ CLIENT_HEADERS = (
     *("request-id", "request-context", "x-correlation-id", "elastic-apm-traceparent", "newrelic"),
     *("x-datadog-origin", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags", "x-datadog-trace-id"),
 )
-"""The headers that libraries of front ends add, which the server ignores. A page whose preflight asks for one header
-that is not allowed cannot use the API at all."""
+"""The headers that front-end libraries add and the server ignores. A page cannot use the API at all if its preflight
+request asks for a header that is not allowed."""
 RESPONSE_HEADERS = (REQUEST_ID.decode(), "retry-after", "ratelimit", "ratelimit-policy")
 PREFLIGHT_SECONDS = 3600
 VARY = (b"vary", b"Origin")
@@ -42,9 +42,9 @@ WITH_COOKIES = (b"access-control-allow-credentials", b"true")
 
 
 class CrossOrigin:
-    """The headers for the origins whose pages may use the API, and which headers such pages may send.
+    """The CORS headers for the origins whose pages may use the API, and the headers that these pages may send.
 
-    A page of another origin may send none of them: its preflight request is refused, whatever headers it asks for.
+    The preflight request of a page of another origin is refused, whatever headers it asks for.
     """
 
     def __init__(self, origins: Origins, further_headers: Sequence[str] = ()) -> None:
@@ -53,7 +53,7 @@ class CrossOrigin:
         self._exposed = (b"access-control-expose-headers", ", ".join(RESPONSE_HEADERS).encode())
 
     def headers(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
-        """Return the headers for the response to a request with this `Origin` header; None if it has none."""
+        """Return the headers for the response to a request. `origin` is its `Origin` header; None if it has none."""
         if origin is None:
             return [VARY]
         if self._origins.all_allowed:

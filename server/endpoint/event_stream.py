@@ -37,11 +37,11 @@ ChangedCookie: TypeAlias = Callable[[int], Awaitable[list[tuple[bytes, bytes]]]]
 
 
 class EventStream:
-    """A response that ends with the operation, with the viewer's token, or when the client disconnects.
+    """A response that ends when the operation ends, the viewer's token expires, or the client disconnects.
 
     The response begins with the first result: if the session has ended, the status is 401. When the server shuts down,
-    the stream ends immediately without the event `complete`, so clients reconnect. `permit` is given back with
-    the first result. `changed_cookie` returns the headers that change the session's cookie, for a status.
+    the stream ends immediately without the event `complete`, so clients reconnect. `permit` is released with
+    the first result. `changed_cookie(status)` returns the headers that change the session's cookie.
     """
 
     permit: Permit | None = None
@@ -113,7 +113,7 @@ class EventStream:
             self.permit.release()
 
     def _refusal(self, result: ExecutionResult) -> HttpResponse | None:
-        """Return the response to send instead of the stream if its session has ended."""
+        """Return the response to send instead of the stream if the session has ended, else None."""
         for error in result.errors or ():
             if isinstance(error.original_error, BadToken | SessionOver):
                 return HttpResponse.of(unauthenticated(error.original_error).response(self._caller.request_id))
@@ -127,7 +127,7 @@ class EventStream:
     def _schedule_expiry(self) -> asyncio.TimerHandle | None:
         """End the stream when the viewer's token expires. Return the timer; None without a viewer.
 
-        A client with a cookie reconnects, without the event `complete`: its session may have been extended.
+        A stream with a cookie ends without `complete`, so that its client reconnects: the session may have been extended.
         """
         viewer = self._caller.viewer
         if viewer is None:

@@ -9,8 +9,8 @@ LOCAL_ORIGIN = r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?"
 class Origins:
     """The allowed origins, as listed in the settings; `*` allows every origin.
 
-    With `local`, the pages of servers on this machine are allowed too, whatever their port. Only the demo has this:
-    in development, a front end usually runs on a server of its own.
+    With `local`, the pages of servers on this machine are allowed too, whatever their port. Only the demo sets it:
+    in development, a front end usually runs on its own server.
     """
 
     def __init__(self, listed: Sequence[str], *, local: bool = False) -> None:
@@ -21,9 +21,9 @@ class Origins:
 
     @property
     def all_allowed(self) -> bool:
-        """Whether every origin is allowed. Cookies are not: they need an origin that `names` knows."""
+        """Whether every origin is allowed. Cookies need the server's own origin, or one that `names` allows."""
         return "*" in self.listed
 
     def names(self, origin: bytes) -> bool:
-        """Return True if the origin is allowed other than by `*`."""
+        """Return True if the origin is listed, or is local and local origins are allowed. `*` does not count."""
         return origin in self._named or (self._pattern is not None and self._pattern.fullmatch(origin) is not None)

@@ -13,7 +13,7 @@ VALID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 
 
 def _random_ids() -> Iterator[bytes]:
-    """Yield random ids. Randomness is fetched for many of them at a time, because that is a system call."""
+    """Yield random ids. Random bytes are fetched for many ids at a time, because each fetch is a system call."""
     while True:
         digits = secrets.token_hex(POOL * ID_LENGTH // 2).encode()
         for start in range(0, len(digits), ID_LENGTH):

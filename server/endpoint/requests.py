@@ -45,7 +45,7 @@ def parse_parameters(parameters: Mapping[str, Any]) -> OperationRequest:
 async def receive_body(receive: Receive, declared: bytes, limit: int) -> bytes:
     """Return the body of a request. `declared` is its `Content-Length`, empty if it has none.
 
-    Raises Refused for a body of more than `limit` bytes, before all of it has arrived, and ClientDisconnect.
+    Raises Refused as soon as the body exceeds `limit` bytes, and ClientDisconnect.
     """
     if declared.isdigit() and (len(declared) > MAX_DIGITS or int(declared) > limit):
         raise _too_large(limit)

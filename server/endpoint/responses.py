@@ -33,7 +33,7 @@ class HttpResponse(NamedTuple):
 
     @classmethod
     def of(cls, response: Response) -> "HttpResponse":
-        """Return the response as a Starlette response."""
+        """Return a Starlette response as an HttpResponse."""
         headers = [header for header in response.raw_headers if header[0] != b"content-length"]
         return cls(response.status_code, bytes(response.body), headers)
 
@@ -47,7 +47,7 @@ class HttpResponse(NamedTuple):
 def for_caches(headers: Mapping[bytes, bytes]) -> tuple[bytes, bytes]:
     """Return the header that tells caches how the response to a GET request depends on the request.
 
-    With a cookie, the response may be one viewer's, and may hold the token of a session.
+    With a cookie, the response may be for one viewer only, and may set the cookie of a session.
     """
     return NO_STORE if b"cookie" in headers or HEADER in headers else VARY
 
@@ -92,8 +92,8 @@ def refusal(refused: Refused, request_id: bytes, accept: str) -> HttpResponse:
 def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> HttpResponse:
     """Return the response for a result whose errors have their codes.
 
-    An operation that was not executed has an error status; in plain JSON only where clients need one, as 401 or 429. If
-    an outage or overload left no field with a value, the status is 503, so that clients and proxies notice the failure.
+    An operation that was not executed has an error status; in plain JSON only where clients need it (401, 429). If an
+    outage or overload left no field with a value, the status is 503, so that clients and proxies notice the failure.
     Raises Refused for a result of more than `max_size` bytes. Only introspection can exceed it: the cost limit bounds
     all other results.
     """
@@ -122,7 +122,7 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
 
 
 def _status(media_type: str) -> int:
-    """Return the status of a well-formed request that has no data, as the specification recommends."""
+    """Return the status of a response without data to a well-formed request, as the specification recommends."""
     return 400 if media_type == GRAPHQL_JSON else 200
 
 

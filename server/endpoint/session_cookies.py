@@ -1,10 +1,10 @@
-"""Sessions of browsers: the access token in a cookie, which the scripts of a page cannot read.
+"""Browser sessions: the access token in a cookie that the scripts of a page cannot read.
 
-A page requests it with the header `Fanline-Session: cookie`. A request may come from a page of another site, with the
-cookie of the victim. So a cookie counts only if the browser names the page's origin, and it is the server's own or
-allowed. Browsers do not name it in all requests: without it, the cookie counts if the browser says that it is the same
-origin, or if the request has this header, which a page of another origin cannot add without permission (CORS). The
-attribute `SameSite=Lax` is a further defence.
+A page requests the cookie with the header `Fanline-Session: cookie`. A page of another site can cause requests with the
+cookie of the victim. So a cookie is accepted only if the header `Origin` names the server's own origin or an allowed
+one. Browsers do not send `Origin` with all requests. Without it, a cookie is accepted if `Sec-Fetch-Site` is
+`same-origin`, or if the request has the header `Fanline-Session: cookie`, which a page of another origin cannot add
+without permission (CORS). The attribute `SameSite=Lax` is a further defence.
 """
 
 import time
@@ -24,7 +24,7 @@ SECURE_NAME = f"__Host-{NAME}"
 
 
 class SessionCookies:
-    """Reads and writes the cookies. `secure` requires HTTPS; otherwise cookies sent without it have another name."""
+    """Reads and writes the cookies. `secure` requires HTTPS; otherwise, cookies sent over HTTP have another name."""
 
     def __init__(self, origins: Origins, *, secure: bool) -> None:
         self._origins = origins
@@ -69,8 +69,8 @@ class SessionCookies:
     def _has_known_origin(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         """Return True if the origin is the server's own or allowed, or if the request has none.
 
-        Over HTTPS, a page of the same host that was loaded over HTTP has another origin: anybody on its way can change
-        the page.
+        Over HTTPS, a page of the same host that was loaded over HTTP has another origin, because anybody on the network
+        path can have changed the page.
         """
         origin = headers.get(b"origin")
         if origin is None or self._origins.names(origin):
@@ -83,8 +83,8 @@ class SessionCookies:
 def value_of(header: bytes, name: str) -> str | None:
     """Return the value of the first cookie with exactly this name in a `Cookie` header; None if there is none.
 
-    Only spaces and tabs are stripped. Parsers that strip other characters, too, let a page of a sub-domain set a cookie
-    that the browser does not take for one with the prefix `__Host-`, but the server does.
+    Only spaces and tabs are stripped. If other characters were stripped too, a page of a sub-domain could set a cookie
+    whose name has the prefix `__Host-` for the server, but not for the browser.
     """
     for pair in header.split(b";"):
         given, _, value = pair.strip(b" \t").partition(b"=")

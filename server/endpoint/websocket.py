@@ -89,18 +89,18 @@ class SocketAdapter(ASGIWebSocketAdapter):
 
     @property
     def send_now(self) -> Callable[[bytes], bool] | None:
-        """The function that sends a message given as JSON if the client reads; None if this server has no such."""
+        """The function that sends a message given as JSON if the client reads; None if this server does not have it."""
         found: Callable[[bytes], bool] | None = self.ws.scope.get("extensions", {}).get(SEND_NOW)
         return found
 
     async def close(self, code: int, reason: str) -> None:
-        """Close the socket, with the reason truncated to its limit: it may quote the client."""
+        """Close the socket. The reason is truncated to its limit, because it may quote the client."""
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await super().close(code, reason.encode()[:MAX_REASON].decode(errors="ignore"))
 
 
 class SocketOperation(BaseOperation[Caller, None]):
-    """An operation of a socket. `answered` is True once it has sent a message; then `permit` is given back."""
+    """An operation of a socket. Its first message sets `answered` to True and releases `permit`."""
 
     __slots__ = ("answered", "explain", "permit")
 
@@ -121,12 +121,12 @@ class SocketOperation(BaseOperation[Caller, None]):
         await super().send_operation_message(message)
 
     async def send_payload(self, payload: bytes) -> None:
-        """Send a result given as JSON, which is not the first, unless the operation has ended."""
+        """Send a result given as JSON, other than the first one, unless the operation has ended."""
         if not self.completed:
             await self.handler.websocket.send_text(self._message(payload))
 
     def sending_now(self) -> SendNow | None:
-        """Return a function like `send_payload` that does not wait, if this server has such."""
+        """Return a function that sends like `send_payload`, but does not wait; None if this server does not have it."""
         send = self.handler.websocket.send_now
         return None if send is None else partial(self._send_now, send)
 
@@ -240,8 +240,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     async def _start(self, id: str, payload: object) -> None:
         """Start an operation, or refuse it if its request is invalid or the process is overloaded.
 
-        Stock clients do not repeat a refused subscription, so it waits for a permit first, and with it the messages
-        that follow on the socket.
+        Stock clients do not retry a refused subscription, so the operation waits for a permit first. Later messages of
+        the socket wait too.
         """
         permit = await self.view.admission.wait()
         if permit is None:
@@ -259,7 +259,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         return None
 
     async def cleanup_operation(self, operation_id: str) -> None:
-        """Cancel an operation. Nothing is sent any more, not even what is executed: the id may be used again."""
+        """Cancel an operation. Results that are still being computed are not sent: the id may be used again."""
         if operation_id in self.operations:
             self.operations[operation_id].completed = True
         await super().cleanup_operation(operation_id)

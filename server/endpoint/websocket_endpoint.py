@@ -1,4 +1,4 @@
-"""The GraphQL endpoint over WebSocket, on Strawberry's view: the handshake, origins and subprotocols."""
+"""The GraphQL endpoint over WebSocket, built on Strawberry's view: the handshake, origins and subprotocols."""
 
 from datetime import timedelta
 
@@ -51,7 +51,7 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
         self._origins = origins
 
     def is_websocket_origin_allowed(self, request: WebSocket, origin: str) -> bool:
-        """Return True if a page of another origin may open a socket."""
+        """Return True if a page of this origin may open a socket."""
         return self._origins.names(origin.encode()) or super().is_websocket_origin_allowed(request, origin)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:

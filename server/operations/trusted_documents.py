@@ -114,8 +114,8 @@ class TrustedDocuments:
         """Return the text of a hash in Apollo's extension. Raises Refused.
 
         Apollo's clients expect one of two messages with status 200. After `PersistedQueryNotFound` they retry with the
-        text; after `PersistedQueryNotSupported` they always send texts. The mode `only` sends neither message, because it
-        accepts no texts.
+        text; after `PersistedQueryNotSupported` they always send texts. The mode `only` accepts no texts, so it sends
+        neither.
         """
         text = self._texts.get(given) or self._texts.get(HASHED + given)
         if text is not None:

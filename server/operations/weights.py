@@ -119,7 +119,7 @@ HOME_PAGE = 150
 """Points of a page of the home timeline, which may be merged from thousands of timelines."""
 
 LIST_PAGE = 100
-"""Points of a page of a list's timeline, which is merged at each request. Most lists have far fewer than 500 members."""
+"""Points of a page of a list's timeline, which is merged for each page. Most lists have far fewer than 500 members."""
 
 
 class Merged(Enum):

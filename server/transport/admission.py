@@ -4,8 +4,8 @@ Under overload, operations wait in the event loop of the process and in the stor
 reads of the store, of each primary in turn, that pass the same queues as the reads of operations. The queueing delay of
 a probe is its duration minus that of the shortest probe to the same primary in the last ten minutes. If the smallest
 delay of a window to any primary exceeds TARGET_DELAY, there is a standing queue, and the limit on the operations that
-run at the same time shrinks. It grows while operations reach the limit without such a queue, because they wait for
-something else, such as the archive or a password hash. It does not change while no probe is answered.
+run at the same time shrinks. The limit grows while operations reach it without a standing queue, because then they wait
+for something else, such as the archive or a password hash. It does not change while no probe is answered.
 """
 
 import asyncio
@@ -21,40 +21,40 @@ from typing import Any, Protocol, TypeAlias
 from graph.tasks import end
 
 PERMIT_OF_TASK: ContextVar["Permit | None"] = ContextVar("permit", default=None)
-"""The permit of the operation that the current task executes, which gives it back while it waits for a turn."""
+"""The permit of the operation that the current task executes. The operation releases it while it waits for a turn."""
 
 ADMISSION = "admission"  # the name in the lifespan state, which every connection receives
 PERMIT = "permit"  # the name in the state of an admitted request
 COMPLETE = "complete"  # in the state of a request whose body has arrived
-METHODS = frozenset({"GET", "POST"})  # OPTIONS and other methods cost little, and their responses have no body
+METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a response to HEAD has no body
 
 FLOOR = 12
-"""The smallest limit: enough operations to keep a core busy while others wait for the store. Fewer are not measured."""
+"""The smallest limit: enough operations to keep a core busy while others wait for the store. Fewer are not limited."""
 ACCEPTED = 32
-"""Operations that are accepted whatever the limit: those that may not run yet wait for the others."""
+"""The number of operations that are accepted whatever the limit is. Those above the limit wait for their turn."""
 INITIAL = 64
 CEILING = 1_000
 TARGET_DELAY = 0.0015
 PROBE_SECONDS = 0.01
 IDLE_SECONDS = 1.0
-"""Time between the probes of an idle process, which keep the shortest one current."""
+"""Time between the probes of an idle process, which keep the shortest duration current."""
 PROBES_PER_WINDOW = 3
-"""Probes of each primary in a window, at least, so that a single slow one is no queue."""
+"""The least number of probes of each primary in a window, so that a single slow probe does not count as a queue."""
 BUCKET_SECONDS = 60.0
 BUCKETS = 10
 START_PROBES = 3
 START_SECONDS = 0.5
 WINDOW_SECONDS = 0.1
 BURST = 2
-"""How many times as many operations are accepted in a burst."""
+"""The factor by which more operations are accepted in a burst."""
 BURST_SECONDS = 0.1
-"""The longest burst. Another one is possible when none was refused for CALM_SECONDS."""
+"""The longest burst. Another one is possible when no operation was refused for CALM_SECONDS."""
 COLD_SECONDS = 1.0
-"""The same for the first COLD_OPERATIONS of a process, whose caches and connections are new."""
+"""The longest burst during the first COLD_OPERATIONS of a process, whose caches and connections are new."""
 COLD_OPERATIONS = 1_000
 CALM_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
-"""Time for which an operation of an open WebSocket waits. Keep-alive messages of clients wait with it."""
+"""The longest time that an operation of an open WebSocket waits. Later messages of its client wait too."""
 RECHECK_SECONDS = 0.1
 RETRY_SECONDS = 3
 """Clients are asked to try again after 1 to 3 seconds. The times differ, so that not all return at once."""
@@ -63,7 +63,7 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Answered: TypeAlias = Callable[[str], None]
 Start: TypeAlias = Callable[[], object]
 Probe: TypeAlias = Callable[[Answered], None]
-"""Starts a read of a primary, and calls the function with its name when the reply arrives; never without a reply."""
+"""Starts a read of a primary. Calls the function with the primary's name if and when the reply arrives."""
 
 
 class Request(Protocol):
@@ -100,14 +100,14 @@ class Permit:
 
 
 class Baseline:
-    """What the shortest probe of the last ten minutes took, in seconds. Older ones say nothing after a failover."""
+    """The duration of the shortest probe of the last ten minutes, in seconds. A failover makes older probes useless."""
 
     def __init__(self) -> None:
         self._minima: deque[tuple[int, float]] = deque()
         self.seconds = math.inf
 
     def add(self, now: float, seconds: float) -> None:
-        """Record what a probe took. O(1)."""
+        """Record the duration of a probe. O(1)."""
         bucket, minima = int(now // BUCKET_SECONDS), self._minima
         while minima and minima[0][0] <= bucket - BUCKETS:
             minima.popleft()
@@ -120,9 +120,9 @@ class Baseline:
 class Admission:
     """Limits the operations that run at the same time in one process.
 
-    `running` is their number, `limit` the current limit, and `refused` counts refusals. Requests that are accepted and
-    may not run yet wait, and start in their order. `path` is the path of the endpoint; requests of other paths are not
-    limited. `headers` returns the CORS headers of a refusal for an `Origin`.
+    `running` is their number, `limit` the current limit, and `refused` counts refusals. Accepted requests above the
+    limit wait, and start in order. `path` is the path of the endpoint; requests of other paths are not limited.
+    `headers` returns the CORS headers of a refusal for an `Origin`.
     """
 
     _probe: Probe | None = None
@@ -157,7 +157,7 @@ class Admission:
         return found if isinstance(found, Admission) else Admission(enabled=False)
 
     async def start(self, probe: Probe) -> None:
-        """Measure the store without a queue, and use these probes from now on. Takes half a second without a store."""
+        """Set the probe, and measure the store while it has no queue. Takes half a second without a store."""
         self._probe = probe
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
@@ -168,7 +168,7 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def measuring(self, probe: Probe) -> AsyncIterator[None]:
-        """Start, and send a probe each second, so that an idle process knows the store's distance."""
+        """Start, and send a probe each second, so that an idle process knows the store's latency."""
         await self.start(probe)
         sending = asyncio.get_running_loop().create_task(self._send_probes())
         try:
@@ -187,9 +187,10 @@ class Admission:
         return 1 + self.refused % RETRY_SECONDS
 
     def admits(self, request: Request, start: Start) -> bool:
-        """Start a request now or later. Return False if it must be refused. An operation has its permit in the state.
+        """Start a request now or later. Return False if it must be refused.
 
-        A request whose client disconnects before is not started.
+        The permit of an operation is in the state of its request. A request whose client disconnects while it waits is
+        not started.
         """
         if request.scope["path"] != self.path or request.scope["method"] not in METHODS:
             start()
@@ -293,7 +294,7 @@ class Admission:
             self._probe(record)
 
     def _adapt(self) -> None:
-        """Set the limit by the window, if a probe was answered. A limit that was not reached returns to INITIAL."""
+        """Adapt the limit to the answered probes of the window, if any. A limit that was not reached nears INITIAL."""
         if not self._shortest:
             return
         delay = max(seconds - self._baselines[primary].seconds for primary, seconds in self._shortest.items())

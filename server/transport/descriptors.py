@@ -30,7 +30,7 @@ def ceiling() -> int:
     """Return the lowest descriptor that connections may not use.
 
     The system assigns the lowest free descriptor, so the number of a new one shows how many are in use. A tenth,
-    between MIN_RESERVE and MAX_RESERVE, is reserved for the store, the archive and files.
+    at least MIN_RESERVE and at most MAX_RESERVE or half the limit, is reserved for the store, the archive and files.
     """
     if sys.platform == "win32":
         return UNLIMITED
@@ -43,6 +43,7 @@ def ceiling() -> int:
 def listeners(listening: socket.socket) -> list[socket.socket]:
     """Return a listening socket ACCEPTED_AT_ONCE times.
 
-    uvloop accepts one connection of each in an iteration. In a busy process, others would wait for many iterations.
+    uvloop accepts one connection per listening socket in an iteration of the event loop. With a single socket, the
+    clients of a busy process would wait for many iterations.
     """
     return [listening, *(listening.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]

@@ -379,5 +379,5 @@ def _notify_disconnect(cycle: RequestResponseCycle) -> None:
     """Notify the application that the client has disconnected."""
     if not cycle.response_complete:
         cycle.disconnected = True
-        cycle.waiting_for_100_continue = False  # nothing may be written any more, not even 100 Continue
+        cycle.waiting_for_100_continue = False  # nothing may be written from now on, not even 100 Continue
     cycle.message_event.set()

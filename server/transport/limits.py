@@ -16,7 +16,7 @@ MAX_FRAGMENTS = 1000  # frames of one WebSocket message
 CONTROL_RATE = 10.0  # WebSocket pings and pongs a second
 CONTROL_BURST = 50.0
 HTTP_SLICE = 16 * KIB  # bytes that are parsed between two checks of the limits
-SOCKET_SLICE = 2 * KIB  # bytes of messages that are parsed before the handler receives earlier ones
+SOCKET_SLICE = 2 * KIB  # bytes that are parsed before the handler must receive the messages in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +27,5 @@ class Timeouts:
     body: float = 30.0  # for the whole body of a request
     idle: float = 75.0  # between requests: longer than proxies keep connections, which is 60 s in nginx
     write: float = 60.0  # for MIN_PROGRESS of the unsent data
-    linger: float = 2.0  # between a refusal and the close of the connection, for the client to read it
+    linger: float = 2.0  # between a refusal and the close of the connection, so that the client can read the refusal
     check: float = 1.0  # between two checks of all deadlines

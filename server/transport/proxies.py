@@ -40,8 +40,8 @@ class TrustedProxies:
     def apply(self, scope: dict[str, Any]) -> None:
         """Set the client and the scheme of a request from a trusted proxy by its headers.
 
-        The client is the right-most address that is not a trusted proxy. An invalid entry ends the search; the client
-        is then the last proxy before it.
+        The client is the first address from the right that is not a trusted proxy. If there is none, or if an invalid
+        entry ends the search, the client is the last address read, or the peer if no address was read.
         """
         forwarded: list[bytes] = []
         for name, value in scope["headers"]:

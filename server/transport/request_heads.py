@@ -1,7 +1,7 @@
-"""Heads of HTTP requests: what a request must and must not contain, and upgrades to other protocols.
+"""Heads of HTTP requests: checks of the headers, and upgrades to other protocols.
 
-The parser refuses malformed lines and contradictory lengths. It does not know which headers may occur once: of two
-lines with the same name, a proxy may go by one and this server by the other.
+The parser refuses malformed lines and contradictory lengths, but does not know which headers may occur only once. If
+such a header occurs twice, a proxy may use one line and this server the other.
 """
 
 import re
@@ -58,8 +58,8 @@ def malformed(text: str) -> Refusal:
 def check_head(version: str, headers: Sequence[Header]) -> None:
     """Check the version and the headers of a request, whose names are in lower case. O(n). Raises Refusal.
 
-    A request of HTTP/1.1 must name its host (RFC 9112, section 3.2), one of HTTP/1.0 need not. A header of one value
-    must not occur twice, even if both lines are equal.
+    An HTTP/1.1 request must name its host (RFC 9112, section 3.2); an HTTP/1.0 request need not. A header with a
+    single value must not occur twice, even if both lines are equal.
     """
     if version not in VERSIONS:
         raise malformed(f"The version HTTP/{version} is not supported. Send HTTP/1.1.")
@@ -85,7 +85,7 @@ def _check_repeated(headers: Sequence[Header]) -> None:
 
 
 def _check_coding(version: str, coding: bytes) -> None:
-    """Raise Refusal unless the parser understands the coding of the body: it decodes chunks, and nothing within."""
+    """Raise Refusal unless the parser understands the coding of the body. It decodes only chunks, no coding inside."""
     if version == "1.0":
         raise malformed("HTTP/1.0 has no Transfer-Encoding. Send a Content-Length.")
     if coding.lower() != b"chunked":
@@ -112,5 +112,5 @@ def head_without_upgrade(method: bytes, url: bytes, version: str, headers: Seque
 
 
 def _listed(headers: Sequence[Header], wanted: bytes) -> list[bytes]:
-    """Return the entries of a header that is a list, of all its lines."""
+    """Return the entries of a list header, from all lines with its name."""
     return [entry.strip() for name, value in headers if name == wanted for entry in value.split(b",")]

@@ -35,7 +35,7 @@ def refusal(status: int, text: str | None = None) -> bytes:
 
 
 def _overload(seconds: int) -> tuple[bytes, bytes]:
-    """Return the head of a refusal, without the headers that differ, and its body."""
+    """Return the head of a refusal, without the headers that depend on the request, and its body."""
     message = OVERLOADED.format("1 second" if seconds == 1 else f"{seconds} seconds")
     body = orjson.dumps({"errors": [{"message": message, "extensions": {"code": "OVERLOADED", "retryAfter": seconds}}]})
     lines = (
@@ -53,7 +53,7 @@ OVERLOADS = {seconds: _overload(seconds) for seconds in range(1, RETRY_SECONDS +
 def overloaded(cycle: RequestResponseCycle, admission: Admission) -> bytes:
     """Return the response to an operation that is refused because of overload. About 5 microseconds.
 
-    Closes the connection after a request with `Expect: 100-continue`: the client may send the body or not.
+    Closes the connection after a request with `Expect: 100-continue`: the client may or may not send the body.
     """
     if cycle.waiting_for_100_continue:
         cycle.keep_alive = False

@@ -19,7 +19,7 @@ def unsent(transport: asyncio.Transport) -> int:
 
 
 def still_unsent(transport: asyncio.Transport, before: int) -> int | None:
-    """Return the unsent bytes if the client has received MIN_PROGRESS of those `before`; else None."""
+    """Return the unsent bytes, or None if there are none or the client received less than MIN_PROGRESS of `before`."""
     size = unsent(transport)
     return size if 0 < size <= before - MIN_PROGRESS else None
 

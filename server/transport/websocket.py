@@ -19,7 +19,7 @@ from server.transport.sending import still_unsent, unsent
 
 CHECK_SECONDS = 30.0  # between two checks whether a closing connection has closed
 SEND_TEXT = "fanline.send_text"  # the extension of the scope that sends a text message given in UTF-8
-SEND_NOW = "fanline.send_now"  # likewise, unless that has to wait
+SEND_NOW = "fanline.send_now"  # the same, but without waiting for the client
 POLICY_VIOLATION = 1008
 INVALID_DATA = 1007
 
@@ -52,7 +52,7 @@ class MessageQueue:
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """A WebSocket connection, which takes little memory: most are idle.
+    """A WebSocket connection that takes little memory, because most connections are idle.
 
     Data is parsed in small slices. Reading pauses until the application has received all earlier messages and the
     client reads.
@@ -116,7 +116,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def send_text(self, text: bytes) -> Coroutine[Any, Any, None] | None:
         """Send a text message given in UTF-8, which `send` would decode and encode. Raises ClientDisconnected.
 
-        Return None, or what to wait for if the client does not read.
+        Return None, or a coroutine to await if the client does not read.
         """
         if not self.writable.is_set():
             return self._send_text_later(text)
@@ -195,7 +195,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return message
 
     def _refuse_handshake(self) -> None:
-        """Respond to an invalid handshake; for some, the parser has a response."""
+        """Respond to an invalid handshake, with the response of the parser if it has one."""
         self._open.refused["handshake"] += 1
         self.transport.write(b"".join(self.conn.data_to_send()) or refusal(400))
         self.close_sent = self.handshake_complete = True
@@ -286,7 +286,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 
 def text_frame(text: bytes) -> bytes:
-    """Return the frame of a text message of a server: https://www.rfc-editor.org/rfc/rfc6455#section-5.2."""
+    """Return the frame of a text message from a server: https://www.rfc-editor.org/rfc/rfc6455#section-5.2."""
     size = len(text)
     if size < 126:
         return b"\x81%c%b" % (size, text)
