@@ -21,7 +21,7 @@ OWN_HEADERS = (
     REQUEST_ID.decode(),
 )
 CLIENT_HEADERS = (
-    # caching, and a mark that some clients add to all requests of scripts
+    # caching, and a mark of requests by scripts that some clients add
     *("cache-control", "pragma", "x-requested-with"),
     # names of operations and clients, and marks of requests that are not simple
     *("apollo-require-preflight", "apollographql-client-name", "apollographql-client-version"),

@@ -127,7 +127,7 @@ class EventStream:
     def _schedule_expiry(self) -> asyncio.TimerHandle | None:
         """End the stream when the viewer's token expires. Return the timer; None without a viewer.
 
-        A stream with a cookie ends without `complete`, so that its client reconnects: the session may have been extended.
+        A stream with a cookie ends without `complete`, so the client reconnects: its session may have been extended.
         """
         viewer = self._caller.viewer
         if viewer is None:

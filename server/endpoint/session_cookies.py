@@ -70,7 +70,7 @@ class SessionCookies:
         """Return True if the origin is the server's own or allowed, or if the request has none.
 
         Over HTTPS, a page of the same host that was loaded over HTTP has another origin, because anybody on the network
-        path can have changed the page.
+        path could have changed the page.
         """
         origin = headers.get(b"origin")
         if origin is None or self._origins.names(origin):

@@ -156,9 +156,8 @@ class _Documents(LRUCache[str, PreparedDocument]):
 class DocumentCache:
     """Prepares documents for one schema, and caches the most recently used ones.
 
-    `on_evict` is called with each evicted document. Without `locations`, only syntax errors contain locations in
-    the document, and prepared documents take 40% of the memory. Pinned documents stay prepared for
-    the life of the process.
+    `on_evict` is called with each evicted document. Without `locations`, only syntax errors contain locations in the
+    document, and prepared documents take 40% of the memory. Pinned documents stay prepared for the life of the process.
     """
 
     def __init__(

@@ -60,9 +60,9 @@ class JoinedContexts:
         self._closing: list[Hashable] = []
 
     def join(self, context: Context, event: Change) -> Hashable:
-        """Share the look-ups of all contexts of the same viewer that join for the event. Return the key for `close`.
+        """Let `context` share the look-ups of all contexts of its viewer that join for the event.
 
-        `Context.forget` ends the sharing for its context.
+        `Context.forget` ends the sharing for its context. Return the key for `close`.
         """
         key = context.graph, context.viewer_id, event.number
         shared = self._contexts.get(key)
@@ -149,7 +149,7 @@ class SharedRun:
         self._task: asyncio.Task[None] | None = None
 
     def join(self, context: Context, callback: Callback) -> None:
-        """Add a subscription. `callback` gets the outcome for its context, even after `leave`, and must not raise."""
+        """Add a subscription. `callback` gets the outcome for `context`, even after `leave`, and must not raise."""
         self._callbacks.append(callback)
         self._contexts.append(context)
         self.size += 1

@@ -115,8 +115,8 @@ def share(points: int, subscribers: int) -> int:
 class Quotas:
     """The quotas of a process: WebSockets, live subscriptions, and the terms of their event filters.
 
-    `streams_of_field` counts the live subscriptions to each field. `event_points` limits the events
-    of subscriptions; None if rates are not limited.
+    `streams_of_field` counts the live subscriptions to each field. `event_points` limits the events of
+    subscriptions; None if rates are not limited.
     """
 
     sockets: Quota

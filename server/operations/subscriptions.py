@@ -208,7 +208,7 @@ class SocketCourier:
         update, settle = taken
         self._completion.charge_shared(run.size, outcome)
         if self._group is not None and not self._group.operation.is_independent:
-            self._context.forget()  # drop what the run has loaded: the task may complete the next event
+            self._context.forget()  # what the run has loaded in it: the task may complete the next event
         if isinstance(outcome, bytes) and self._has_sent(outcome):
             self._observation.delivered(update, self._live_from)
             settle(True)

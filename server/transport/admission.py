@@ -31,7 +31,7 @@ METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a respons
 FLOOR = 12
 """The smallest limit: enough operations to keep a core busy while others wait for the store. Fewer are not limited."""
 ACCEPTED = 32
-"""The number of operations that are accepted whatever the limit is. Those above the limit wait for their turn."""
+"""The number of operations that are accepted whatever the limit is. Those above the limit wait until others end."""
 INITIAL = 64
 CEILING = 1_000
 TARGET_DELAY = 0.0015
