@@ -62,7 +62,7 @@ class JoinedContexts:
     def join(self, context: Context, event: Change) -> Hashable:
         """Let `context` share the look-ups of all contexts of its viewer that join for the event.
 
-        `Context.forget` ends the sharing for its context. Return the key for `close`.
+        Return the key for `close`. `Context.forget` ends the sharing for its context.
         """
         key = context.graph, context.viewer_id, event.number
         shared = self._contexts.get(key)
