@@ -49,7 +49,7 @@ class Application(Starlette):
 
     def __init__(self, endpoint: GraphQLEndpoint, **options: Any) -> None:
         super().__init__(**options)
-        self.router.redirect_slashes = False  # it would redirect to any Host
+        self.router.redirect_slashes = False  # the redirect would contain the client's Host header
         self.endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +108,7 @@ def create_app(settings: Settings, *, demo: Demo | None = None) -> Application:
 async def _background(
     state: State, metrics: Metrics, tracing: Tracing | None, demo: Demo | None
 ) -> AsyncIterator[None]:
-    """Run what a serving process does besides requests, for the duration of the block."""
+    """Run the background tasks of a serving process for the duration of the block."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(state.admission.measuring(state.graph.probe))
         await stack.enter_async_context(metrics.shared(state))
@@ -145,7 +145,7 @@ def make_execution(settings: Settings, observation: Observation) -> Execution:
 
 
 def tracing_of(settings: Settings) -> Tracing | None:
-    """Return the tracing of operations; None without an endpoint. Raises SettingsError without the extra `otel`."""
+    """Return the tracing of operations, or None without an endpoint. Raises SettingsError without the extra `otel`."""
     if settings.trace_endpoint is None:
         return None
     try:
@@ -191,6 +191,6 @@ async def print_schema(request: Request) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Return the response to an unexpected error, which is logged."""
+    """Return the response to an unexpected error. Starlette raises the error again, and uvicorn logs it."""
     request_id = request.state.request_id
     return internal_error(request_id).response(request_id)

@@ -33,9 +33,10 @@ class Deliveries:
         return number_at(datetime.now(UTC))
 
     def observe(self, number: int, live_from: int) -> None:
-        """Add a delivered event, unless it was replayed. The clocks of processes differ: no time is negative. O(1).
+        """Add a delivered event, unless it was replayed. O(1).
 
-        The deliveries of one iteration of the event loop are added together, because there may be thousands.
+        A negative time counts as 0: the clocks of processes differ. The deliveries of one iteration of the event loop
+        are added together, because there may be thousands.
         """
         if number < live_from:
             return
@@ -50,7 +51,7 @@ class Deliveries:
                 self._add()  # there is no event loop
 
     def _add(self) -> None:
-        """Add what was counted. `Histogram.observe` takes one value at a time."""
+        """Add the counted deliveries to the histogram, whose `observe` takes only one value at a time."""
         for bucket, count in zip(self._seconds._buckets, self._counts, strict=True):
             if count:
                 bucket.inc(count)

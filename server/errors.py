@@ -125,7 +125,7 @@ def _with_code(error: GraphQLError, request_id: str) -> GraphQLError:
 
 
 def _retry(error: GraphQLError, code: str) -> dict[str, int]:
-    """Return the seconds after which clients should repeat an operation, if they should."""
+    """Return the extension `retryAfter` in seconds, or no extension if clients should not repeat the operation."""
     cause = _cause(error)
     return {"retryAfter": cause.seconds} if isinstance(cause, Overloaded) else RETRY.get(code, {})
 

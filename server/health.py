@@ -20,7 +20,7 @@ STORE_SECONDS = 2.0
 ARCHIVE_SECONDS = 1.0
 CHECK_SECONDS = 10.0
 NEARLY_FULL = 0.8
-"""The part of the log's limit from which readiness warns."""
+"""The part of the log's limit from which `/health/ready` warns."""
 
 LOG_ADVICE = "Let the archiver catch up, or raise FANLINE_LOG_LIMIT if the store has enough memory."
 NO_STORE = "The store does not answer."
@@ -33,7 +33,7 @@ REFUSALS = {
     "NOREPLICAS": "it has fewer replicas than `min-replicas-to-write`. Start the replicas.",
     "BUSY": "a script has been running for too long. Read the store's log.",
 }
-"""Why a store refuses all writes, by the first word of its error. Its own text is for the log only."""
+"""Why a store refuses all writes, by the first word of its error. The text of the error is logged, but not sent."""
 OTHER_REFUSAL = "read the log of this process and that of the store."
 NO_ARCHIVE = (
     "The archive does not answer. Newer posts are served and changes are accepted until the log is full, but older "
@@ -50,8 +50,9 @@ class Readiness:
     """The endpoint `/health/ready`.
 
     The process is degraded if changes are refused, if the oldest event that is not projected is older than
-    `worker_lag`, or if the oldest event that is not archived is older than `max_archive_lag`. It is then ready only
-    with `while_degraded`. There is a warning if the oldest event that is not archived is older than `archive_lag`.
+    `worker_lag`, or if the oldest event that is not archived is older than `max_archive_lag`. A degraded process is
+    ready only with `while_degraded`. There is a warning if the oldest event that is not archived is older than
+    `archive_lag`.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Readiness:
         """Return 200 if the process can serve requests, with warnings for the operator, else 503 with the reason.
 
         One round trip, and another one for the memory of the store at most once a second. Every ten seconds, and when
-        the store has another binding, the check of the archive takes one more and a query.
+        the binding of the store has changed, the check of the archive adds a round trip and a query.
         """
         graph: Graph = request.app.state.graph
         backlog, _ = await asyncio.gather(backlog_of(graph), graph.capacity.read())
@@ -100,7 +101,10 @@ class Readiness:
         return respond({"status": "ready", **({"warnings": warnings} if warnings else {})})
 
     async def _archive_problem(self, graph: Graph, binding: str) -> GraphError | None:
-        """Return why the store and the archive cannot be used together. Requests in between get the last result."""
+        """Return the error if the store and the archive cannot be used together, else None.
+
+        The result is kept for ten seconds, unless the store does not answer or its binding changes.
+        """
         now = asyncio.get_running_loop().time()
         if binding != self._binding or now >= self._next_check:
             self._binding, self._next_check = binding, now + CHECK_SECONDS
@@ -132,7 +136,7 @@ async def check_archive(graph: Graph) -> GraphError | None:
 
 
 def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_archive_lag: timedelta) -> Iterator[str]:
-    """Yield why changes are refused, or why pages are too old, and what to do."""
+    """Yield the reasons why changes are refused or pages are too old, each with a remedy."""
     if backlog.ahead_seconds > MAX_AHEAD.total_seconds():
         yield (
             f"The store's clock, or its log, is {backlog.ahead_seconds / 3600:,.1f} hours ahead of this process, so "
@@ -157,7 +161,7 @@ def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_a
 
 
 def reasons_of_memory(capacity: Capacity) -> Iterator[str]:
-    """Yield why the store refuses changes, or is too full for them, and what to do."""
+    """Yield the reason why the store is too full for changes or refuses them, with a remedy."""
     if capacity.is_full:
         yield (
             f"The store uses {capacity.fullness:.0%} of its memory, so changes other than deletions, unfollows and "
@@ -170,7 +174,7 @@ def reasons_of_memory(capacity: Capacity) -> Iterator[str]:
 
 
 def warnings_about(backlog: Backlog, archive_lag: timedelta, limit: int) -> Iterator[str]:
-    """Yield what an operator should know and do, one sentence or two each."""
+    """Yield warnings for the operator, with remedies."""
     if backlog.alarm:
         yield f"The archiver has stopped: {backlog.alarm}"
     if backlog.unarchived_seconds > archive_lag.total_seconds() or backlog.unarchived > limit / 2:

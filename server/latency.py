@@ -1,7 +1,7 @@
 """The latency of operations, as a histogram by the name of the operation.
 
-Clients choose the names, so the number of names is bounded: those of trusted documents, and the first 100 others of a
-process. All further names share one label.
+Clients choose the names, so the number of labels is bounded: the names of trusted documents and the first 100 other
+names in a process have labels of their own. All further names share one label.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Histogram
 
 MAX_NAMES = 100  # besides those of trusted documents
 MAX_LENGTH = 64  # characters of a name that gets a label
-ANONYMOUS = "(anonymous)"  # with parentheses, which no name of GraphQL has
+ANONYMOUS = "(anonymous)"  # in parentheses, which GraphQL names cannot contain
 OTHER = "(other)"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -31,7 +31,7 @@ class Latency:
         self._places = MAX_NAMES
 
     def trust(self, names: Iterable[str]) -> None:
-        """Give each name a label of its own, whatever clients send."""
+        """Give each of these names a label of its own, in addition to the first 100 that clients send."""
         self._by_name.update((name, self._histogram.labels(name)) for name in names)
 
     def observe(self, name: str | None, seconds: float) -> None:

@@ -21,8 +21,8 @@ from server.worker import work
 
 WATCH_SECONDS = 1.0
 BULK_SECONDS = 60.0
+"""The timeout of the archive for bulk commands, which only the operator waits for."""
 NEAR_CACHE = 50_000
-"""The timeout of the archive for bulk commands, which nobody waits for but the operator."""
 
 logger = logging.getLogger("fanline.server")
 
@@ -34,7 +34,7 @@ class ArchiveUse(Enum):
     READ_ONLY = "read only"
     """The archive's schema is not created or upgraded."""
     REBUILD = "rebuild"
-    """The store is empty: the archive is not checked to belong to it. It may take a minute to answer."""
+    """The store may be empty, so the binding is not checked. The archive may take a minute to answer."""
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def open_graph(
 
 
 def near_cache_of(settings: Settings, store_url: str) -> int:
-    """Return the most values that the near cache of a process keeps."""
+    """Return the maximum number of values in the near cache of a process."""
     if settings.near_cache is not None:
         return settings.near_cache
     return 0 if servers_of(store_url).is_cluster else NEAR_CACHE

@@ -1,7 +1,7 @@
 """A private cluster of three primaries and three replicas on this machine, with its data in a folder.
 
-Each node is an embedded store that also listens on a TCP port of 127.0.0.1, where cluster clients and the other nodes
-find it. Nodes that a killed process left behind are used again, as the embedded store's server is.
+Each node is an embedded store that also listens on two TCP ports of 127.0.0.1, one for cluster clients and one for the
+other nodes. Nodes that a killed process left running are used again, like the server of the embedded store.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ NODE_TIMEOUT = 1000  # ms without an answer, after which the other nodes replace
 JOIN_SECONDS = 30.0  # that the nodes may take to find each other
 PORTS = range(10_240, 32_000)  # below the range that systems use for outgoing connections
 PORT_TAKEN = "Address already in use"
-"""In the log of a server that does not find its port free."""
+"""The log of a server contains this text if its port is taken."""
 
 
 class ClusterNode(EmbeddedStore):
@@ -76,7 +76,7 @@ class ClusterNode(EmbeddedStore):
         except EmbeddedStoreError as error:
             if PORT_TAKEN not in str(error):
                 raise
-            return super()._join_or_launch(alone)  # on other ports: another program was faster
+            return super()._join_or_launch(alone)  # on other ports: another program has just taken one of these
 
     def _ports(self) -> tuple[int, int]:
         port, cluster_port = json.loads((self.folder / "ports").read_text(encoding="ascii"))
@@ -132,7 +132,7 @@ class LocalCluster:
         return "valkey+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
 
     def start(self) -> None:
-        """Start the nodes that do not run, and join them to a cluster. Raises EmbeddedStoreError."""
+        """Start the nodes that are not running, and join them to a cluster. Raises EmbeddedStoreError."""
         with contextlib.ExitStack() as started:
             started.callback(self.stop)
             for node in self.nodes:
@@ -147,11 +147,11 @@ class LocalCluster:
             list(threads.map(ClusterNode.stop, self.nodes))
 
     def _join(self) -> None:
-        """Make the nodes a cluster, unless they are one. An unfinished attempt of a killed process is begun anew."""
+        """Join the nodes to a cluster, unless they are one. If an earlier attempt did not finish, start over."""
         joined = self.folder / "joined"
         if not joined.exists():
             self._share_slots()
-        for one, other in itertools.permutations(self.nodes, 2):  # this also tells of changed ports
+        for one, other in itertools.permutations(self.nodes, 2):  # this also announces changed ports
             one.run("CLUSTER MEET", "127.0.0.1", other.port, other.cluster_port)
         known = {node.id for node in self.nodes}
         self._wait(lambda: all(node.known() == known for node in self.nodes))
@@ -170,7 +170,7 @@ class LocalCluster:
             node.run("CLUSTER ADDSLOTSRANGE", first, last)
 
     def is_complete(self) -> bool:
-        """Return True if each slot has a primary, and each other node replicates one."""
+        """Return True if each slot has a primary, and all other nodes are replicas with a working link."""
         replicas = [node for node in self.nodes if node.run("INFO", "replication").get("master_link_status") == "up"]
         states = [node.run("CLUSTER INFO") for node in self.nodes]
         return len(replicas) == len(self.nodes) - PRIMARIES and all(

@@ -156,7 +156,7 @@ class ProcessMetrics:
 class Metrics:
     """The endpoint `/metrics`. Requires a bearer token if the settings have one.
 
-    `latency` has the durations of operations, `deliveries` those of events of subscriptions.
+    `latency` measures operations, and `deliveries` the events of subscriptions.
     """
 
     def __init__(self, token: str | None) -> None:
@@ -167,7 +167,10 @@ class Metrics:
         self._folder = os.environ.get(FOLDER)
 
     async def show(self, request: Request) -> Response:
-        """Return the metrics. One round trip; if the store does not answer, only those of the processes."""
+        """Return the metrics, or only those of the processes if the store does not answer.
+
+        One round trip, and another one for the memory of the store at most once a second.
+        """
         if not self._admits(request.headers.get("authorization", "")):
             return Response(
                 "This endpoint requires the token of FANLINE_METRICS_TOKEN.\n",
@@ -233,9 +236,10 @@ def _mark_dead(pid: int, folder: str) -> None:
 
 
 async def store_metrics(graph: Graph) -> bytes:
-    """Return the metrics that the store holds for all processes, as text. One round trip.
+    """Return the metrics that the store holds for all processes, as text.
 
-    They are written as they are, not counted: a Gauge or Counter would be added up over the processes.
+    One round trip, and another one for the memory of the store at most once a second. The values are exported directly:
+    those of a Gauge or Counter would be added up over the processes.
     """
     backlog = None
     with suppress(StoreUnavailable):
@@ -266,7 +270,7 @@ async def store_metrics(graph: Graph) -> bytes:
 
 
 class Families(Collector):
-    """Metrics with the values that they have now."""
+    """A collector of metrics whose values are already known."""
 
     def __init__(self, families: Sequence[Metric]) -> None:
         self._families = families

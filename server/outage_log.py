@@ -1,4 +1,4 @@
-"""The log of outages that operations meet: the first at once, then a count each minute while they last."""
+"""The log of outages that make operations fail: the first error at once, then counts of errors, one line a minute."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ class OutageLog:
         self._next = 0.0
 
     def add(self, code: str, reason: str) -> None:
-        """Count an error. Once a minute, log the errors since the last time, and this reason."""
+        """Count an error. At most once a minute, log the counts since the last time and this reason."""
         self._errors[code] += 1
         now = time.monotonic()
         if now >= self._next:

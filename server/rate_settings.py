@@ -6,7 +6,7 @@ from server.setting_values import Count
 
 
 class RateSettings(BaseModel):
-    """The settings that share a process out among its callers. `server.settings.Settings` extends them."""
+    """The settings that divide a process among its callers. `server.settings.Settings` extends them."""
 
     rate_limits: bool | None = Field(
         default=None,

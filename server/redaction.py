@@ -1,6 +1,6 @@
 """Redaction of GraphQL error messages, which quote values: a value may be a password.
 
-Responses end up in the logs and error reports of front ends. Paths and locations still identify the value.
+Front ends log responses and send them in error reports. The path and location of an error still identify the value.
 """
 
 import re

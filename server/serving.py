@@ -25,12 +25,12 @@ GRACE_SECONDS = 8  # for running requests after SIGTERM; Docker waits ten second
 PING_SECONDS = 20.0  # between pings of WebSockets; shorter than the idle timeouts of proxies
 PONG_SECONDS = 40.0  # that a client may take to answer a ping: phones sleep, networks change
 START_SECONDS = 60  # that a process may take to start, or to answer its supervisor, before it is replaced
-UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer acknowledges nothing
+UNHEARD_SECONDS = 60  # after which a connection is dropped if its peer acknowledges nothing
 SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
 
 
 def from_environment() -> Starlette:
-    """Return the application with the settings of the environment. Each of several processes calls this."""
+    """Return the application with the settings of the environment. Each process of `serve_many` calls this."""
     raise_limit()
     app = create_app(Settings.load())
     freeze()
@@ -65,10 +65,10 @@ def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> 
 
 
 class Worker(multiprocess.Process):
-    """A process whose death ends its pipe, so that its supervisor does not wait for an answer of a dead process."""
+    """A server process whose pipe closes when it dies, so that the supervisor does not wait for its answer."""
 
     def start(self) -> None:
-        """Start the process, and leave its end of the pipe to it alone."""
+        """Start the process, and close the supervisor's copy of the child's end of the pipe."""
         super().start()
         self.child_conn.close()
 
@@ -95,7 +95,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
 
 
 def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:
-    """Return uvicorn's configuration. WebSocket messages are not compressed: that takes 45 KB for each connection."""
+    """Return uvicorn's configuration. WebSocket messages are not compressed, which would take 45 KB per connection."""
     return uvicorn.Config(
         app,
         http=HttpProtocol,

@@ -14,11 +14,11 @@ WORDING = {
     "int_parsing_size": "must be a whole number of at most 15 digits",
     "less_than_equal": "must be at most {le}",
 }
-CONTINUES = ("must ", "has ", "is ")  # messages that continue the name of the setting
+CONTINUES = ("must ", "has ", "is ")  # messages whose subject is the name of the setting
 
 
 def sentences(error: ValidationError, prefix: str) -> Iterator[str]:
-    """Yield a sentence for each invalid setting. `prefix` begins the names of settings."""
+    """Yield a sentence for each invalid setting. The names of settings begin with `prefix`."""
     for problem in error.errors(include_url=False, include_input=False):
         wording = WORDING.get(problem["type"])
         message = wording.format(**problem.get("ctx", {})) if wording else problem["msg"].removeprefix("Value error, ")

@@ -10,14 +10,14 @@ from pydantic import BeforeValidator, Field
 from graph.text.validation import folded_login
 from graph.text.web_urls import normal_authority
 
-MAX_COUNT = 2**53  # integers that Lua scripts count exactly
-MIN_LOG = 10_000  # a hundred times what one mutation writes
+MAX_COUNT = 2**53  # up to which Lua represents all integers exactly
+MIN_LOG = 10_000  # a hundred times the events that one mutation writes
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class Env(Enum):
-    """Whether the process serves its developers or the public."""
+    """Whether the process serves developers or the public."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -67,7 +67,7 @@ def read_list(value: object) -> object:
 
 
 def read_hosts(value: object) -> object:
-    """Return the hosts in a text, in lower case, each perhaps with a port. Raises ValueError if it is not a host."""
+    """Return the hosts in a text, in lower case, with their ports if given. Raises ValueError for an invalid host."""
     hosts = read_list(value)
     if isinstance(hosts, tuple):
         normal = {host: normal_authority(host) for host in hosts if host}
@@ -80,7 +80,7 @@ def read_hosts(value: object) -> object:
 
 
 def read_logins(value: object) -> object:
-    """Return the logins in a text, in lower case. Raises ValueError for what is no login."""
+    """Return the logins in a text, in lower case. Raises ValueError for an invalid login."""
     logins = read_list(value)
     if not isinstance(logins, tuple):
         return logins
@@ -92,7 +92,7 @@ def read_logins(value: object) -> object:
 
 
 def read_header_names(value: object) -> object:
-    """Return the names of headers in a text, in lower case, each once. Raises ValueError for what is no such name."""
+    """Return the header names in a text, in lower case, without duplicates. Raises ValueError for an invalid name."""
     names = read_list(value)
     if not isinstance(names, tuple):
         return names

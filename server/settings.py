@@ -221,7 +221,7 @@ class Settings(ObservabilitySettings, RateSettings):
     def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
             return ()
-        from strawberry.http.websocket_origin import normalize_allowed_origins  # commands can do without strawberry
+        from strawberry.http.websocket_origin import normalize_allowed_origins  # most commands do not need strawberry
 
         return tuple(sorted(normalize_allowed_origins(value)))
 
@@ -264,7 +264,7 @@ class Settings(ObservabilitySettings, RateSettings):
 
     @property
     def embedded_durability(self) -> Durability:
-        """The durability of the embedded store. Raises SettingsError for `strict`: there are no replicas."""
+        """The durability of the embedded store. Raises SettingsError for `strict`, because it has no replicas."""
         if self.durability is Durability.STRICT:
             raise SettingsError("FANLINE_DURABILITY=strict needs a store with replicas: set FANLINE_STORE_URL")
         return self.durability
@@ -281,12 +281,12 @@ class Settings(ObservabilitySettings, RateSettings):
 
     @property
     def shows_schema(self) -> bool:
-        """Whether introspection and `/schema.graphql` are open."""
+        """Whether introspection is enabled and `/schema.graphql` is served."""
         return not self.production if self.introspection is None else self.introspection
 
     @property
     def shows_playground(self) -> bool:
-        """Whether `/playground` is open."""
+        """Whether `/playground` is served."""
         return not self.production if self.playground is None else self.playground
 
     @property

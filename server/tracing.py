@@ -1,8 +1,8 @@
-"""Traces of operations for OpenTelemetry, made from their recordings when the operations have ended.
+"""Traces of operations for OpenTelemetry, made from the recordings of operations that have ended.
 
 The spans of an operation are its layers, its exchanges with the store and its transactions in the archive. They hold
-names and numbers only: no document, no variable, no viewer. The packages of the extra `otel` are imported if there is
-an endpoint.
+names and numbers only: no document, no variable, no viewer. The packages of the extra `otel` are imported only if an
+endpoint is set.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ MISSING = "needs the extra `otel`: install `fanline[otel]`"
 
 
 class Tracing:
-    """Sends a part of all operations to one endpoint. Raises ImportError without the extra `otel`.
+    """Sends traces of a share of all operations to one endpoint. Raises ImportError without the extra `otel`.
 
-    `share` is that part, above 0 and up to 1. Call the methods in a block of `sending`.
+    `share` is above 0 and at most 1. Outside a block of `sending`, no operation is traced.
     """
 
     def __init__(self, endpoint: str, share: float) -> None:
@@ -38,7 +38,7 @@ class Tracing:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Send the traces of this block in the background, and the last of them soon after its end."""
+        """Send the traces of this block in the background. At its end, wait up to 2 seconds for the last ones."""
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -57,7 +57,7 @@ class Tracing:
             await asyncio.to_thread(closing.join, SEND_SECONDS)
 
     def samples(self) -> bool:
-        """Return True if the next operation is traced."""
+        """Return True if the next operation is to be traced, which is decided at random."""
         return self._tracer is not None and random.random() < self._share  # noqa: S311 - not for security
 
     def trace(self, recording: OperationRecording, kind: str, name: str | None, attributes: Mapping[str, Any]) -> None:
@@ -107,7 +107,7 @@ class Spans:
         return span
 
     def _time(self, moment: float | None) -> int:
-        """Return a time of the recording in nanoseconds since 1970. What has not ended ends with the operation."""
+        """Return a time of the recording in nanoseconds since 1970. Parts without an end get the operation's."""
         recording = self._recording
         moment = recording.ended if moment is None else moment
         return recording.started_ns + int(((moment or recording.started) - recording.started) * 1e9)

@@ -1,4 +1,4 @@
-"""A built web application, served at `/` by the demo: its files, and its page for every other address of it."""
+"""A built web application, which the demo serves at `/`: its files, and its page for every other path."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,8 +41,8 @@ SECURITY_HEADERS = {"Cross-Origin-Opener-Policy": "same-origin", "Referrer-Polic
 class WebApp:
     """Serves the files of a folder, and `index.html` where a browser navigates to any other path.
 
-    A path that looks like a file, and requests of programs, are answered with 404 if there is no such file. The pages
-    may show pictures and videos of `media_hosts`.
+    If there is no such file, a path that looks like a file and a request that does not accept HTML are answered with
+    404. The pages may show pictures and videos from `media_hosts`.
     """
 
     def __init__(self, folder: Path, media_hosts: Sequence[str] = ()) -> None:
@@ -65,7 +65,7 @@ class WebApp:
         return FileResponse(file, headers=headers, media_type=MEDIA_TYPES[file.suffix])
 
     def _find(self, path: str) -> Path | None:
-        """Return the file of a path, if it is inside the folder, links resolved, and has a known type."""
+        """Return the file of a path, with links resolved, if it is inside the folder and has a known type."""
         try:
             file = (self._folder / (path or PAGE)).resolve(strict=True)
         except (OSError, ValueError):  # such as a path with a zero byte

@@ -14,7 +14,7 @@ logger = logging.getLogger("fanline.worker")
 async def work(graph: Graph) -> None:
     """Project the log until cancelled. A worker that fails is logged and replaced after a second.
 
-    Raises StoreTooNew: another version must do it.
+    Raises StoreTooNew if only a newer version can project the log.
     """
     while True:
         try:
