@@ -15,8 +15,8 @@ from server.settings import Settings
 def handle(action: str, entries: Sequence[str], everything: bool) -> bool:
     """List, retry or drop dead letters: those of these entries, or all. Return False if some failed or do not exist.
 
-    Raises SettingsError if there is no store, and typer.BadParameter for an unknown action, and unless either entries
-    or `everything` is given to retry or drop.
+    Raises SettingsError if there is no store. Raises typer.BadParameter for an unknown action, and if `retry` or `drop`
+    gets neither entries nor `everything`, or both.
     """
     actions = {"list": show, "retry": retry, "drop": drop}
     if action not in actions:
@@ -63,7 +63,7 @@ async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 def found_all(missing: Collection[str]) -> bool:
-    """Print the entries that are no dead letters. Return True if there are none."""
+    """Print the entries that are not dead letters. Return True if there are none."""
     for entry in sorted(missing):
         say(f"There is no dead letter of the entry {entry}. List them with `fanline dead-letters list`.")
     return not missing

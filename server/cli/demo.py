@@ -33,7 +33,7 @@ HOME_TIMELINE = (
 def serve_demo(port: int, data: Path | None, *, quiet: bool = False) -> None:
     """Seed the demo world, unless the store already holds it, and serve it. Raises SettingsError in production.
 
-    Unless `quiet`, users of the demo publish and follow all the time.
+    Unless `quiet`, users of the demo publish and follow as long as it runs.
     """
     settings, listening = _begin(port, data)
     with store_of(settings):
@@ -71,7 +71,7 @@ async def _prepare(graph: Graph, settings: Settings) -> str:
 
 
 async def token_of_viewer(graph: Graph, settings: Settings) -> str:
-    """Return an access token of the user whom the demo logs in. Raises SettingsError if the account was deleted."""
+    """Return an access token of the user that the demo logs in as. Raises SettingsError if the account was deleted."""
     if await graph.users.ids_of_logins([VIEWER]) == [None]:
         raise SettingsError(
             f"The demo logs in as {VIEWER}, whose account was deleted. To start over, delete the data folder "

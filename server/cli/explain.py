@@ -44,7 +44,7 @@ class Operator(Caller):
     """The operator, who reads as a user without a session."""
 
     def start_session_check(self) -> None:
-        """Check no session: there is none."""
+        """Do nothing: there is no session to check."""
 
 
 def print_explanation(file: Path, variables: str, operation: str | None, login: str | None, *, warm: bool) -> None:
@@ -110,7 +110,7 @@ def _variables(text: str) -> dict[str, Any]:
 
 
 def tree_of(explanation: Mapping[str, Any], login: str | None) -> Tree:
-    """Return the explanation of a query that the user with this login has run as a tree."""
+    """Return a tree of the explanation of a query, which the user with this login or an anonymous reader has run."""
     name, kind = explanation["operation"] or "(anonymous)", explanation["kind"]
     cost = explanation["cost"]
     reader = "anonymous" if login is None else f"as {login}"

@@ -1,4 +1,4 @@
-"""`fanline export`: everything of a user, as lines of JSON."""
+"""`fanline export`: all data of a user, as lines of JSON."""
 
 import sys
 

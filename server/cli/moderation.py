@@ -1,4 +1,4 @@
-"""`fanline suspend`, `unsuspend`, `remove` and `reports`: what operators do about users and posts."""
+"""`fanline suspend`, `unsuspend`, `remove` and `reports`: moderation of users and posts by operators."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -77,8 +77,8 @@ def post_number(text: str) -> int:
 def reports(action: str, numbers: Sequence[int]) -> bool:
     """List the open reports, or close those with these numbers. Return False if some do not exist.
 
-    Raises SettingsError if there is no store, and typer.BadParameter for an unknown action, and without reports to
-    close.
+    Raises SettingsError if there is no store. Raises typer.BadParameter for an unknown action, for `close` without
+    numbers, and for `list` with numbers.
     """
     if action not in ("list", "close"):
         raise typer.BadParameter(f"{action!r} is not an action; the actions are: list, close.")
@@ -110,7 +110,7 @@ async def show(graph: Graph) -> bool:
 
 
 async def write(graph: Graph, batch: Sequence[Report]) -> None:
-    """Write the lines of reports."""
+    """Print reports as lines of JSON."""
     posts = [report.subject for report in batch if report.author is not None]
     users = {user for report in batch for user in (report.user, report.author or report.subject)}
     texts = {post.id: post.text for post in await graph.posts.get_many(SYSTEM, posts) if post is not None}

@@ -13,7 +13,7 @@ from server.settings import Settings
 
 
 def rebuild_store() -> None:
-    """Fill an empty store from the archive, and print what it holds then.
+    """Fill an empty store from the archive, and print how much was restored.
 
     Raises RebuildRefused if the store is not empty or the archive holds no events, and SeedRefused if the archive holds
     an unfinished seeding.

@@ -1,4 +1,4 @@
-"""The demo data: users, follows and posts; and what else only the demo has."""
+"""The demo: its generated users, follows and posts, and the options of an application that serves it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +8,10 @@ from server.demo.world import Person
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What an application serves as a demo.
+    """The options of an application that serves the demo.
 
-    The playground can be logged in as each of `people`; at first, it is as the first of them. `web` is the folder of a
-    built web application, which is served at `/`. If `lively`, users of the demo publish and follow all the time.
+    The playground can log in as each of `people`, and starts as the first. `web` is the folder of a built web
+    application, which is served at `/`. If `lively`, users of the demo publish and follow as long as it runs.
     """
 
     people: tuple[Person, ...]

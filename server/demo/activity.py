@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.5
 BUSY_SECONDS = (2.0, 5.0)
 IDLE_SECONDS = 60.0
 FOLLOWS, CONVERSATIONS, DELETIONS = 0.2, 0.35, 0.08  # of all events
-FOLLOWS_WITHOUT_HOME = 0.5  # while only other streams are live: who watches may wait for followers
+FOLLOWS_WITHOUT_HOME = 0.5  # while only other streams are live: one may wait for new followers
 REMEMBERED = 20
 RECENT = 10
 LIKES, REPOSTS = 0.45, 0.15  # of conversations; the others are replies
@@ -65,10 +65,10 @@ async def _act(graph: Graph, random: Random) -> None:
 
 
 class Crowd:
-    """The users of the demo that act, by id.
+    """The users of the demo who act.
 
-    Users whose home timelines are being watched do not act. Without any, the users who were watched last do not act; at
-    first, this is the first user.
+    Users whose home timelines are being watched do not act. While there are none, the last ones do not act; before any
+    home timeline was watched, the first user of the demo does not.
     """
 
     def __init__(self, graph: Graph, characters: Mapping[int, Character], random: Random) -> None:
@@ -81,7 +81,7 @@ class Crowd:
 
     @classmethod
     async def gather(cls, graph: Graph, random: Random) -> "Crowd":
-        """Return the users of the demo world that exist. One round trip."""
+        """Return a crowd of the users of the demo world who exist. One round trip."""
         known = list(profiles(PEOPLE, SEED))
         found = await graph.users.ids_of_logins([person.login for person, _ in known])
         ids = zip(found, known, strict=True)
@@ -103,18 +103,21 @@ class Crowd:
             await self._publish(await self._author(actors))
 
     async def _follow(self, actors: Sequence[int]) -> bool:
-        """Follow somebody who watches, as another user. Return False if nothing changes."""
+        """Let a user follow one of the watchers. Return False if that changes nothing."""
         follower, followee = self._random.choice(actors), self._random.choice(self._watchers)
         [outcome] = await self._graph.follows.follow(follower, [followee])
         return outcome is FollowOutcome.FOLLOWED
 
     async def _author(self, actors: Sequence[int]) -> int:
-        """Return an author whom somebody who watches follows, if there is one."""
+        """Return a user whom one of the watchers follows, or any user if there is none."""
         followed = await self._graph.follows.followed_by(self._random.choice(self._watchers))
         return self._random.choice([user for user in actors if user in followed] or actors)
 
     async def _converse(self, actor: int) -> bool:
-        """Like, repost or reply to a recent post by somebody who watches, or one that they see, if there is one."""
+        """Like, repost or reply to a recent post by a watcher or in the watcher's home timeline.
+
+        Return False if there is no such post, or if the user may not answer it.
+        """
         watcher, window = self._random.choice(self._watchers), Window(RECENT, forward=True)
         if self._random.random() < TO_THE_WATCHER:
             [page] = await self._graph.timelines.user(SYSTEM, [watcher], window)

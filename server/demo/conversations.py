@@ -14,13 +14,14 @@ from server.demo.posts import SILENCE, Resident, write_text
 from server.demo.schedule import Lane, Planned, by_time, numbered
 
 REPLIED, ANSWERED, QUOTED, REPOSTED, LIKED = 0.12, 0.4, 0.02, 0.05, 0.5
-"""The shares of posts with replies and of replies with an answer, and those of posts with quotes, reposts and likes."""
+"""The shares of posts with replies, of replies with answers, of posts with quotes, of posts with reposts, and of posts
+and replies with likes."""
 
 MOST_REPLIES, MOST_REPOSTS = 4, 3
 
 
 class Conversations:
-    """What users do with posts. Posts that are deleted are best left out."""
+    """Generates the replies, quotes, reposts and likes of users. Pass only posts that are not deleted."""
 
     def __init__(
         self, base: datetime, residents: Sequence[Resident], follows: Iterable[Planned], random: Random
@@ -34,7 +35,7 @@ class Conversations:
                 self._fans[body.followee].append(body.follower)
 
     def events(self, posts: Sequence[Event]) -> list[Event]:
-        """Return all events about these posts."""
+        """Return all conversations about these posts, as events."""
         replies = self._made(Lane.REPLYING, posts, REPLIED, MOST_REPLIES, self._reply)
         answers = self._made(Lane.ANSWERING, replies, ANSWERED, 1, self._answer)
         quotes = self._made(Lane.QUOTING, posts, QUOTED, 1, self._quote)
@@ -50,7 +51,7 @@ class Conversations:
         most: int,
         make: Callable[[int, Event, PostPublished], EventBody],
     ) -> list[Event]:
-        """Return the events that followers make of a share of the posts, with their numbers."""
+        """Return events about a share of the posts, by followers of their authors. `make` returns each event."""
         planned: list[Planned] = []
         for event in posts:
             if isinstance(event.body, PostPublished) and self._random.random() < share:
@@ -64,7 +65,7 @@ class Conversations:
         yield from self._random.sample(users, count)
 
     def _later(self, time: datetime, lane: Lane) -> datetime:
-        """Return a time some minutes or hours after a post. What comes later in a conversation may come until later."""
+        """Return a time some minutes or hours after a post. The latest possible time is later for later lanes."""
         latest = self._base - SILENCE * (len(Lane) - lane) / (2 * len(Lane))
         return min(time + timedelta(minutes=self._random.paretovariate(0.7)), latest)
 
@@ -72,7 +73,7 @@ class Conversations:
         return as_reply(PostPublished(fan, self._phrase(fan)), published_post(event.number, body))
 
     def _answer(self, fan: int, event: Event, body: PostPublished) -> PostPublished:
-        """Return an answer by the author of the parent, or by somebody else if that is who replied."""
+        """Return an answer to a reply, by the author of the original post, or by `fan` if that author has replied."""
         asked = body.reply_to_author
         author = asked if asked is not None and asked != body.author else fan
         return as_reply(PostPublished(author, self._phrase(author)), published_post(event.number, body))

@@ -1,8 +1,8 @@
-"""The demo world: seven users with a password, generated users around them, and some weeks of what they do.
+"""The demo world: seven users with a password, generated users around them, and some weeks of their activity.
 
 The events are the same for the same seed and base time. The demo loads the whole world, tests load a small part. The
-follows among the seven are fixed, so that examples and tests can rely on them: the newest followers of bob have every
-relationship state for alice.
+follows among the seven are fixed, so that examples and tests can rely on them: every relationship state occurs between
+alice and the newest followers of bob.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,7 @@ SEED = 7
 OPENING = timedelta(days=70)
 ALL_HERE = timedelta(days=40)
 LATELY = timedelta(days=5)
-"""The times before the base time of the first sign-up, of the last sign-up, and of the beginning of the newest
-follows."""
+"""How long before the base time the first user signs up, the last user signs up, and the newest follows begin."""
 
 MEAN_FOLLOWING = 14
 SEVEN_FOLLOW = 30
@@ -95,7 +94,7 @@ FOLLOWS_AMONG_SEVEN = (
     ("alice", "carol"), ("erin", "alice"), ("dave", "alice"), ("erin", "wei"), ("bob", "carol"), ("bob", "alice"),
     ("xiaoming", "bob"), ("erin", "bob"), ("carol", "bob"), ("wei", "bob"), ("alice", "bob"),
 )  # fmt: skip
-"""In chronological order; the last five, of the last days, are bob's newest followers, whose relationships to alice are
+"""In chronological order, from LATELY on. The last five are bob's newest followers, whose relationships to alice are
 NONE, FOLLOWED_BY, FOLLOWING, MUTUAL and SELF."""
 
 
@@ -120,7 +119,7 @@ def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed
 
 
 def profiles(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
-    """Return the profiles, the seven first. A digit is appended to generated logins that are taken."""
+    """Yield the profiles, the seven first. A number is appended to generated logins that are taken."""
     taken: set[str] = set()
     for role in SEVEN:
         taken.add(role.person.login)
@@ -181,7 +180,7 @@ def plan_follows(base: datetime, residents: Sequence[Resident], seed: int) -> tu
 def choices(
     place: int, residents: Sequence[Resident], ranking: Sequence[int], random: Random
 ) -> Iterator[tuple[int, int]]:
-    """Return the follows of one user, and those of users who follow back, as pairs of positions in the list."""
+    """Yield the follows of one user, and those of users who follow back, as pairs of positions in the list."""
     wanted = following_count(random, MEAN_FOLLOWING, len(residents) // 2)
     if place < len(SEVEN):
         wanted = max(wanted, min(SEVEN_FOLLOW, len(residents) // 2))

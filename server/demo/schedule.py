@@ -1,4 +1,4 @@
-"""Planned events of the demo world, and the numbers that they get."""
+"""Planned events of the demo world, and their event numbers."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -65,7 +65,7 @@ class World:
     def entries(self) -> dict[int, int]:
         """Return the entries of timelines in the final state, by id, oldest first, with their authors.
 
-        They are the reposts, and the posts except replies that are in their threads only. No reposted post is deleted.
+        The entries are the reposts and the listed posts. Reposted posts are never deleted in the demo world.
         """
         posts = self.posts()
         entries: dict[int, int] = {}
@@ -83,7 +83,7 @@ class World:
 
 
 def spread_apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:
-    """Return ascending times shifted to distinct milliseconds, each as little as possible.
+    """Yield ascending times, each shifted as little as possible to a millisecond of its own.
 
     With several lanes, the times of one lane also differ from those of all other lanes.
     """
@@ -95,5 +95,5 @@ def spread_apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> It
 
 
 def random_numbers(purpose: str, seed: int) -> Random:
-    """Return the random numbers for one purpose. They do not depend on numbers drawn for other purposes."""
+    """Return a generator of random numbers for one purpose, independent of the numbers drawn for other purposes."""
     return Random(f"{seed} {purpose}")  # noqa: S311 - generated data must be reproducible, not secret

@@ -62,7 +62,7 @@ class Playground:
         return self.page()
 
     async def _get_start(self, request: Request) -> Response:
-        """Return the example operations and, in the demo, the users that the page can be logged in as."""
+        """Return the example operations and, in the demo, the users that the page can log in as."""
         people = self._visitors.people if self._visitors and _from_this_machine(request) else ()
         return _json(
             {

@@ -1,4 +1,4 @@
-"""The variables with which the examples open in the playground of the demo: ids that suit the user who is logged in."""
+"""The initial variables of the examples in the demo's playground: ids that suit the user who is logged in."""
 
 import json
 from typing import Any
@@ -60,7 +60,10 @@ async def _about_users(graph: Graph, view: View, viewer: int, followed: int) -> 
 
 
 async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> Values:
-    """Return values with a post of the viewer's home timeline, or of `followed`, and what the viewer did with posts."""
+    """Return values with a post from the viewer's home timeline or by `followed`.
+
+    The examples that undo something get a post that the viewer wrote, liked, bookmarked or reposted, if there is one.
+    """
     home = await graph.timelines.home(viewer, PAGE, view)
     own, read = await graph.timelines.user(view, [viewer, followed], PAGE)
     found = [post for post in (*home.items, *read.items) if not post.is_plain_repost]
@@ -104,7 +107,7 @@ async def _about_lists(graph: Graph, viewer: int, followed: int) -> Values:
 async def _about_the_account(graph: Graph, view: View, viewer: int) -> Values:
     values: Values = {
         "change-password": {"currentPassword": PASSWORD, "newPassword": "seven brown foxes"},
-        "delete-account": {"password": SECRET},  # nobody deletes a user of the demo by mistake
+        "delete-account": {"password": SECRET},  # so that nobody deletes a user of the demo by mistake
     }
     notifications = (await graph.notifications.page(view, NEWEST)).items
     if notifications:

@@ -1,4 +1,4 @@
-"""The demo's visitors: the users that the playground can be logged in as."""
+"""The demo's visitors: the users that the playground can log in as."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,18 +6,18 @@ import resource
 import sys
 from pathlib import Path
 
-THRESHOLDS = (100_000, 20, 50)  # new objects, more than many requests at once have; collections; older ones
-GROWTH = 64 * 1024 * 1024  # bytes since the last complete collection
-BLOCKS = 250_000  # of memory, likewise
-BLOCK_SHARE = 4  # or this part of the blocks that were left, so that large processes do not collect all the time
+THRESHOLDS = (100_000, 20, 50)  # new objects, more than many concurrent requests have; young collections; older ones
+GROWTH = 64 * 1024 * 1024  # bytes since the last full collection
+BLOCKS = 250_000  # blocks of memory since then
+BLOCK_SHARE = 4  # or a quarter of the blocks that were left, so that large processes do not collect all the time
 LOOK_SECONDS = 10.0
 
 
 def freeze() -> None:
     """Freeze long-lived objects, such as code and the schema, and raise the thresholds of the collector.
 
-    Thousands of sockets are millions of objects, and scanning them repeatedly took a third of the time. They
-    are not scanned even once before: there is hardly any garbage in what was imported.
+    Thousands of sockets are millions of objects, and scanning them repeatedly took a third of the time. There is no
+    collection before freezing, because imports leave hardly any garbage.
     """
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)

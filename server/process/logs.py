@@ -89,7 +89,7 @@ def _add_operation(_logger: Any, _method: str, event: MutableMapping[str, Any]) 
 def _shorten(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for name in ("message", "exception"):
         if name in event:
-            # a lone surrogate, as in the name of a file, is no UTF-8
+            # a lone surrogate, such as in the name of a file, cannot be encoded in UTF-8
             event[name] = shortened(str(event[name])).encode(errors="backslashreplace").decode()
     return event
 

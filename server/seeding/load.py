@@ -95,7 +95,7 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
 
 
 async def holds_demo(graph: Graph) -> bool:
-    """Return whether the archive holds the demo world, whose users have a public password. One query."""
+    """Return True if the archive holds the demo world, whose users have a public password. One query."""
     text = (await graph.archive.state()).note
     return text is not None and Note.read(text).what.startswith(DEMO)
 
@@ -141,7 +141,7 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
 
 
 def check(state: ArchiveState, source: Source) -> Note | None:
-    """Return the note of this seeding, None if it has not begun. Raises SeedRefused if the archive holds other data."""
+    """Return this seeding's note, or None if it has not begun. Raises SeedRefused if the archive holds other data."""
     if state.note is None:
         if state.watermark:
             raise SeedRefused("The archive already holds events; only an unused archive can be seeded.")
@@ -156,7 +156,7 @@ def check(state: ArchiveState, source: Source) -> Note | None:
 
 
 def new_note(source: Source, now: datetime) -> Note:
-    """Return the note of a seeding that begins now. Numbers have milliseconds."""
+    """Return the note of a seeding that begins now. Its base time is rounded down to a millisecond, as in numbers."""
     base = (now - timedelta(microseconds=now.microsecond % 1000)).astimezone(UTC)
     return Note(source.what, source.version, number_at(base))
 

@@ -67,7 +67,7 @@ class EdgeList:
 
     @classmethod
     def check(cls, path: Path) -> "EdgeList":
-        """Read the whole file once and count. Raises SeedRefused, naming the line, if the file is invalid."""
+        """Read the whole file once and count its pairs. Raises SeedRefused, naming the line, if the file is invalid."""
         with opened(path) as lines:
             people = cls._people(path, lines.readline())
             pairs = 0
@@ -188,14 +188,14 @@ class Plan:
         yield from generated_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
 
     def _following_counts(self) -> Iterator[int]:
-        """Yield each user's number of follows, at most the number of other users and of milliseconds in a month."""
+        """Yield each user's number of follows: less than the users, and than the milliseconds of a month per user."""
         random = random_numbers("appetites", SEED)
         most = min(self.people, MONTH_MS // self.people) - 1
         return (following_count(random, self.following, most) for _ in range(self.people if self.following else 0))
 
 
 def generated_profiles(people: int) -> Iterator[Person]:
-    """Yield generated profiles."""
+    """Yield generated profiles with the logins `p0`, `p1` and so on."""
     random = random_numbers("people", SEED)
     kinds = characters()
     for index in range(people):
@@ -204,7 +204,7 @@ def generated_profiles(people: int) -> Iterator[Person]:
 
 
 def characters() -> list[Character]:
-    """Return generated characters."""
+    """Return the `KINDS` generated characters."""
     return [character(random_numbers(f"character {kind}", SEED)) for kind in range(KINDS)]
 
 
@@ -234,7 +234,7 @@ def generated_posts(joins: Month, month: Month, posts: int, texts: Texts | None)
 
 
 def generated_text(who: Character, random: Random) -> str:
-    """Return a generated text."""
+    """Return a text about one of the character's topics, in the first language."""
     return compose(who.voices[0], random.choice(who.topics), random)
 
 
