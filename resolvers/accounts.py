@@ -61,7 +61,7 @@ async def log_in(
 
 
 async def start_session(context: Context, user: User, password: int | None = None) -> SessionPayload:
-    """Start a session of a user. `password` is the number of the change of the checked password. One round trip."""
+    """Start a session. `password` is the number of the last change of the password that was checked. One round trip."""
     session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
     context.client.note_session(session)
     return SessionPayload(session=session)

@@ -72,7 +72,7 @@ async def remove_bookmark(
 async def payload_posts(payloads: Sequence[BookmarkPayload], context: Context) -> list[Post | None]:
     """Return the post after each mutation; None if it failed, or the post is deleted or hidden. One round trip.
 
-    Whether the viewer has bookmarked the posts is known.
+    The loader `viewer_bookmarks` gets the outcomes, so that it need not read them.
     """
     known = {each.post: each.is_bookmarked for each in payloads if each.post is not None}
     if known:

@@ -73,7 +73,7 @@ class PostPage(NamedTuple):
 
 
 def as_post_pages(pages: Sequence[Page[Post] | Exception]) -> list[PostPage | Exception]:
-    """Return the records of pages; the exception of a page that cannot be read takes its place."""
+    """Return the records of pages, or the exceptions of pages that cannot be read."""
     return [page if isinstance(page, Exception) else PostPage(page) for page in pages]
 
 
@@ -101,7 +101,7 @@ class FollowPage(NamedTuple):
 
 
 def page_ends(page: Page[Any], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Return the page info of a page from the numbers of its first and last entries, empty for an empty page."""
+    """Return the page info of a page. `numbers` are those of its first and last entries, or none if it is empty."""
     start, end = numbers if numbers else (None, None)
     if page.reached is not None:
         start, end = (start, page.reached) if page.has_next else (page.reached, end)

@@ -34,14 +34,14 @@ class Client(Protocol):
 
     @property
     def holder(self) -> str | None:
-        """The viewer or network that shares a limit of concurrent replays between its streams; None for no limit."""
+        """The viewer or network whose streams share a limit of concurrent replays; None for no limit."""
 
     @property
     def user_agent(self) -> str | None:
         """The program of the client, from its `User-Agent`; None without this header."""
 
     def event_delay(self) -> float:
-        """Return the seconds that the client's next live event must wait, because many were executed."""
+        """Return the seconds that the client's next live event must wait; more than 0 after many events."""
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
@@ -103,7 +103,7 @@ class Context:
 
     @lazy
     def loaders(self) -> Loaders:
-        """Return the values loaded so far."""
+        """Return the dataloaders, which hold the values loaded so far."""
         return self._new_loaders()
 
     @lazy
@@ -115,7 +115,7 @@ class Context:
         return Loaders(self.graph, self.viewer_id) if self._followed is None else self._followed.loaders
 
     def follow(self, other: "Context") -> None:
-        """Use the values that another context of the same viewer loads, instead of own ones, until `forget`."""
+        """Share the values that another context of the same viewer loads, until `forget`."""
         self.forget()
         self._followed = other
 
@@ -146,7 +146,7 @@ class Context:
     async def watermark(self) -> int:
         """Return a watermark from before any page of `loaders` was read, from the memory of the process.
 
-        A page is loaded once: with a newer watermark, a stream would skip posts that are missing from the page.
+        With a watermark that is newer than a page, a stream would skip posts that are missing from the page.
         """
         if self._followed is not None:
             return await self._followed.watermark()
@@ -158,7 +158,7 @@ class Context:
         return self._watermark
 
     def note_watermark(self) -> bool:
-        """Record what `watermark` returns, if nothing has to be awaited for it. Return whether it is known."""
+        """Record the watermark if that needs no waiting. Return True if it is known."""
         if self._followed is not None:
             return self._followed.note_watermark()
         if self._watermark is None:

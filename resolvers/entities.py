@@ -12,7 +12,7 @@ from graph.text.entities import MAX_ENTITIES, SIGN, USUAL_ENTITIES, Hashtag, Lin
 from resolvers.context import Context
 
 STEPS_PER_ENTITY = 4
-"""What an entity costs, in the small steps of `graph.archive.usage`."""
+"""The cost of an entity, in items of `graph.archive.usage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ TextEntity: TypeAlias = UserMention | Hashtag | Link
 
 
 async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEntity]]:
-    """Return the entities of the texts of posts. One round trip, with that of the authors, if users are mentioned.
+    """Return the entities of the texts of posts. If users are mentioned, one round trip, shared with the authors.
 
-    A mention of a login that no user had when the post was published is plain text. The operation pays afterwards for
-    more than the usual number of entities.
+    A mention of a login that no user had when the post was published is plain text. Entities of a post beyond the usual
+    number are charged to the operation afterwards.
     """
     mentioned = list({user: None for post in posts for user in post.mentions})
     if mentioned:
@@ -44,7 +44,7 @@ async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEnt
 
 
 def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:
-    """Return the entities of a post. `logins` has the logins of the users that are mentioned. At most 50."""
+    """Return the entities of a post, at most 50. `logins` has the logins of the mentioned users by id."""
     users = users_of_logins(post.text, post.mentions, logins)
     found: list[TextEntity] = []
     for entity in entities_of(post.text)[:MAX_ENTITIES]:
@@ -58,7 +58,7 @@ def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:
 async def mentioned_users(mentions: Sequence[UserMention], context: Context) -> list[User | None]:
     """Return the users who are mentioned; None for a user who is gone or hidden from the viewer.
 
-    They are loaded with the entities. One round trip only for a viewer with hundreds of blocks.
+    The users are loaded with the entities, so this takes a round trip only for a viewer with hundreds of blocks.
     """
     ids = [mention.user for mention in mentions]
     users = await context.loaders.users.fetch_many(ids)

@@ -92,7 +92,7 @@ def number(kind: Kind, text: str) -> int | None:
 def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:
     """Return the numbers of global ids of a kind with one number; None unless all are such ids.
 
-    A third of the time of `number` for each.
+    Takes a third of the time of calling `number` for each id.
     """
     start = len(kind.label) + 1
     try:
@@ -105,10 +105,10 @@ def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:
 
 @lru_cache(maxsize=1000)
 def _form(label: str, digits: int) -> tuple[str, str]:
-    """Return the text of an id, with padding whose base64 is slashes only, and these slashes.
+    """Return the format of ids with this number of digits, followed by padding, and the padding in base64: slashes.
 
-    They separate ids that are encoded together: letters, digits and colons never produce a slash. The padding leaves
-    the character before it as it would be without padding.
+    The slashes separate ids that are encoded together: letters, digits and colons never produce a slash. The padding
+    does not change the base64 character before it.
     """
     padding, slashes = (("\xff\xff\xff", "////"), ("\x0f\xff", "//"), ("?", "/"))[(len(label) + 1 + digits) % 3]
     return f"{label}:%d{padding}", slashes

@@ -104,7 +104,7 @@ async def change_like(context: Context, post_id: str, *, is_liked: bool) -> Like
 async def payload_posts(payloads: Sequence[LikePayload], context: Context) -> list[Post | None]:
     """Return the post after each mutation; None if the mutation failed. One round trip.
 
-    Whether the viewer likes the posts is known.
+    The loader `viewer_likes` gets the outcomes, so that it need not read them.
     """
     likes = {each.post: each.is_liked for each in payloads if each.post is not None}
     if likes:
@@ -133,7 +133,7 @@ async def like_pages(posts: Sequence[Post], context: Context, window: Window) ->
 
 
 def likes_counts(posts: Sequence[Post], context: Context) -> list[int]:
-    """Return the numbers of likes, which the records of the posts hold."""
+    """Return the numbers of likes, which are part of the posts' records."""
     return [post.likes for post in posts]
 
 

@@ -80,7 +80,7 @@ async def create_list(
     *,
     input: Annotated[inputs.CreateListInput, strawberry.argument(description="The new list.")],
 ) -> ListPayload:
-    """Create a list of the viewer's."""
+    """Create a list for the viewer."""
     viewer = context.require_viewer()
     users = user_numbers(input.user_ids, "userIds")
     return ListPayload(user_list=await context.graph.lists.create(viewer.user, input.name, users))

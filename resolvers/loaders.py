@@ -57,7 +57,7 @@ class Loaders:
     """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
 
     `view` is the viewer's view of users and posts, which all look-ups share. Create the loaders when the request
-    begins, and again after a write: look-ups show no state of the store from before.
+    begins, and again after a write: look-ups return no state of the store that is older than the loaders.
     """
 
     def __init__(self, graph: Graph, viewer: int | None, view: View | None = None) -> None:
@@ -80,7 +80,7 @@ class Loaders:
 
     @lazy
     def shown_users(self) -> DataLoader[int, User | None]:
-        """Users by id who act in what the view shows, such as the authors of its posts: they are not checked again."""
+        """Users by id whose visibility need not be checked, such as the authors of the posts that the view shows."""
         return self._loader("shown_users", partial(self._graph.users.get_many, moment=self._moment))
 
     @lazy

@@ -194,9 +194,9 @@ async def result_users(results: Sequence[FollowResult], context: Context) -> lis
 
 
 async def follow_edges(results: Sequence[FollowResult], context: Context) -> list[Follow | None]:
-    """Return each follow as an entry of the viewer's list of followed users; None if there is none.
+    """Return each follow as an entry of the viewer's list of followed users. One round trip.
 
-    One round trip. None, too, if the follow is not projected yet.
+    None if the viewer does not follow the user, or if the follow is not projected yet.
     """
     followed = [each.user for each in results if each.user is not None and each.outcome in FOLLOWING]
     relationships = iter(await context.loaders.relationships.fetch_many(followed))

@@ -47,7 +47,7 @@ async def nodes(
         strawberry.argument(name="ids", description="The global ids to look up, at most 100."),
     ],
 ) -> Sequence[Record | Exception]:
-    """Return the objects with these global ids, in their order. A malformed id fails alone.
+    """Return the objects with these global ids, in their order, or the error of each malformed id.
 
     One round trip, two for notifications. Raises BadInput for more than 100 ids.
     """
@@ -67,7 +67,7 @@ def decode_or_error(text: str) -> ids.GlobalId | BadInput:
 
 
 async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Record | Exception]:
-    """Return the objects with these ids; None if missing or not visible to the viewer. A failed look-up fails alone."""
+    """Return the objects with these ids, or the errors of failed look-ups; None if missing or not visible."""
     user_ids = [key.numbers[-1] for key in keys if key.kind in USER_KINDS]
     post_ids = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
     subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]
@@ -106,7 +106,7 @@ def _visible_list(key: ids.GlobalId, lists: Mapping[int, UserList | None]) -> Re
 
 
 async def load_public(context: Context, keys: Sequence[ids.GlobalId]) -> list[Timeline | ArchiveUnavailable]:
-    """Return the public timeline, or the error of reading it, for each key. One query, if any."""
+    """Return the public timeline for each key, or the error if the archive does not answer. One query, if any."""
     try:
         return [await context.graph.public_timeline.begin() for _ in keys]
     except ArchiveUnavailable as outage:

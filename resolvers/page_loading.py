@@ -27,7 +27,10 @@ PageKey: TypeAlias = tuple[int, Window]
 async def timeline_pages(
     read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> Sequence[Page[Post] | Exception]:
-    """Return pages of timelines that are read one by one, and prime their posts. ScanLimit takes the place of pages."""
+    """Return pages of timelines, each from a `read` of its own, and prime their posts.
+
+    If there are several pages, ScanLimit takes the place of those for which the operation's budget does not suffice.
+    """
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
     pages = await asyncio.gather(*(page_or_limit(read, key) for key in keys))
@@ -70,7 +73,7 @@ async def scanned_pages(
     posts: DataLoader[int, Post | None],
     keys: Sequence[tuple[O, Window]],
 ) -> list[Page[Post] | Exception]:
-    """Return pages that are searched in the archive, one after another, and prime their posts.
+    """Return pages that are read from the archive one after another, and prime their posts.
 
     ScanLimit and ArchiveUnavailable take the place of the pages that they concern.
     """
@@ -94,7 +97,7 @@ async def marked_pages(
 
 
 async def each_page(read: Callable[[int, Window], Awaitable[Page[T]]], keys: Sequence[PageKey]) -> list[Page[T]]:
-    """Return pages that are read one by one, in the same round trips."""
+    """Return pages, each from a `read` of its own. The reads run concurrently and share round trips."""
     return await asyncio.gather(*(read(*key) for key in keys))
 
 
@@ -128,10 +131,7 @@ async def pages_by_window(
 
 
 class IsolatedFailures(Generic[K, V]):
-    """A batch function that retries each key alone if the archive is down.
-
-    So only the keys that need the archive fail.
-    """
+    """A batch function that retries each key alone if the archive is down, so that only keys that need it fail."""
 
     def __init__(self, load: Callable[[Sequence[K]], Awaitable[Sequence[V | Exception]]]) -> None:
         self._load = load

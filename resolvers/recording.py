@@ -43,8 +43,8 @@ class LayerRecord:
 class OperationRecording(Recording):
     """What one operation costs. It is the observer of the executor (`executor.observer`).
 
-    `plan` is True once a plan runs; `fallback` is why graphql-core executes the operation instead. `traced` tells
-    whether its spans are sent.
+    `plan` is True once a plan runs; `fallback` is the reason why graphql-core executes the operation instead. `traced`
+    is True if the operation's spans are sent.
     """
 
     def __init__(self, *, traced: bool = False) -> None:
@@ -62,7 +62,7 @@ class OperationRecording(Recording):
         self._layer_started = time.perf_counter()
 
     def layer_ended(self, fields: Sequence[str]) -> None:
-        """Add a layer. The first one begins with the plan, every other one with the end of the one before."""
+        """Add a layer. The first layer begins with the plan, every other layer at the end of the previous one."""
         now = time.perf_counter()
         self.layers.append(LayerRecord(fields, self._layer_started, now))
         self._layer_started = now
@@ -107,7 +107,7 @@ class RecordedLoader(DataLoader[K, V], Generic[K, V]):
 
 
 def current_recording() -> OperationRecording | None:
-    """Return the recording of the operation that runs, if it is recorded."""
+    """Return the recording of the running operation, or None if it is not recorded."""
     recording = RECORDING.get()
     return recording if isinstance(recording, OperationRecording) else None
 

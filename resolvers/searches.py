@@ -49,7 +49,7 @@ async def search_users(
     last: Last = None,
     before: Before = None,
 ) -> UserPage:
-    """Return a page of the users whom a text finds. One round trip, and one for a login that was not looked up before.
+    """Return a page of the users that a text finds. One round trip, and one for a login that is not in the cache.
 
     Raises BadFilter, BadPaging and ArchiveUnavailable.
     """

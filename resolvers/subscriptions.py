@@ -89,7 +89,7 @@ async def events(
 
 
 def _position(context: Context, after: str | None) -> int | None:
-    """Return the number to resume after. The cursor of a reconnecting client is newer than that of its document."""
+    """Return the number to resume after. A client's `Last-Event-ID` is newer than the cursor in its document."""
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
     return None if after is None else decode_cursor(CursorKind.LOG, after)

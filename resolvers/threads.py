@@ -12,7 +12,7 @@ from resolvers.page_loading import PageKey
 
 
 def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the posts that posts reply to; None for posts that are not replies or have lost them. One round trip."""
+    """Return the posts that posts reply to; None if a post is not a reply or its parent is gone. One round trip."""
     return context.start(related(context, [post.reply_to for post in posts]))
 
 
@@ -26,7 +26,8 @@ def originals(
 ) -> Awaitable[list[Post | Exception | None]] | list[Post | Exception | None]:
     """Return the posts that posts quote or repost; None if they do neither, or these posts are gone. One round trip.
 
-    Those of plain reposts are read with a page. Then the fields of the originals start with those of the page.
+    If the loader holds all originals, as those of a page's plain reposts, they are returned without waiting: then the
+    executor need not wait before it resolves their fields.
     """
     wanted = [post.repost_of for post in posts]
     held = context.loaders.posts.cached_many(post for post in wanted if post is not None)
@@ -66,7 +67,7 @@ def parent_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
 
 
 def original_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
-    """Return the global ids of the posts that posts quote."""
+    """Return the global ids of the posts that posts quote or repost."""
     return optional_ids([post.repost_of for post in posts])
 
 

@@ -52,13 +52,13 @@ async def public_timeline(context: Context) -> Timeline:
 def live_cursors(timelines: Sequence[Timeline], context: Context) -> Awaitable[list[str]]:
     """Return the log cursor from which a subscription receives every event that the pages do not contain.
 
-    It comes from the memory of the process; that of the public timeline comes with the timeline.
+    The watermark comes from the memory of the process; the public timeline has its own, from the archive.
     """
     return context.start(live_cursors_of(timelines, context))
 
 
 async def live_cursors_of(timelines: Sequence[Timeline], context: Context) -> list[str]:
-    """Return the cursor of the watermark from before any page is read: of the archive for the public timeline."""
+    """Return cursors of the watermark from before any page is read; for the public timeline, its archive watermark."""
     watermark = await context.watermark()
     numbers = [each.watermark if each.kind is TimelineKind.PUBLIC else watermark for each in timelines]
     return [encode_cursor(CursorKind.LOG, number) for number in numbers]
@@ -73,7 +73,7 @@ def posts(
     last: Last = None,
     before: Before = None,
 ) -> Awaitable[list[PostPage | Exception]]:
-    """Return a page of each timeline, newest first, with the posts.
+    """Return a page of each timeline, newest first.
 
     Two round trips for cached home timelines and for users' own. Raises BadPaging. If the archive is down, only the
     pages that need it fail.

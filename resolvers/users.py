@@ -50,7 +50,7 @@ async def user_by_login(context: Context, login: str) -> User | None:
 
 
 def user_reference(context: Context, *, by: By) -> Reference | None:
-    """Return a reference to the user if it takes no look-up. Raises BadInput for a malformed id."""
+    """Return a reference to the user; None if that takes a look-up. Raises BadInput for a malformed id."""
     number = known_id(context, by)
     return None if number is None else Reference(number)
 

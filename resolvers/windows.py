@@ -1,7 +1,7 @@
-"""One read for all windows of a list with the same bounds in one operation: of `first: 71`, `first: 72` and so on.
+"""One read for all windows of a list with the same bounds in one operation, such as `first: 71` and `first: 72`.
 
-The widest window is read, and the pages of the others are cut from its page. Calls of one iteration of the event loop
-share a read, as those of the fields of one layer do.
+The widest window is read, and the pages of the others are cut from its page. The calls of one event-loop iteration
+share a read; the fields of one layer make their calls in one iteration.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class WindowBatch(Generic[O, V]):
 class SharedWindows(Generic[O, V]):
     """A batch function of pages by owner and window. `cut` returns the page of a window from a wider page.
 
-    The first call of an iteration reads for those that follow it.
+    The first call of an event-loop iteration reads for the calls that follow in the same iteration.
     """
 
     def __init__(self, load: LoadPages[O, V], cut: Callable[[Window, V], V]) -> None:

@@ -1,4 +1,4 @@
-"""The payload of the mutation of reports."""
+"""The payload of the mutation `report`."""
 
 from typing import ClassVar
 

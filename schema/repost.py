@@ -1,4 +1,4 @@
-"""The payloads of the mutations of plain reposts."""
+"""The payloads of the mutations `repost` and `unrepost`."""
 
 from typing import ClassVar
 

@@ -22,7 +22,7 @@ def print_time(time: datetime | str) -> str:
 def parse_time(text: object) -> datetime:
     """Return the time that an RFC 3339 string denotes, to the microsecond.
 
-    Raises GraphQLError if it has another form, or if there is no such time, such as February 30th or a leap second.
+    Raises GraphQLError for another format, and for times that do not exist, such as February 30th or a leap second.
     """
     if not isinstance(text, str) or not RFC_3339.fullmatch(text):
         raise GraphQLError("A DateTime must be a string in the format of RFC 3339, such as 2026-01-02T03:04:05.678Z.")
@@ -32,7 +32,7 @@ def parse_time(text: object) -> datetime:
         raise GraphQLError(f"{text} is not a valid date and time: {error}.") from None
 
 
-print_time.exact = str  # type: ignore[attr-defined]  # read by the executor: such values are what the response holds
+print_time.exact = str  # type: ignore[attr-defined]  # read by the executor: it puts values of this type into the response unchanged
 
 DATE_TIME: ScalarDefinition = strawberry.scalar(
     name="DateTime",
