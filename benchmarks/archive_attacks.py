@@ -41,7 +41,7 @@ ANONYMOUS = 10
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The seconds of a slice with, or without, an attack, and the scale of the world."""
+    """The seconds of a slice, with or without an attack, and the scale of the world."""
 
     seconds: float
     scale: float

@@ -64,7 +64,7 @@ SIZES_OF_DATABASES = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes: events, the authors and readers of the pages, and runs per database."""
+    """The events, the authors and readers of the pages, the runs per database, the seconds of reads, the databases."""
 
     events: int = 200_000
     crowd: Crowd = field(default=Crowd(1_000, 100, Authors(100, 50)))
@@ -165,7 +165,7 @@ class Run:
 
 
 def archive_all(url: str, archive_url: str, pipe: Connection) -> None:
-    """Archive the whole log in this process as soon as the pipe says so, and send the run."""
+    """Archive the whole log in this process when a message arrives in the pipe, and send the results of the run."""
 
     async def work() -> None:
         graph = await Graph.open(url, Archive(archive_url))
@@ -182,14 +182,14 @@ def archive_all(url: str, archive_url: str, pipe: Connection) -> None:
 
 
 async def size_of(archive: Archive) -> int:
-    """Return the bytes that an archive has on disk."""
+    """Return the size of an archive on disk in bytes."""
     query = text(SIZES_OF_DATABASES[archive.database.kind])
     async with archive.database.engine.connect() as connection:
         return int((await connection.execute(query)).scalar_one())
 
 
 async def archive_once(backlog: Backlog, archive_url: str, noted: Latencies | None) -> Run:
-    """Run the archiver in another process, and read pages meanwhile if their latencies are wanted."""
+    """Run the archiver in another process. If `noted` is given, read pages meanwhile and add their latencies to it."""
     await backlog.bind(archive_url)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "graph.archive.archive"])
@@ -227,7 +227,7 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
 
 
 def row(kind: str, beside: str, runs: Sequence[Run], noted: Latencies | None) -> list[Cell]:
-    """Return several runs as one row."""
+    """Return the row of several runs, with medians of their times."""
     events = runs[0].events
     seconds = statistics.median(run.seconds for run in runs)
     cpu = statistics.median(run.cpu for run in runs)

@@ -1,8 +1,8 @@
 """The attackers: a separate process that runs one attack at a limited rate until it is stopped.
 
 `python -m benchmarks.attackers PORT` reads the world as a line of JSON, then commands, one per line. The name of an
-attack starts the attack. An empty line stops it and is answered with the number of steps. The process ends with its
-input.
+attack starts the attack. An empty line stops it and is answered with the number of steps. The process exits at the end
+of its input.
 """
 
 import contextlib
@@ -174,7 +174,7 @@ def follows(target: Target, at: int) -> None:
 
 
 def searches(target: Target, at: int) -> None:
-    """X20: searches for frequent words of many users, as many as an operation may have."""
+    """X20: as many searches as an operation may have, each for frequent words in the posts of many users."""
     chosen = {"users": target.world.users[:100], "keywords": ["morning", "coffee", "garden", "river"]}
     _archive(target, at, lambda place: chosen | {"keywords": [*chosen["keywords"], f"word{at}x{place}"]})
 
@@ -272,7 +272,7 @@ class Running:
 
 
 def read_world(line: str) -> World:
-    """Return the world of a line of JSON."""
+    """Return the world in a line of JSON."""
     fields: dict[str, Any] = json.loads(line)
     fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     return World(**fields)

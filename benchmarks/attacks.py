@@ -147,7 +147,7 @@ class Stage:
             return int(await self.attackers.stdout.readline())
 
     async def row(self, name: str, slices: Slices) -> list[Cell]:
-        """Measure one attack."""
+        """Measure one attack, and return its row."""
         without, during, steps, attacked = Results(), Results(), 0, 0.0
         for _ in range(slices.rounds):
             await self.measure_slice(without, slices)
@@ -176,7 +176,7 @@ async def measure(slices: Slices) -> AsyncIterator[Table]:
 
 @asynccontextmanager
 async def stage() -> AsyncIterator[Stage]:
-    """Start a server with a small world, readers and attackers, each on their processor."""
+    """Run a server with a small world on one processor, and its readers and attackers on the other."""
     with private_store() as url, tempfile.TemporaryDirectory(prefix="fanline-attacks-") as folder:
         world = await seed_world(url)
         with Victim(Path(folder), url, world, rates=True) as victim:
@@ -201,7 +201,7 @@ def pin(process: int, processors: Sequence[int]) -> None:
 
 @asynccontextmanager
 async def attackers(port: int, world: World) -> AsyncIterator[Process]:
-    """Start the attackers' process with the world. The process ends with its input."""
+    """Run the attackers' process for the duration of the block. It gets the world."""
     command = (sys.executable, "-m", "benchmarks.attackers", str(port))
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     assert process.stdin

@@ -1,4 +1,4 @@
-"""The queries whose prices are calibrated: each takes a number n, and asks for n times as much of one thing."""
+"""The queries whose prices are calibrated: each takes a number n, and requests n units of one thing."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ POST = "id text createdAt author { id login name }"
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A query, from the number n, which counts `unit`.
+    """A query: `write` returns its text for a number of units, and `unit` is the name of the unit.
 
-    The requests with n and 2n are compared; if `is_whole`, the request with n and an empty one.
+    The requests for n and 2n units are compared; if `is_whole`, an empty request and the request for n units.
     """
 
     write: Callable[[int], str]
@@ -203,7 +203,7 @@ def notifications(world: World) -> dict[str, Calibrated]:
 
 
 def posts(world: World) -> dict[str, Calibrated]:
-    """Return the queries of posts and what hangs on them."""
+    """Return the queries of posts and of their fields."""
     return {
         "posts": Calibrated(lambda n: nodes(world.full[:n], f"... on Post {{ {POST} }}"), 40, "post"),
         "entities, 45 of each post": Calibrated(

@@ -1,9 +1,9 @@
 """Calibration of the prices of fields: `python -m benchmarks.calibration [--quick] [--json FILE]`. On Linux.
 
-For each query, compares n with 2n times as much of one thing: the slope of the CPU time of the server, the store and
-the database together, and the slope of the points, those charged afterwards included. So what every request costs does
-not count. The last column is the ratio of the two to that of a page of a home timeline: 1 is fair, more is cheaper for
-the server than its price.
+For each query, compares a request for n units of one thing with a request for 2n units. The differences are the CPU
+time of the server, the store and the database together, and the points, including those charged afterwards. The fixed
+cost of a request cancels out. The last column is the query's points per millisecond, divided by those of a page of a
+home timeline: 1 is fair; above 1, the query costs the server less than its price.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ class Spent:
 
 
 class Stage:
-    """A server, its store and its database, whose CPU time is measured. `urls` are those of the last two."""
+    """A server, its store and its database, whose CPU time is measured. `urls` are those of the store and database."""
 
     def __init__(self, victim: Victim, world: World, store: int, urls: tuple[str, str]) -> None:
         self.world = world
@@ -92,7 +92,7 @@ class Stage:
         self._clients = {True: victim.client(), False: victim.client(world.token)}
 
     def cpu(self) -> float:
-        """Return the CPU seconds that all of them have used."""
+        """Return the CPU seconds that the server, the store and all descendants of this process have used."""
         measured = {self.victim.pid, self._store, *descendants(os.getpid())}
         return sum(map(cpu_of, measured))
 
@@ -114,7 +114,7 @@ class Stage:
         )
 
     def accepts(self, query: Calibrated, n: int) -> bool:
-        """Return whether a request is executed, perhaps with pages for which its budget does not suffice."""
+        """Return True if a request is executed, even if its budget does not suffice for some pages."""
         answer = self._post(query, n).json()
         return bool(answer.get("data")) and not unexpected(answer)
 
@@ -135,9 +135,9 @@ class Stage:
         return self._clients[query.anonymous].post("/graphql", content=json.dumps(body), headers=JSON)
 
     def measure(self, query: Calibrated, rounds: int) -> Spent:
-        """Return what one more of the unit costs: the difference of 2n and n, divided by n.
+        """Return the cost of one more unit: the difference between the two requests, divided by n.
 
-        Of each request the lowest of several times counts: other processes only add to it.
+        The CPU time of a request is the lowest of several measurements, because other processes only add to it.
         """
         times: dict[int, list[float]] = {n: [] for n in query.sizes}
         for _ in range(rounds + 1):
@@ -161,7 +161,7 @@ class Stage:
 
 
 def unexpected(answer: Mapping[str, Any]) -> bool:
-    """Return True if a response has errors other than of pages for which the budget did not suffice."""
+    """Return True if a response has other errors than pages for which the budget did not suffice."""
     return any(error["extensions"]["code"] != "COST_LIMIT" for error in answer.get("errors", ()))
 
 
@@ -213,7 +213,7 @@ def attacked(world: World) -> Attacked:
 
 
 async def fill(store: str, archive: str, scale: float, tokens: int = 0) -> World:
-    """Fill a store and its archive with the world. This many users have tokens."""
+    """Fill a store and its archive with the world. `tokens` is the number of other users with a token."""
     graph = await Graph.open(store, Archive(archive), Tuning(argon2_time_cost=1, argon2_memory_kib=8))
     try:
         return await seed(graph, scale=scale, tokens=tokens)
@@ -222,7 +222,7 @@ async def fill(store: str, archive: str, scale: float, tokens: int = 0) -> World
 
 
 def descendants(process: int) -> list[int]:
-    """Return the processes that a process has started, and those that they have started."""
+    """Return the ids of the running descendants of a process."""
     try:
         children = Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split()
     except FileNotFoundError:  # the process has ended

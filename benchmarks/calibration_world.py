@@ -1,4 +1,4 @@
-"""The worst realistic world for prices of fields: full pages, long threads and lists, false candidates of searches."""
+"""The worst realistic world for the prices of fields: full pages, long threads and lists, and false candidates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ FULL = " ".join([f"#tag{at}" for at in range(25)])
 
 @dataclass(frozen=True)
 class World:
-    """What the queries need: global ids, the token of the viewer, and those of other users."""
+    """The global ids that the queries need, the token of the viewer, and the tokens of other users."""
 
     token: str
     tokens: Sequence[str]
@@ -52,7 +52,7 @@ class World:
 
 
 async def seed(graph: Graph, *, scale: float = 1.0, tokens: int = 0) -> World:
-    """Fill an empty store and its archive. This many users of the crowd have tokens."""
+    """Fill an empty store and its archive. `tokens` is the number of users of the crowd who get a token."""
     crowd_size, each = max(30, int(CROWD * scale)), max(4, int(POSTS_EACH * scale))
     viewer, *crowd = await _join(graph, ["viewer", *(f"user{at}" for at in range(crowd_size))])
     follows: list[EventBody] = [Followed(viewer, user) for user in crowd]

@@ -1,4 +1,4 @@
-"""Where growth ends: `python -m benchmarks.capacity [--quick] [--json FILE]`.
+"""The limits of growth: `python -m benchmarks.capacity [--quick] [--json FILE]`.
 
 Measures what each operation costs the store's thread, an API process and a worker on this machine. Then it simulates
 the busiest hour of networks of up to 100 million users on a cluster: the follow graph decides which slots are loaded,
@@ -55,10 +55,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What users do, and what they leave in memory: assumptions, which the note of the table repeats.
+    """Assumptions about what users do and how much memory they take, which the note of the table repeats.
 
-    Other events than posts are follows, likes and the like. `request` is the CPU time of a served home page, and
-    `cached` the share of the users with a home cache, which is also that of an author's followers.
+    `others_a_month` counts follows, likes and similar events. `request` is the CPU time of a served home page. `cached`
+    is the share of users with a home cache, among all users and among an author's followers.
     """
 
     posts_a_month: float = 3.3
@@ -75,7 +75,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How often a process reads the log in a second, at most, and how many logs share the events by their actors."""
+    """The maximum reads of the log per second by a process, and the number of logs, which share the events by actor."""
 
     name: str
     reads: float = math.inf

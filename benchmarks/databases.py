@@ -32,7 +32,7 @@ SQLITE = "SQLite"
 def databases(kinds: Sequence[str]) -> Iterator[dict[str, Callable[[], str]]]:
     """Yield a function for each kind that is installed, which creates an empty database and returns its URL.
 
-    The servers end with the context.
+    The servers are stopped at the end of the block.
     """
     servers: dict[str, Server] = {}
     with tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder:

@@ -49,7 +49,7 @@ async def _rows(opened: Stage) -> list[list[Cell]]:
 
 
 def _writer(graph: Graph, opened: Stage) -> Callable[[], object]:
-    """Return a function that publishes a post with all kinds of entities, from any thread. It mentions the viewer."""
+    """Return a function, for any thread, that publishes a post with all kinds of entities and mentions the viewer."""
     loop = asyncio.get_running_loop()
     author, *mentioned = _numbers(opened.world.crowd[0], opened.world.viewer, opened.world.crowd[1])
     body = PostPublished(author, f"{FULL} @viewer @user1", mentions=tuple(mentioned))
@@ -92,7 +92,7 @@ def _event(listener: ClientConnection) -> int:
 
 
 def _start(listener: ClientConnection, name: str, page: int) -> bool:
-    """Start a stream, and return whether it was accepted."""
+    """Start a stream. Return True if it was accepted."""
     subscribe(listener, f"{name} {page}", f"subscription ($n: Int!) {{ {STREAMS[name]} }}", {"n": page})
     while (message := receive(listener))["id"] != f"{name} {page}":
         pass

@@ -1,8 +1,8 @@
 """A flame graph of a profile: `python -m benchmarks.flames STACKS SVG --title TITLE`.
 
-`STACKS` has a line for each stack: its functions separated by semicolons, outermost first, then a space and how often
-it was seen, as `py-spy record --gil --format raw` writes it. The graph shows functions and not lines, and leaves out
-those that all stacks begin with. Needs matplotlib, from the dependency group `bench`.
+`STACKS` has a line for each stack: its functions separated by semicolons, outermost first, then a space and the number
+of samples, as `py-spy record --gil --format raw` writes it. The graph shows functions and not lines, and leaves out the
+functions that all stacks begin with. Needs matplotlib, from the dependency group `bench`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from benchmarks.plots import SETTINGS
 NARROWEST = 0.004  # part of the width below which a function is left out
 WIDTH = 12.0  # inches
 LAYER = 0.19  # inches
-LETTER = 0.0062  # part of the width of a letter
+LETTER = 0.0062  # the width of a letter, as a part of the whole width
 PLACE = re.compile(r"(?P<name>.*) \((?P<file>[^:]+)(:\d+)?\)")
 COLOURS = {"executor/": "#f4a261", "resolvers/": "#e9c46a", "graph/": "#e76f51", "server/": "#90be6d"}
 OTHERS = "0.85"
@@ -24,7 +24,7 @@ OTHERS = "0.85"
 
 @dataclass(slots=True)
 class Frame:
-    """A function as called by those below it, and how often it was seen."""
+    """A function in one place of the call tree, and the number of samples that contain it."""
 
     name: str
     seen: int = 0
@@ -86,7 +86,7 @@ def draw(root: Frame, title: str, path: Path) -> None:
 
 
 def label(name: str, width: float) -> str:
-    """Return what fits of the name of a function, with its file if there is room."""
+    """Return the part of a function's name that fits into the width, with its file if there is room."""
     room = int(width / LETTER)
     short = name.partition(" (")[0]
     text = name if len(name) <= room else short

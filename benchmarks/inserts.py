@@ -71,7 +71,7 @@ class Fans:
         assert counts == [audience.followers for audience in self.audiences]
 
     def all_served(self, audience: Audience, post: int) -> bool:
-        """Check that every follower's cache holds a post."""
+        """Return True if every follower's cache holds a post."""
         served = self.crowd.served(self.client, post, audience.start, audience.followers)
         return served == audience.followers
 
@@ -126,7 +126,7 @@ async def measure_all(
 
 
 def as_row(followers: int, caches: str, processes: int, spent: Sequence[Spent]) -> list[Cell]:
-    """Return several runs as one row."""
+    """Return the row of several runs, with medians."""
     seconds = statistics.median(one.seconds for one in spent)
     store = statistics.median(one.store for one in spent)
     working = statistics.median(one.workers for one in spent)
@@ -142,7 +142,7 @@ def inserts_table(rows: Sequence[Sequence[Cell]]) -> Table:
 
 
 async def last_served(fans: Fans, audience: Audience, post: int, sample: int) -> str:
-    """Check the caches of a random sample, of the first and last followers, and the count of all.
+    """Check the caches of a random sample and of the first and last followers, and count all caches with the post.
 
     Return a text about the result.
     """

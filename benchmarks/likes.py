@@ -1,7 +1,7 @@
 """Likes of one post by very many users: `python -m benchmarks.likes [--quick] [--json FILE]`.
 
-Users like a post and take their likes back, one after the other and many at once, while a worker process runs. After
-each step the count of the post must be exact. Then the archiver cuts the likes to the hot window.
+Users like and unlike a post, first one after the other, then many at once, while a worker process runs. After each step
+the count of the post must be exact. Then the archiver cuts the likes to the hot window.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ async def publish(graph: Graph) -> list[int]:
 async def changed(
     graph: Graph, meter: Meter, change: Callable[..., Awaitable[int]], users: int, at_once: int
 ) -> list[Cell]:
-    """Let all users change their like, some at once, and return the figures, when the worker has projected all."""
+    """Let all users like or unlike, `at_once` at a time. Return the figures when the worker has projected all."""
     latencies, waiting = Latencies(), itertools.count(2)
 
     async def client() -> None:
@@ -90,7 +90,7 @@ async def changed(
 
 
 async def counted(graph: Graph, post: int, expected: int) -> int:
-    """Return the number of likes of a post, which must be as expected."""
+    """Return the number of likes of a post. Raises AssertionError if it is not the expected one."""
     [found] = await graph.posts.get_many(SYSTEM, [post])
     if found is None or found.likes != expected:
         raise AssertionError(f"the post has {found and found.likes} likes, not {expected}")

@@ -121,7 +121,7 @@ async def churn(stage: Stage, rounds: int, connects: int, at_once: int) -> Table
 
 
 async def come_and_go(stage: Stage, index: int) -> None:
-    """Open a socket and end it: closed, reset, or reset in the middle of an exchange."""
+    """Open a socket, then close it, reset it, or reset it in the middle of an exchange."""
     token = stage.tokens[index % len(stage.tokens)]
     subscriber = await connect(stage.server.port, index)
     way, stop = index % 3, index // 3 % 4

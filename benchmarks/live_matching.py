@@ -19,7 +19,7 @@ from server.demo.posts import place_near
 
 SEED = 7
 KINDS, WEIGHTS = ("users", "keywords", "users and keywords", "box", "sample"), (40, 30, 10, 15, 5)
-COMMON = 0.005  # words in a larger share of the posts are in no filter
+COMMON = 0.005  # filters do not use words that occur in a larger share of the posts
 WORD = re.compile(r"#\w+|[a-z']{4,}|[\u4e00-\u9fff]{2,4}")
 PLACED = 0.12
 COLUMNS = (

@@ -55,7 +55,7 @@ class Readings:
     noted: Latencies
 
     async def row(self, number: int, *, stall: bool) -> list[Cell]:
-        """Publish to all readers, while some of them stall or do not. Then let the stalled readers continue.
+        """Publish to all readers, some of whom stop reading if `stall` is true. Then let the stalled readers continue.
 
         The readers are new in each round, because a kernel's buffers depend on the data that a socket has carried.
         """
@@ -79,7 +79,7 @@ class Readings:
         return [number, *counts, self.noted.p50, self.noted.p99, after.cpu - before.cpu, cut_off, told, grown]
 
     def _keep_up(self, posts: int) -> bool:
-        """Return whether the steady readers keep up. On a busy machine the server would cut them off too."""
+        """Return True if the steady readers keep up. On a busy machine, the server would otherwise cut them off too."""
         return self.noted.count >= (posts - MAX_LAG) * len(self.steady)
 
     async def _publish(self) -> tuple[float, Resources]:
@@ -91,7 +91,7 @@ class Readings:
 
 
 async def by_stalled(stage: Stage, readers: Readers) -> Table:
-    """Measure rounds without and with stalled readers. The last audience of the stage is theirs."""
+    """Measure rounds without and with stalled readers, who are the last audience of the stage."""
     noted, steady = Latencies(), readers.sockets - readers.stalling
     subscribers = await open_all(stage.server.port, stage.tokens[:steady], noted.durations)
     await subscribe_all(subscribers)

@@ -1,7 +1,7 @@
 """The measured server: runs the same as `fanline serve`, in a separate process that also reports its resources.
 
 `python -m benchmarks.live_server STORE_URL FOLDER` writes its port, then answers every input line with its resources.
-The line `collect` runs the garbage collector first. The process ends with its standard input.
+The line `collect` runs the garbage collector first. The process exits at the end of its standard input.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Server:
 
 @asynccontextmanager
 async def served(url: str, folder: Path) -> AsyncIterator[Server]:
-    """Serve the store at this URL. The process ends with the context."""
+    """Serve the store at this URL, in a process that is stopped at the end of the block."""
     command = (sys.executable, "-m", "benchmarks.live_server", url, str(folder))
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     try:

@@ -1,8 +1,8 @@
 """The most expensive accepted requests: `python -m benchmarks.most_expensive [--quick] [--json FILE]`. On Linux.
 
-Of each query of the calibration, the largest that the limits of production accept is sent. Measures the CPU time of the
-server, the store and the database together, and the size of the response; then the same of the largest events of
-subscriptions. `python -m tests.attacks.search` searches among generated documents, too.
+Sends each query of the calibration in the largest size that the limits of production accept. Measures the CPU time of
+the server, the store and the database together, and the size of the response; then the same for the largest events of
+subscriptions. `python -m tests.attacks.search` also searches among generated documents.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The near cache of records: `python -m benchmarks.near_cache [--quick] [--json FILE]`.
 
-Viewers read home pages from a process without and from one with a near cache, in alternating slices. Authors are
-followed, viewers read, and posts are liked by Zipf's law. Between slices, others publish and like, so that the store
-invalidates what the second process knows. Then the same on a private cluster of three primaries and three replicas.
+Viewers read home pages from a process without and from one with a near cache, in alternating slices. The popularity of
+authors and posts and the activity of viewers follow Zipf's law. Between slices, others publish and like, so that the
+store invalidates values in the near cache. Then the same on a private cluster of three primaries and three replicas.
 """
 
 import asyncio
@@ -173,7 +173,7 @@ class Process:
 
 @dataclass(slots=True)
 class Slice:
-    """The cost of a slice per page."""
+    """The costs per page in one slice."""
 
     store: float
     here: float
@@ -269,7 +269,7 @@ async def know_everything(graph: Graph, world: World) -> None:
 
 
 async def pages(graphs: Sequence[Graph], name: str, title: str, client: Any, sizes: Sizes) -> tuple[World, Table]:
-    """Build a world with the first process. Measure pages of the second one, and of the third, which has a cache."""
+    """Build a world with the first process. Compare pages of the second and of the third, which has a near cache."""
     world = World(graphs[0], random.Random(7))
     await world.build(sizes)
     plain, near = Process(graphs[1]), Process(graphs[2])

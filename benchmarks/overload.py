@@ -127,7 +127,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(size: Size) -> AsyncIterator[Stage]:
-    """Seed a store, and start the servers, a worker and the clients. They end with the context."""
+    """Seed a store, and run the servers, a worker and the clients for the duration of the block."""
     processors = Processors.available()
     with on(processors.others), private_store() as url, raw(url) as store, ExitStack() as stack:
         world = await seed(url, size, KEY)
@@ -180,7 +180,7 @@ def row(running: Stage, plan: Plan, name: str, load: float) -> list[Cell]:
 
 
 def over_time(running: Stage, plan: Plan) -> Table:
-    """Measure a time of overload between two times of normal load."""
+    """Measure a period of overload between two periods of normal load."""
     rows: list[list[Cell]] = []
     for name in VARIANTS:
         capacity = running.capacity(plan.seconds / 10, plan.seconds / 2)
@@ -205,7 +205,7 @@ def bins(name: str, found: Outcomes, capacity: float, seconds: float) -> Iterato
 
 
 def latencies(found: Outcomes, status: int, start: float, end: float) -> list[float]:
-    """Return the latencies of the responses with a status to the requests of a time, in order."""
+    """Return the sorted latencies of the responses with this status to requests that were due in this period."""
     outcomes = zip(found.due, found.seconds, found.status, strict=True)
     return sorted(seconds for due, seconds, given in outcomes if given == status and start <= due < end)
 

@@ -23,14 +23,14 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The requests, which are sent in turn, and the rates: requests per second, and for how many seconds."""
+    """The requests, which are sent in turn, and the rates: pairs of requests per second and a number of seconds."""
 
     port: int
     requests: Sequence[str]
     rates: Sequence[tuple[float, float]]
 
     def times(self) -> list[float]:
-        """Return the times at which requests are due: independent clients, so a Poisson process."""
+        """Return the times at which requests are due: a Poisson process, as of independent clients."""
         draw, due, at, end = random.Random(SEED), list[float](), 0.0, 0.0
         for rate, seconds in self.rates:
             at, end = end, end + seconds
@@ -49,7 +49,7 @@ class Outcomes:
 
 
 class Clients:
-    """Keep-alive connections, as many as there are requests without a response."""
+    """Keep-alive connections. A request takes an idle one or opens another, up to 5,000."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
@@ -98,7 +98,7 @@ class Clients:
         self.outcomes.status.append(status)
 
     def free(self, connection: "Connection") -> None:
-        """Take a connection back that has received its response."""
+        """Take back a connection that has received its response."""
         self._idle.append(connection)
 
     def lose(self, connection: "Connection") -> None:

@@ -54,7 +54,7 @@ def plot(
 
 
 def any_zero(lines: Lines) -> bool:
-    """Return whether a line begins at zero, which has no logarithm."""
+    """Return True if a line has a point at x = 0, which has no logarithm."""
     return any(number == 0 for x, _ in lines.values() for number in numbers(x))
 
 

@@ -161,7 +161,7 @@ async def by_model(library: Library, reads: int, budget: float) -> Table:
 
 
 def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reader], skip: int = 0) -> Variant:
-    """Return the variant that reads one page of each reader in turn. Hibernated readers lose their cache before."""
+    """Return the variant that reads one page of each reader in turn. Hibernated readers lose their cache first."""
     windows = {reader.id: library.window(reader, skip) for reader in some}
     turns = itertools.cycle(some)
     now: list[Reader] = []
@@ -181,7 +181,7 @@ def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reade
 async def by_depth(
     library: Library, followed: int, depths: Sequence[int], reads: int, budget: float, hot: int | None = None
 ) -> Table:
-    """Measure pages by depth, for readers of `followed` authors, who keep `hot` posts in the store.
+    """Measure pages by depth, for readers who follow `followed` authors with `hot` posts each in the store.
 
     All authors publish at the same rate, so their hot posts end at the same depth.
     """

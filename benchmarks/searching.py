@@ -1,7 +1,7 @@
 """First pages of searches, per database: `python -m benchmarks.searching [--quick] [--json FILE]`.
 
-The texts have the skew of real ones: the frequency of a word falls with its rank (Zipf's law). English posts have 12
-words, Chinese ones 20 words of two characters without spaces.
+The words of the texts are distributed as in real texts: the frequency of a word falls with its rank (Zipf's law).
+English posts have 12 words, Chinese posts have 20 words of two characters without spaces.
 """
 
 import statistics
@@ -38,7 +38,7 @@ BUILD = ("database", "posts", "seconds", "posts/s")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many posts are searched, how many searches of each kind are measured, and in which databases."""
+    """The number of posts, the number of searches of each kind, and the databases."""
 
     posts: int
     searches: int

@@ -117,9 +117,9 @@ async def both(sizes: Sizes) -> AsyncIterator[list[Side]]:
 
 @asynccontextmanager
 async def world(name: str, url: str, archive: Path, primaries: Sequence[Any], sizes: Sizes) -> AsyncIterator[Side]:
-    """Build a world: generated users, all of whom follow the last one, with home caches.
+    """Build a world: generated users with home caches, who all follow the last user.
 
-    The last one has few posts; otherwise all pages would show the same ones.
+    The last user has few posts; otherwise all pages would show the same posts.
     """
     graph = await Graph.open(url, Archive(f"sqlite:///{archive}"))
     try:
@@ -144,7 +144,7 @@ async def read_pages(side: Side, sizes: Sizes) -> Slice:
 
 
 async def publish(side: Side, sizes: Sizes) -> Slice:
-    """Publish with concurrent authors, the users with the highest numbers, who have few followers."""
+    """Publish with concurrent authors from the second half of the users, who have few followers."""
     authors = side.users[len(side.users) // 2 : -1]
     done = await concurrently(sizes, lambda n: side.graph.posts.publish(authors[n % len(authors)], TEXT))
     await side.graph.worker().drain()

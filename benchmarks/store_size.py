@@ -1,7 +1,7 @@
 """Size of the store and the archive: `python -m benchmarks.store_size [--quick] [--json FILE]`.
 
-Seeds users, follows and the posts of 90 days, and measures what the store and the archive take, with the hot window and
-without the rule for old posts.
+Seeds users, follows and the posts of 90 days, and measures the sizes of the store and the archive, with the default hot
+window, with a smaller one, and without the rule for old posts.
 """
 
 import math
@@ -39,7 +39,7 @@ RULES = {
     "newest 10": Tuning(hot_newest=10),
     "no age": Tuning(hot_posts=2000, hot_age=FOREVER),
 }
-SAMPLE = 20  # one key of so many is measured
+SAMPLE = 20  # one key in 20 is measured
 POST_KINDS = ("post", "posts", "cold")
 MB = 1e6
 PARTS = ("rule", "keys", "number", "bytes/key", "MB", "share %")
@@ -134,12 +134,12 @@ class Keys:
 
     @property
     def bytes_each(self) -> float:
-        """The mean of a key."""
+        """The mean bytes of a key in the sample."""
         return self.sample_bytes / max(1, self.sampled)
 
     @property
     def bytes(self) -> float:
-        """An estimate for all keys."""
+        """The estimated bytes of all keys."""
         return self.number * self.bytes_each
 
 

@@ -23,7 +23,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def private_store(durability: Durability | None = None) -> Iterator[str]:
     """Run a private Valkey on a unix socket in a temporary folder, and yield its URL.
 
-    Without `durability`, nothing is written to disk. The process ends with the context.
+    Without `durability`, nothing is written to disk. The process is stopped at the end of the block.
     """
     with (
         tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder,
@@ -47,7 +47,7 @@ async def open_graph(url: str, tuning: Tuning | None = None) -> Graph:
 
 
 def raw(url: str) -> Any:
-    """Yield a plain client, for building worlds and reading the store's counters."""
+    """Return a plain client, for building worlds and reading the store's counters."""
     return redis.Redis.from_url(url, decode_responses=True, socket_timeout=None)
 
 

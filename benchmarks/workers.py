@@ -21,7 +21,7 @@ SETTLED_POLLS = 5
 
 @contextlib.contextmanager
 def workers(url: str, count: int, push_limit: float = float("inf"), *, paced: bool = True) -> Iterator[list[int]]:
-    """Run worker processes and yield their ids when all of them wait for the log. They end with the context."""
+    """Run worker processes for the duration of the block. Yield their ids when all of them wait for the log."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "benchmarks.workers"])
     processes = [context.Process(target=work, args=(url, push_limit, paced), daemon=True) for _ in range(count)]
@@ -39,7 +39,7 @@ def workers(url: str, count: int, push_limit: float = float("inf"), *, paced: bo
 
 
 def wait_for(processes: Sequence[BaseProcess], url: str) -> None:
-    """Wait until at least this number of clients is blocked on the store's streams, and no more arrive."""
+    """Wait until at least one client per process is blocked on the store's streams, and their number is steady."""
     until, settled, before = time.monotonic() + TIMEOUT_SECONDS, 0, 0
     with raw(url) as client:
         while settled < SETTLED_POLLS:
@@ -52,7 +52,7 @@ def wait_for(processes: Sequence[BaseProcess], url: str) -> None:
 
 
 def work(url: str, push_limit: float, paced: bool) -> None:
-    """Project the log until terminated, with fan-outs at their pace or as fast as possible."""
+    """Project the log until terminated. Fan-outs are paced, or as fast as possible."""
     if not paced:
         setattr(Pacer, "wait", Pace.before)  # noqa: B010 - replaces a method
 

@@ -121,7 +121,7 @@ def asgi_redis_py(url: str, folder: Path, key: str) -> uvicorn.Config:
 
 
 def configured(app: Application) -> uvicorn.Config:
-    """Return a uvicorn configuration for speed, and make garbage collections as rare as in Fanline."""
+    """Return a uvicorn configuration for speed, and make garbage collections rare, as Fanline does."""
     config = uvicorn.Config(
         app,
         loop="uvloop",

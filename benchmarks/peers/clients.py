@@ -63,7 +63,7 @@ def client(server: Server) -> Iterator[Client]:
 
 
 def check(servers: Sequence[Server], queries: Mapping[str, Query], readers: Sequence[str]) -> int:
-    """Compare the answers of all servers to all queries for some readers, and return their number. Raises Unequal."""
+    """Compare the answers of all servers to all queries for some readers. Return their number. Raises Unequal."""
     compared = 0
     expected: dict[tuple[str, int], bytes] = {}
     for server in servers:

@@ -1,7 +1,7 @@
 """Hand-written answers to the known queries, without GraphQL: the fewest round trips, and dicts for orjson.
 
-A document is recognised by its text. Only the selected columns are read. Nothing is cached that only a small world
-allows to cache, such as the base64 of an id.
+A document is recognised by its text. Only the selected columns are read. Values that could be cached only in a small
+world, such as the base64 of ids, are not cached.
 """
 
 import time
@@ -58,7 +58,7 @@ class Client(Protocol):
 
 
 class Answers:
-    """Answers the known documents. `ids` caches the ids of logins, which never change."""
+    """Answers the known documents. Caches the ids of logins, which never change."""
 
     def __init__(self, client: Client, find: Callable[[str], Awaitable[str]]) -> None:
         self._client = client
@@ -221,6 +221,6 @@ def moment(number: str) -> str:
 
 
 def new_day(day: int) -> str:
-    """Return a date, given the days since 1970, and cache it."""
+    """Return a date, given the days since EPOCH, and cache it."""
     text = DAYS[day] = (EPOCH + timedelta(days=day)).isoformat()
     return text

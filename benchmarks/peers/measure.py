@@ -1,4 +1,4 @@
-"""Measurement of all servers on one store, in turn and in short slices, so that disturbances affect all alike."""
+"""Measurement of all servers on one store, in turn and in short slices, so that disturbances affect them equally."""
 
 import asyncio
 import contextlib
@@ -61,7 +61,7 @@ class Measured:
 
 @contextmanager
 def bench(variants: Sequence[str], size: Size) -> Iterator[Bench]:
-    """Seed a store and start all processes. They end with the context."""
+    """Seed a store, and run all processes for the duration of the block."""
     processors = Processors.available()
     with on(processors.others), private_store() as url, raw(url) as store, ExitStack() as stack:
         world = asyncio.run(seed(url, size, KEY))
@@ -97,7 +97,7 @@ def measure(plan: Plan, report: Report) -> Measured:
 def take_turns(
     running: Bench, plan: Plan, asked: Mapping[str, Query], report: Report
 ) -> dict[tuple[str, str], list[Slice]]:
-    """Let all servers answer each query in turn. Each round begins with another server."""
+    """Let all servers answer each query in turn. Each round begins with a different server."""
     slices = defaultdict(list)
     requests = {name: [[query.request(token)] for token in running.world.readers] for name, query in asked.items()}
     for name, each in requests.items():

@@ -87,7 +87,7 @@ def command(variant: str, url: str, folder: str) -> tuple[list[str], Path | None
 
 @contextlib.contextmanager
 def server(variant: str, url: str, processors: Processors) -> Iterator[Server]:
-    """Serve a variant. The process ends with the context. Raises RuntimeError if it does not start."""
+    """Serve a variant for the duration of the block. Raises RuntimeError if its process does not start."""
     environment = os.environ | {"NODE_ENV": "production", "STORE": url.removeprefix("unix://"), "KEY": KEY}
     with tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder:
         arguments, place = command(variant, url, folder)
@@ -102,7 +102,7 @@ def server(variant: str, url: str, processors: Processors) -> Iterator[Server]:
 def child(
     arguments: Sequence[str], processor: int, environment: dict[str, str] | None = None, place: Path | None = None
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a child process, which ends when its input is closed. Show its error output if it fails."""
+    """Run a child process for the duration of the block. Print its error output if the block fails."""
     with tempfile.TemporaryFile("w+") as complaints:
         with on(processor):
             process = subprocess.Popen(
@@ -126,7 +126,7 @@ def child(
 
 
 def end(process: "subprocess.Popen[str]") -> None:
-    """End a child process."""
+    """Close a child's input, terminate the child, and kill it if it does not exit within 20 seconds."""
     with contextlib.suppress(OSError):
         input_(process).close()
     process.terminate()

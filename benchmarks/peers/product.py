@@ -22,14 +22,14 @@ class GraphQLCore(Executor):
     """Passes all operations to graphql-core."""
 
     def prepare(self, *_: Any) -> Fallback:
-        """Return that nothing is planned."""
+        """Return a fallback, so that no operation is planned."""
         return Fallback("The benchmark compares with graphql-core.")
 
 
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
     """Return the configuration of Fanline without its near cache: no peer has one. A worker process runs fan-outs.
 
-    Operations are not refused: clients that always have a request are an overload.
+    Load shedding is off, because clients that always have a request are an overload.
     """
     return _configured(ALWAYS_READING, url, folder, key)
 
@@ -46,7 +46,7 @@ def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
 
 
 def limited(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Return the configuration of `fanline`, but that operations are refused under overload."""
+    """Return the configuration of `fanline` with load shedding."""
     return _configured({"FANLINE_NEAR_CACHE": "0"}, url, folder, key)
 
 

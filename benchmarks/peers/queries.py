@@ -72,7 +72,7 @@ def publish(place: int) -> Query:
 
 
 def mixed(home: Query, reader: str, writer: str, place: int) -> list[str]:
-    """Return the requests of one connection that publishes after some reads. Connections start at different ones."""
+    """Return the requests of one connection: nine reads and a post. Connections start at different requests."""
     requests = [home.request(reader)] * READS_PER_WRITE + [publish(place).request(writer)]
     start = place % len(requests)
     return requests[start:] + requests[:start]

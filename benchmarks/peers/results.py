@@ -63,7 +63,7 @@ class Row:
         return [self.query, self.variant, *figures[:6], *shares, self.limit()]
 
     def limit(self) -> str:
-        """Return the name of the process that was busy all the time, if any."""
+        """Return what limited the requests: the processor of the `server`, of `store and load`, or `waiting`."""
         if self.of(server_busy) >= BUSY:
             return "server"
         others = self.of(lambda each: store_busy(each) + load_busy(each))

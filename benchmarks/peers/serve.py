@@ -1,6 +1,6 @@
 """A measured server in a separate process: `python -m benchmarks.peers.serve VARIANT STORE_URL FOLDER`.
 
-It writes its port, and ends with its standard input.
+It writes its port, and exits at the end of its standard input.
 """
 
 import os
@@ -33,7 +33,7 @@ Configure = Callable[[str, Path, str], uvicorn.Config]
 def load(variant: str) -> Configure:
     """Return the function that configures a variant's server for a store's URL, a folder, and the signing key.
 
-    Import nothing of the other variants.
+    The modules of the other variants are not imported.
     """
     module, _, name = VARIANTS[variant].partition(":")
     configure: Configure = getattr(import_module(f"benchmarks.peers.{module}"), name)

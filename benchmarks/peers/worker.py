@@ -1,6 +1,6 @@
 """The worker that runs fan-outs while servers are measured: `python -m benchmarks.peers.worker URL`.
 
-It writes a line when it begins, and ends with its standard input.
+It writes a line when it begins, and exits at the end of its standard input.
 """
 
 import asyncio

@@ -24,13 +24,13 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def pages() -> dict[Path, str]:
-    """Return the pages that have generated parts, as they should be."""
+    """Return the up-to-date text of each page that has generated parts."""
     texts = {path: path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md"))}
     return {path: PART.sub(_filled, text) for path, text in texts.items() if PART.search(text)}
 
 
 def _filled(part: re.Match[str]) -> str:
-    """Return a part with its present content."""
+    """Return a generated part with up-to-date content. Raises SystemExit for an unknown name."""
     if part[2] not in PARTS:
         raise SystemExit(f"No part of the documentation is called {part[2]!r}. Known: {', '.join(PARTS)}.")
     return f"{part[1]}\n{PARTS[part[2]]().strip()}\n\n{part[3]}"

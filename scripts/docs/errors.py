@@ -218,6 +218,6 @@ def known() -> set[str]:
 
 
 def closing() -> set[int]:
-    """Return the close codes of the WebSocket endpoint, and the statuses of refused connections that are missing."""
+    """Return the close codes of the WebSocket endpoint, and the statuses of refused connections that HTTP lacks."""
     codes = {each for each in vars(websocket).values() if isinstance(each, int) and 1000 < each < 5000}
     return codes | (responses.TEXTS.keys() - HTTP.keys())

@@ -41,7 +41,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def moved(link: str, source: str, shown: str, config: MkDocsConfig) -> str:
-    """Return a link of the file `source` as it must be in the page `shown`."""
+    """Return a link from the file `source`, rewritten for the page `shown`."""
     path, hash_, anchor = link.partition("#")
     if not path or re.match(r"[a-z]+:", path):
         return link
@@ -56,7 +56,7 @@ def moved(link: str, source: str, shown: str, config: MkDocsConfig) -> str:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Prepare tables for phones, which show the rows of some as blocks, with the titles of the columns in the cells."""
+    """Prepare tables for phones, which show the rows of some tables as blocks, with the column titles in the cells."""
     return re.sub(r"<table>.*?</table>", lambda table: labelled(table[0]), html, flags=re.S)
 
 
