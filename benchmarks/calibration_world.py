@@ -1,4 +1,4 @@
-"""The worst realistic world for the prices of fields: full pages, long threads and lists, and false candidates."""
+"""The worst realistic world for field prices: full pages, long threads and lists, and false candidates of searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -73,7 +73,7 @@ def _row(name: str, opened: Stage, write: Callable[[], object]) -> list[Cell]:
 def _cost(
     opened: Stage, write: Callable[[], object], sizes: list[int], listener: ClientConnection | None = None
 ) -> float:
-    """Return the CPU seconds of all events, and note the bytes of those that arrive."""
+    """Return the CPU seconds of all events. Add the bytes of each event that the listener receives to `sizes`."""
     before = opened.cpu()
     for _ in range(EVENTS):
         write()

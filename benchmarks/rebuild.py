@@ -82,7 +82,7 @@ def store_seconds(client: object) -> float:
 
 
 def peak_megabytes() -> float:
-    """Return the largest memory that this process has used so far."""
+    """Return the peak memory of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -66,8 +66,8 @@ def memory(client: Any) -> int:
 def forget_log(client: Any) -> None:
     """Delete the log and its related keys, so that workers do not continue with pending events.
 
-    The store stays bound to its archive. Must not be called while workers project. Numbers still grow, because they
-    follow the clock.
+    The store stays bound to its archive. Do not call this while workers project. New events still have higher numbers,
+    because numbers follow the clock.
     """
     found = {*client.scan_iter(match=f"{keys.LOG}*", count=SCAN_COUNT)} - {keys.BINDING, keys.ARCHIVED}
     if found:

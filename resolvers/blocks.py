@@ -148,7 +148,7 @@ async def change(context: Context, write: Callable[[int, int], Awaitable[None]],
 
 
 async def payload_users(payloads: Sequence[UserPayload], context: Context) -> list[User | None]:
-    """Return the user whom each mutation concerned; None if it failed. One round trip."""
+    """Return the user of each mutation; None if the mutation failed. One round trip."""
     return await load_users(context, [payload.user for payload in payloads])
 
 

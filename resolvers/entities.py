@@ -68,7 +68,7 @@ async def mentioned_users(mentions: Sequence[UserMention], context: Context) -> 
 async def users_mentioned_to_viewers(
     mentions: Sequence[UserMention], contexts: Sequence[Context]
 ) -> list[list[User | None]]:
-    """Return for each context what `mentioned_users` returns. One round trip, whatever the number of viewers."""
+    """Return for each context what `mentioned_users` returns. One round trip, regardless of the number of viewers."""
     ids = [mention.user for mention in mentions]
     viewers = list({context.viewer.user: None for context in contexts if context.viewer is not None})
     users, hidden = await asyncio.gather(

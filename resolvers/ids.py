@@ -58,7 +58,7 @@ def encode(kind: Kind, *numbers: int) -> str:
 def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
     """Return the global ids of objects of a kind with one number.
 
-    Numbers with equally many digits, which is the usual case, are formatted and encoded in one call.
+    If all numbers have the same number of digits, as usual, they are formatted and encoded in one call.
     """
     digits = len(str(numbers[0])) if numbers else 0
     if len(numbers) < 2 or len(str(min(numbers))) != digits or len(str(max(numbers))) != digits:

@@ -155,7 +155,7 @@ async def change_follows(
 def decode_user_ids(user_ids: Sequence[str]) -> dict[str, int | None]:
     """Return the numbers of distinct user ids; None for an id of another kind.
 
-    Raises Rejected if there are none, more than 100, or malformed ones.
+    Raises Rejected if there are no ids, more than 100 ids, or malformed ids.
     """
     if not user_ids:
         raise Rejected.because(

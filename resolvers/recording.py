@@ -41,7 +41,7 @@ class LayerRecord:
 
 
 class OperationRecording(Recording):
-    """What one operation costs. It is the observer of the executor (`executor.observer`).
+    """The costs of one operation. It is the observer of the executor (`executor.observer`).
 
     `plan` is True once a plan runs; `fallback` is the reason why graphql-core executes the operation instead. `traced`
     is True if the operation's spans are sent.

@@ -25,7 +25,7 @@ async def to_viewers(
 ) -> Sequence[Sequence[Relationship | None]]:
     """Return for each context the relationships between its viewer and users; None for anonymous requests.
 
-    One round trip, whatever the number of viewers.
+    One round trip, regardless of the number of viewers.
     """
     viewers = {context.viewer.user: context for context in contexts if context.viewer is not None}
     if not viewers:

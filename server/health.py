@@ -94,7 +94,7 @@ class Readiness:
         return self._answer(list(reasons), warnings)
 
     def _answer(self, reasons: list[str], warnings: list[str]) -> Response:
-        """Return the response of a process that can serve pages, and is degraded for these reasons, if any."""
+        """Return the response of a process that can serve pages. It is degraded if there are reasons."""
         if reasons and not self._while_degraded:
             return unavailable(reasons[0])
         warnings = [*reasons, *warnings]

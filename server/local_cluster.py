@@ -100,7 +100,7 @@ class ClusterNode(EmbeddedStore):
         }
 
     def _free_ports(self) -> tuple[int, int]:
-        """Return the ports of the last run, or others if one of them is taken."""
+        """Return the ports of the last run, or other ports if one of them is taken or there was no run."""
         with contextlib.suppress(FileNotFoundError):
             ports = self._ports()
             if all(map(_is_free, ports)):

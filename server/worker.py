@@ -14,7 +14,7 @@ logger = logging.getLogger("fanline.worker")
 async def work(graph: Graph) -> None:
     """Project the log until cancelled. A worker that fails is logged and replaced after a second.
 
-    Raises StoreTooNew if only a newer version can project the log.
+    Raises StoreTooNew if a later version has changed the format of the store.
     """
     while True:
         try:

@@ -37,7 +37,7 @@ class Client:
         self._connection = connection
 
     def ask(self, query: Query, token: str) -> bytes:
-        """Send a query and return `data` of the answer as JSON in orjson's form, so that only order and values matter.
+        """Send a query and return `data` of the answer as JSON in orjson's format, so that white space does not matter.
 
         Raises RuntimeError if the answer has errors.
         """

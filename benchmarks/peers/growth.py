@@ -50,7 +50,7 @@ def pages() -> Course:
 
 
 def levels(famous: str) -> Course:
-    """Return queries for growing depths of nested lists: one follower of each follower, equally many per level."""
+    """Return queries for growing depths of nested lists: 20 followers, then one follower of each, on every level."""
     queries = {}
     for count in LEVELS:
         inner = PERSON

@@ -53,7 +53,7 @@ class Slice:
 class Window:
     """The measured window. It begins and ends with a response, and has equal numbers of responses per connection.
 
-    So the work of unfinished requests is equal at both ends, even if responses are slow.
+    Therefore, the work of unfinished requests is equal at both ends, even if responses are slow.
     """
 
     def __init__(self, job: Job) -> None:

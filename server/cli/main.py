@@ -265,7 +265,7 @@ def reports(
 
 
 def main() -> NoReturn:
-    """Run the command line. Expected failures are printed as one sentence, without a traceback."""
+    """Run the command line. Expected failures are printed without a traceback."""
     os.umask(PRIVATE)
     gc.set_threshold(*COLLECTION)
     try:

@@ -31,7 +31,7 @@ async def _rebuild(graph: Graph) -> RebuildReport:
 
 
 def show(report: RebuildReport, where: str) -> None:
-    """Print the numbers of a rebuild, and what is not restored."""
+    """Print the figures of a rebuild, and what it could not restore."""
     speed = report.events / max(report.seconds, 0.001)
     say(
         f"Rebuilt {report.users:,} users, {report.follows:,} follows, {report.posts:,} posts and "

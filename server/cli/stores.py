@@ -70,8 +70,8 @@ def run(
 ) -> T:
     """Run a task with the graph in a new event loop, and return its result.
 
-    Raises StoreUnavailable if the task needs the store at once, and the store does not answer. SIGTERM cancels the
-    task, closes the graph, and exits. An immediate exit could interrupt the closing.
+    Raises StoreUnavailable if `needs_store` is true and the store does not answer. SIGTERM cancels the task, and the
+    process exits after the graph is closed: an immediate exit could interrupt the closing.
     """
 
     async def main() -> T:

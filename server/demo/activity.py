@@ -1,6 +1,6 @@
-"""What happens while the demo runs: its users publish, reply, like, repost, delete posts and follow.
+"""The activity of the demo's users while it runs: they publish, reply, like, repost, delete posts and follow.
 
-They act most often for users whose home timelines are being watched.
+Most of the activity is visible to users whose home timelines are being watched.
 
 A visitor who opens a live stream sees the first event within ten seconds. Without any stream, there is an event per
 minute, so that a demo that runs for days does not fill up.

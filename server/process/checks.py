@@ -183,7 +183,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
 
 
 def _listening(settings: Settings, host: str) -> Iterator[Finding]:
-    """Find a missing or untrusted proxy: then all clients share one address and its limits."""
+    """Find a missing or untrusted proxy, with which all clients would share one address and its limits."""
     if settings.trusted_proxies:
         return
     if _is_loopback(host):

@@ -1,7 +1,7 @@
 """Seeding: write generated or imported data into an unused archive in bulk, and rebuild an empty store from it.
 
-The archive keeps a note of what is seeded. An interrupted seeding resumes where it stopped when it is started again. A
-complete one is not repeated, and a store or archive that holds anything else is not changed.
+The archive keeps a note about the seeding. An interrupted seeding resumes where it stopped when it is started again. A
+complete seeding is not repeated, and a store or archive that holds anything else is not changed.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ The first call reports the events that an earlier run wrote.
 
 
 class SeedRefused(Exception):
-    """The store or the archive cannot be seeded. The message gives the reason in one sentence."""
+    """The store or the archive cannot be seeded. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ async def write(
 ) -> None:
     """Write the events that are not in the archive yet, with the password hashes. One transaction per 5,000 events.
 
-    Raises Overtaken if the archive is bound to another store meanwhile.
+    Raises Overtaken if the archive is bound to another store in the meantime.
     """
     secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
     total = await asyncio.to_thread(source.count, time_of(note.base)) if advance else 0
