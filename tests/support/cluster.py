@@ -22,7 +22,7 @@ Node = ClusterNode
 
 
 class Cluster(LocalCluster):
-    """A cluster whose nodes tests kill."""
+    """A cluster whose nodes tests can kill."""
 
     @property
     def primaries(self) -> list[Node]:
@@ -76,7 +76,7 @@ def until(condition: Any) -> None:
 
 @contextmanager
 def cluster_in(folder: Path) -> Iterator[Cluster]:
-    """Run a cluster, and remove the archive that belongs to it: a later cluster can get the same ports."""
+    """Run a cluster, and remove its archive afterwards: a later cluster can get the same ports."""
     with Cluster(folder, Durability.RELAXED) as cluster:
         try:
             yield cluster

@@ -1,4 +1,4 @@
-"""Databases for tests: SQLite files, and databases of private servers, each of them empty or with an empty archive."""
+"""Databases for tests: SQLite files and databases of private servers, each one empty or with an empty archive."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,9 +11,9 @@ from tests.support.sql_servers import MAKERS, PASSWORD, PATIENCE, Server, in_thr
 __all__ = ["DATABASES", "PASSWORD", "PATIENCE", "SERVERS", "Server", "in_thread"]
 
 SERVERS = tuple(pytest.param(name, marks=pytest.mark.external) for name in ("postgresql", "mariadb"))
-"""The kinds of database that need a server, as parameters of tests."""
+"""The kinds of database that need a server, as test parameters."""
 DATABASES = ("sqlite", *SERVERS)
-"""All kinds of database, as parameters of tests."""
+"""All kinds of database, as test parameters."""
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def sql_servers() -> Iterator[Callable[[str], Server]]:
 
 @pytest.fixture(scope="session")
 def sqlite_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file of an empty archive, to be copied."""
+    """Return the file of an empty archive, which tests copy."""
     file = tmp_path_factory.mktemp("template") / "archive.sqlite"
     make_archive(f"sqlite:///{file}")
     return file
@@ -51,7 +51,7 @@ def archive_url(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Cal
 
 @pytest.fixture(params=DATABASES)
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
-    """Return the URL of an empty database, in which the first use makes an archive, for each kind."""
+    """Return the URL of an empty database, for each kind of database. Its first use creates an archive in it."""
     if request.param == "sqlite":
         return f"sqlite+aiosqlite:///{tmp_path}/archive.sqlite"
     return sql_servers(request.param).database()

@@ -1,4 +1,4 @@
-"""The events that an eraser appends for a user, from the events of a history."""
+"""The events that an eraser appends for a user, computed from the events of a history."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ from graph.relations.register import PAIRS
 
 
 def ends_of(user: int, events: Sequence[Event]) -> list[EventBody]:
-    """Return the events that end everything of a user, what others have begun with the user, and reposts of posts."""
+    """Return the ends of what a user began, of what others began with the user, and of reposts of the user's posts."""
     pairs: dict[tuple[str, int, int | str], EventBody | None] = {}
     posts: dict[int, PostPublished] = {}
     lists: dict[tuple[int, int], bool] = {}
@@ -75,7 +75,11 @@ def ends_of(user: int, events: Sequence[Event]) -> list[EventBody]:
 
 
 def ends_of_pair(user: int, body: EventBody) -> dict[tuple[str, int, int | str], EventBody | None]:
-    """Return the end of a pair of or with a user that an event begins, None if the event ends it; empty for others."""
+    """Return a pair with the user that an event begins or ends, as a dict with one entry.
+
+    The value is the event that ends the pair, or None if the pair ends with this event. The dict is empty for other
+    events.
+    """
     for each in PAIRS.pair_sets:
         if isinstance(body, each.begun | each.ended):
             owner, member = each.pair_of(body)

@@ -1,4 +1,4 @@
-"""Which calls an explorer interrupts: all of them at length, a sample in other runs."""
+"""Which calls an explorer interrupts: all of them with `--long`, otherwise a sample."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,15 @@ STRIDE = 5
 
 
 def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[object]:
-    """Return values for a parameter of a test: some for every run, and others for runs with `--long`."""
+    """Return values for a test parameter: `quick` for every run, `others` only for runs with `--long`."""
     return [*quick, *(pytest.param(other, marks=pytest.mark.long) for other in others)]
 
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest, long_profile: bool) -> Iterator[int]:
-    """Return the numbers of the calls to interrupt: all with `--long`, else every fifth, from a random one on.
+    """Return the numbers of the calls to interrupt: all with `--long`, otherwise every fifth, from a random start.
 
-    Where it begins depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
+    The start depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
     """
     if long_profile:
         return count()

@@ -22,7 +22,7 @@ from graph.store.store import Store
 from graph.visibility.views import SYSTEM
 
 PASSWORD = "correct horse"
-PATIENCE = 50.0  # seconds that a test waits for what must happen; less than the minute for which tests let others hang
+PATIENCE = 50.0  # seconds to wait for an expected event; less than the 60 seconds for which some tests block others
 ENDLESS = 1e9  # seconds
 
 Open = Callable[..., Awaitable[Graph]]
@@ -173,7 +173,7 @@ async def cached(graph: Graph, *viewers: int) -> None:
 
 @dataclass
 class Cost:
-    """The round trips and commands that something took."""
+    """The number of round trips and commands of a block."""
 
     round_trips: int = 0
     commands: int = 0
@@ -183,8 +183,8 @@ class Cost:
 async def counted(of: Graph | Store) -> AsyncIterator[Cost]:
     """Count the round trips and commands of the block.
 
-    A process reads a watermark anew after a second. It does not do so in the block: on a busy machine it would be
-    chance whether that is counted.
+    In the block, the process does not refresh watermarks. Normally it does so after a second, and on a busy machine it
+    would be chance whether that is counted.
     """
     store, cost = of.store if isinstance(of, Graph) else of, Cost()
     with pytest.MonkeyPatch.context() as patch:
@@ -202,7 +202,7 @@ async def outcomes_of(*awaitables: Awaitable[Any]) -> list[Any]:
 
 @asynccontextmanager
 async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]:
-    """Run an awaitable beside the block, and cancel it afterwards."""
+    """Run an awaitable concurrently with the block, and cancel it afterwards."""
     task = asyncio.ensure_future(work)
     try:
         yield task
@@ -220,7 +220,7 @@ async def reached(read: Callable[[], Awaitable[int]], number: int, seconds: floa
 
 
 async def reconnected(graph: Graph) -> None:
-    """Wait until a graph uses its store, which has just started. It does not try again for a moment after a refusal."""
+    """Wait until a graph has connected to a store that has just started. After a refusal, the graph pauses."""
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(StoreUnavailable):
@@ -235,7 +235,7 @@ def codes(error: Rejected) -> list[ProblemCode]:
 async def state(
     raw: "Redis", but: Collection[str] = ("{log}", "{suspended}:version", "home:", "session:")
 ) -> dict[str, Any]:
-    """Return all that the store holds, except keys with these prefixes. Those of deleted users are not excepted."""
+    """Return everything in the store except keys with these prefixes. `DELETED` and `ERASING` are always included."""
     found: dict[str, Any] = {}
     async for key in raw.scan_iter(count=1000):
         if key.startswith(tuple(but)) and key not in (keys.DELETED, keys.ERASING):

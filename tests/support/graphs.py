@@ -28,12 +28,12 @@ async def open_graph(
     store: Callable[[str], Store] = Store,
     archive: Archive | None = None,
 ) -> Graph:
-    """Return a graph on a store, by default with the archive beside it."""
+    """Return a graph on a store. The default archive is the one that belongs to the store."""
     return await Graph.open(url, archive or archive_beside(url), tuning, store)
 
 
 def archive_beside(url: str) -> Archive:
-    """Return the archive that belongs to a store, the same in every process of a test."""
+    """Return the archive that belongs to a store. Every call opens the same database."""
     archive = Archive(archive_url_of(url))
     execute_at_once(archive)
     return archive
@@ -50,12 +50,12 @@ def execute_at_once(archive: Archive) -> None:
 
 
 def allow_threads(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> None:
-    """Let the thread of the event loop use a connection that the driver has opened in another one."""
+    """Let the thread of the event loop use a connection that the driver has opened in another thread."""
     options["check_same_thread"] = False
 
 
 def disable_sync(connection: Any, record: Any) -> None:
-    """Turn off syncing to disk, and threads."""
+    """Turn off syncing to disk, and execute statements without a thread."""
     connection.driver_connection._execute = at_once
     connection.execute("PRAGMA synchronous = OFF").close()
     connection.execute("PRAGMA journal_mode = WAL").close()
@@ -63,7 +63,7 @@ def disable_sync(connection: Any, record: Any) -> None:
 
 
 async def at_once(call: Callable[..., T], *arguments: Any) -> T:
-    """Return what a call returns."""
+    """Call a function at once, and return its result."""
     return call(*arguments)
 
 
@@ -108,7 +108,7 @@ def remove_archive(url: str) -> None:
 
 @cache
 def bound_archive() -> tuple[bytes, str]:
-    """Return an empty SQLite archive bound to `STORE_ID`, and its id. Writing it is faster than migrating."""
+    """Return an empty SQLite archive bound to `STORE_ID`, as bytes, and its id. Copying is faster than migrating."""
 
     async def make(file: Path) -> str:
         archive = Archive(f"sqlite:///{file}")

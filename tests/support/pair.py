@@ -1,4 +1,4 @@
-"""A primary and a replica on this host, which tests separate, promote, freeze and kill."""
+"""A primary and a replica on this host, which tests can separate, promote, freeze and kill."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ class Process(Protocol):
 
 @contextmanager
 def frozen(process: Process) -> Iterator[None]:
-    """Stop a process for the duration of the block: its connections stay open, but it answers nothing."""
+    """Stop a process for the duration of the block: its connections stay open, but it does not answer."""
     os.kill(process.pid, signal.SIGSTOP)
     try:
         yield
@@ -87,7 +87,7 @@ class Pair:
         self.replica = Server(folder / "replica")
 
     def join(self) -> None:
-        """Make the replica follow the primary, and wait until it has everything."""
+        """Make the replica follow the primary, and wait until it has caught up."""
         self.replica.run("REPLICAOF", "127.0.0.1", self.primary.port)
         until(self.is_level)
 
@@ -107,12 +107,12 @@ class Pair:
         )
 
     def separate(self) -> None:
-        """End the replication. The replica is promoted: it accepts writes, and lacks what the primary writes later."""
+        """Stop the replication and promote the replica: it accepts writes, and lacks later writes of the primary."""
         until(self.is_level)
         self.replica.run("REPLICAOF", "NO", "ONE")
 
     def lagging(self) -> Server:
-        """Return one more server, which holds what the primary holds now, and nothing that it writes later."""
+        """Return another server, which holds the primary's current content and none of its later writes."""
         server = Server(self._folder / f"lagging{len(self._more)}")
         self._more.append(server)
         server.run("REPLICAOF", "127.0.0.1", self.primary.port)

@@ -1,8 +1,8 @@
-"""A cluster on this host whose nodes tests separate from each other and from the clients.
+"""A cluster on this host whose nodes tests can separate from each other and from the clients.
 
-Nodes and clients reach each node through proxies of its two ports, because it announces those. Each node connects from
-an address of its own in 127.0.1.0/24, so a proxy knows which node a connection comes from. Needs no privileges, but a
-system that has the whole network 127.0.0.0/8, as Linux does.
+Nodes and clients reach each node through proxies of its two ports, because the node announces the ports of the proxies.
+Each node connects from its own address in 127.0.1.0/24, so a proxy knows which node a connection comes from. This needs
+no privileges, but a system that accepts all addresses in 127.0.0.0/8, as Linux does.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ class Proxy:
         self._server = await asyncio.get_running_loop().create_server(lambda: Flow(self), sock=self.listening)
 
     async def stop(self) -> None:
-        """Accept no connections, and end those that there are."""
+        """Stop accepting connections, and close the existing ones."""
         assert self._server is not None
         self._server.close()
         for flow in list(self.flows):
@@ -187,9 +187,10 @@ class PartitionableCluster(Cluster):
 
     @contextmanager
     def partitioned(self, *nodes: Node, from_clients: bool = True) -> Iterator[None]:
-        """Separate nodes from all others, from each other and from the clients. Data waits, as if lost and sent again.
+        """Separate nodes from all others, from each other and from the clients.
 
-        Without `from_clients`, clients still reach them.
+        Data waits in the proxies, as if it had been lost and were sent again. Without `from_clients`, clients still
+        reach the nodes.
         """
         self._change({node.address for node in self.proxied if node in nodes}, from_clients)
         try:

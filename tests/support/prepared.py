@@ -1,8 +1,8 @@
-"""Commands of Fanline in processes that are forked from one that has imported what most commands need.
+"""Run commands of Fanline in processes that are forked from one that has imported what most commands need.
 
-Most of the time of a short command is imports. A forked process has the arguments, the environment, the folder and the
-exit code of a new one, and ends like one; its output goes to files. It cannot show how a command starts: what it
-imports, and how long that takes. Tests of that, of servers and workers, and of signals start `fanline` itself.
+A short command spends most of its time on imports. A forked process has the arguments, the environment, the folder and
+the exit code of a new one, and ends like one; its output goes to files. It cannot show what a command imports at its
+start, or how long that takes. Tests of imports, of servers and workers, and of signals start `fanline` itself.
 """
 
 import atexit
@@ -20,15 +20,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 IMPORTED = ("server.cli.main", "server.cli.stores")
-"""What is imported before the first command: what all commands of operators import, nothing of GraphQL or HTTP."""
+"""The modules to import before the first command: those that all operator commands import, without GraphQL and HTTP."""
 SERVING = {"serve": "server.cli.serve", "demo": "server.cli.demo", "cluster-demo": "server.cli.demo"}
-"""The commands that import all of it, and their modules: they have a process of their own."""
+"""The commands that import everything, and their modules. They are forked from a process of their own."""
 ROOM = 1 << 17  # bytes of a message with the arguments and the environment
 PATIENCE = 600.0  # above the time limits of nearly all tests
 
 
 class Preparation:
-    """The process from which commands are forked, one at a time, with modules. It ends when its socket is closed."""
+    """A process that has imported modules and forks one command at a time. It ends when its socket is closed."""
 
     def __init__(self, *modules: str) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -58,7 +58,7 @@ class Preparation:
             return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())
 
     def _kill(self) -> None:
-        """End the process and its command, and let the next command start another."""
+        """Kill the process and its command. The next command starts a new process."""
         preparation.cache_clear()
         os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -68,13 +68,13 @@ class Preparation:
 
 
 def preparation_for(command: str) -> Preparation:
-    """Return the process of this test process for a command."""
+    """Return the process that forks a command. There is one for each test process."""
     return preparation(*IMPORTED, *(SERVING[command],) if command in SERVING else ())
 
 
 @cache
 def preparation(*modules: str) -> Preparation:
-    """Return the process of this test process that has imported modules."""
+    """Return the process that has imported these modules. There is one for each test process."""
     return Preparation(*modules)
 
 

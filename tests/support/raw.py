@@ -1,4 +1,4 @@
-"""Plain clients of a store, one server or a cluster, with which tests look behind Fanline."""
+"""Plain clients of a store, a single server or a cluster, with which tests bypass Fanline."""
 
 from functools import cache
 from typing import Any
@@ -29,7 +29,7 @@ def open_blocking(url: str, *, decode_responses: bool = True) -> Any:
 
 @cache
 def lasting_client(url: str) -> Any:
-    """Return a blocking client that is opened once."""
+    """Return a blocking client, the same one for every call with a URL."""
     return open_blocking(url)
 
 

@@ -1,4 +1,4 @@
-"""The order of the tests, and which process runs them: long ones first, and those of a file in one process."""
+"""The order of the tests, and which process runs them: long tests first, and all tests of a file in one process."""
 
 import os
 import time
@@ -30,7 +30,7 @@ WITH_NODE = (
     "tests/test_peers.py",
     "tests/web/",
 )
-"""Where tests need packages of Node, or copy the folders in which they are."""
+"""Folders whose tests need Node packages, or copy the folders that contain them."""
 
 READY = "NODE_PACKAGES_READY"
 READY_SECONDS = 900.0
@@ -68,9 +68,10 @@ def sort_by_length(items: list[pytest.Item]) -> None:
 
 
 def rank(item: pytest.Item) -> Rank:
-    """Return 0 for a test with a time limit of its own, which is long, 1 for one of another long file, else 3.
+    """Return the rank of a test; tests with a low rank run first.
 
-    Tests with packages of Node have 2, so that they need not wait for the packages.
+    0 is a long test, with a time limit of its own, 1 a test of another long file, and 3 any other. 2 is a test that
+    needs Node packages: they are probably installed when it starts.
     """
     if item.nodeid.startswith(WITH_NODE):
         return 2
@@ -80,7 +81,7 @@ def rank(item: pytest.Item) -> Rank:
 
 
 def wait_for_packages(item: pytest.Item) -> None:
-    """Wait until the packages of Node are installed, if the test needs them: `.ci/run` installs them meanwhile."""
+    """Wait until the Node packages are installed, if the test needs them: `.ci/run` installs them meanwhile."""
     ready = os.environ.get(READY)
     deadline = time.monotonic() + READY_SECONDS
     while ready and item.nodeid.startswith(WITH_NODE) and not Path(ready).exists():

@@ -1,4 +1,4 @@
-"""Moving a slot of a cluster from one primary to another, in steps or at once."""
+"""Move a slot of a cluster from one primary to another, in steps or at once."""
 
 from tests.support.cluster import Cluster, Node, until
 
@@ -26,7 +26,7 @@ def move_at_once(cluster: Cluster, slot: int, source: Node, target: Node) -> Non
 
 
 def is_agreed(cluster: Cluster, slot: int, owner: Node) -> bool:
-    """Return True if all primaries know the owner of a slot, and since when it is that.
+    """Return True if all primaries agree on the owner of a slot and on the owner's epoch.
 
     Before that, the slot must not move again: of two owners, the nodes believe the one with the higher epoch, and the
     other one deletes the slot's keys.
@@ -36,7 +36,7 @@ def is_agreed(cluster: Cluster, slot: int, owner: Node) -> bool:
 
 
 def claims_of(node: Node, slot: int) -> set[tuple[str, str]]:
-    """Return who owns a slot by the account of a node, with the epoch."""
+    """Return the owners of a slot according to a node, with their epochs."""
     return {
         (line["node_id"], line["epoch"])
         for line in node.run("CLUSTER NODES").values()

@@ -72,7 +72,7 @@ class Server(ABC):
         checked(done(command, cwd=self.folder, **self._as))
 
     def run(self, *command: str | Path) -> str:
-        """Run a client of the server, and return its output. It starts faster as the user of the tests."""
+        """Run a client of the server, and return its output. The client starts faster as the user of the tests."""
         return checked(done(command))
 
     @abstractmethod
@@ -116,7 +116,7 @@ class Server(ABC):
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Stop the server's processes: connections stay open, but nothing is answered."""
+        """Stop the server's processes: connections stay open, but the server does not answer."""
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         pids = [self._process.pid, *map(int, children.read_text().split())]
@@ -144,9 +144,10 @@ class Server(ABC):
         return str(make_url(url).database)
 
     def archive(self) -> str:
-        """Return the URL of an empty archive, which replaces the previous one, whose connections end.
+        """Return the URL of an empty archive. It replaces the previous one, whose connections end.
 
-        It is the same database: emptying tables is much faster than making them, unless the last test changed them.
+        Both are the same database, because emptying tables is much faster than creating them. If the last test changed
+        the tables, the archive is a new database.
         """
         if self._archive is None or done(self._empty(self._archive)).stdout != self._schema:
             self._archive = str(make_url(self.new_archive()).database)
@@ -181,7 +182,7 @@ class Server(ABC):
 
     @abstractmethod
     def _copy(self, database: str, name: str) -> None:
-        """Create a database with this name, a copy of one that nobody uses."""
+        """Create a database with this name as a copy of one that is not in use."""
 
     @abstractmethod
     def back_up(self, database: str, file: Path) -> None:
@@ -198,7 +199,7 @@ class Server(ABC):
 
 
 TRUNCATE_USED = "DO $$BEGIN IF EXISTS (SELECT FROM {0}) THEN TRUNCATE {0}; END IF; END$$;"
-"""Truncating a table makes new files, also of an empty one."""
+"""Truncate a table unless it is empty: truncating creates new files, even for an empty table."""
 
 
 class PostgreSQL(Server):
@@ -271,7 +272,7 @@ class PostgreSQL(Server):
 
 
 STATISTICS = "--innodb-stats-auto-recalc=0"
-"""Statistics that the server takes in the background, at any time, would change plans."""
+"""Turn off statistics that the server collects in the background: they would change plans at any time."""
 
 
 class MariaDB(Server):
@@ -287,7 +288,7 @@ class MariaDB(Server):
 
     @property
     def _folders(self) -> Sequence[str]:
-        """The options that name the folders. A server that starts deletes the temporary tables of all in its own."""
+        """The options that name the folders. A server deletes the temporary tables of all servers in its `tmpdir`."""
         return ("--no-defaults", f"--datadir={self.folder / 'data'}", f"--tmpdir={self.folder}")
 
     def start(self) -> None:

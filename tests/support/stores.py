@@ -17,18 +17,18 @@ Wanted = Callable[[Command], bool]
 
 
 def cache_near(entries: int) -> None:
-    """Use a near cache in stores of this process and in servers that it starts, except where a test sets its size."""
+    """Use a near cache in stores of this process and in servers that it starts, unless a test sets its size."""
     opened: Any = Store.__init__
     opened.__kwdefaults__["near_cache"] = entries
     os.environ["FANLINE_NEAR_CACHE"] = str(entries)
 
 
 class Crashed(Exception):
-    """The process is killed here."""
+    """The process is killed at this point."""
 
 
 class Killed(BaseException):
-    """The process is killed here; as a BaseException, nothing in the process handles it."""
+    """The process is killed at this point. No handler of the process catches it, because it is a BaseException."""
 
 
 class InterceptedStore(Store):
@@ -41,7 +41,7 @@ class InterceptedStore(Store):
     def ask(self, commands: Sequence[Command], convert: Convert, kind: type[Read] = Read) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        if not commands:  # as in a store, which sends nothing
+        if not commands:  # like a store, send nothing
             Read((), convert, future).resolve([])
             return future
         if not self._reads:
@@ -224,7 +224,7 @@ class Death:
 
 
 def runs(name: str, *words: object) -> Wanted:
-    """Return a filter of calls of a script with all of these words, as arguments or as strings in a JSON argument."""
+    """Return a filter for calls of a script with all of these words, as arguments or as strings in a JSON argument."""
 
     def wanted(command: Command) -> bool:
         texts = [word.decode() if isinstance(word, bytes) else str(word) for word in command]
@@ -236,11 +236,11 @@ def runs(name: str, *words: object) -> Wanted:
 
 
 def of_users(*users: int) -> Callable[[str], bool]:
-    """Return a filter of the keys of these users."""
+    """Return a filter for the keys of these users."""
     tags = tuple(f"{{{user}}}" for user in users)
     return lambda key: key.endswith(tags) or key.endswith(tuple(f"{tag}:gone" for tag in tags))
 
 
 def sends(*words: object) -> Wanted:
-    """Return a filter of commands that begin with these words."""
+    """Return a filter for commands that begin with these words."""
     return lambda command: tuple(map(str, command[: len(words)])) == tuple(map(str, words))

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 CHUNK = 1 << 20
-TURNS = 4  # of the event loop, in which a client of the same loop reads what was sent
+TURNS = 4  # event-loop iterations in which a client in the same loop reads what was sent
 
 Forward = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 

@@ -18,7 +18,7 @@ from tests.support.graph_worlds import Counts, counts_of
 
 BASE = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-"""A recent time. The users of the demo world write by the clock, so its order differs between two times of a day."""
+"""A recent time: today at midnight. What demo users write, and in which order, depends on the time of day."""
 PEOPLE = 24
 POSTS = 120
 
