@@ -1,7 +1,8 @@
 """Archives on one SQLite database that all processes of a test share. Every statement is a step of the gate.
 
 The statements are those of the archive. They run on SQLite's own driver, without threads, so that a test decides when
-each of them runs. Each transaction has its own connection: it sees its snapshot, and one at a time can write.
+each one runs. Each transaction has its own connection: it sees its own snapshot, and only one transaction at a time can
+write.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -71,8 +72,8 @@ class Statements:
 class Database:
     """One SQLite database, and the id of the archive in it.
 
-    Its connections stay open, each for one transaction at a time. They begin and end transactions without SQLAlchemy,
-    which takes longer for that than for the statements between.
+    Connections stay open, and each one serves one transaction at a time. They begin and end transactions without
+    SQLAlchemy, which needs more time for that than for the statements between.
     """
 
     def __init__(self, file: Path) -> None:
@@ -101,7 +102,7 @@ class Database:
         driver_of(connection).execute("COMMIT").close()
 
     def end(self, connection: Connection) -> None:
-        """Undo what a transaction has not committed, and keep its connection for another one."""
+        """Roll back what a transaction has not committed, and keep its connection for another one."""
         driver = driver_of(connection)
         if driver.in_transaction:
             driver.execute("ROLLBACK").close()
@@ -118,7 +119,7 @@ class Database:
         return watermark_of(self.rows(STATE))
 
     def empty(self) -> None:
-        """Make the archive unused."""
+        """Return the archive to the unused state."""
         driver = driver_of(self._own)
         driver.execute("BEGIN").close()
         for table in TABLES:
@@ -159,7 +160,7 @@ def query_of(table: Table) -> str:
 
 
 def text_of(statement: Select[Any] | Insert | Delete) -> str:
-    """Return a statement on all columns of a table, in their order, as text."""
+    """Return the SQL text of a statement on all columns of a table, in their order."""
     return str(statement.compile(dialect=sqlite.dialect()))
 
 

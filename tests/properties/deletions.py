@@ -1,4 +1,4 @@
-"""Deleted accounts in the machine: the rules that delete and erase users, and the check that nothing is left."""
+"""Deletion of accounts in the machine: rules that delete and erase users, and the check that nothing remains."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class DeletionRules(SuspensionRules):
     @precondition(lambda self: self.disaster is Disaster.NONE and len(self.history.deletions_begun()) < MOST_DELETIONS)
     @rule(process=apis, user=users, calls=calls)
     def delete_account(self, process: str, user: int, calls: int) -> None:
-        """A user deletes the account, while other requests of the user run."""
+        """A user deletes the account while other requests of the user run."""
         subject = self.user_at(user)
         body = UserDeleted(subject, login_hash(self.login_of(subject)))
         self._launch(
@@ -74,7 +74,7 @@ async def some_steps(graph: Graph, steps: int) -> None:
 
 
 async def erase_all(graph: Graph, settle: Any) -> None:
-    """Erase all deleted users to the end."""
+    """Run the erasure of all deleted users to the end."""
     for _ in range(100):
         if await graph.eraser.step() is Progress.IDLE:
             return
@@ -95,7 +95,7 @@ def check_nothing_left(raw: redis.Redis, world: World, users: Sequence[int]) -> 
 
 
 def is_floor(raw: redis.Redis, key: str) -> bool:
-    """Return whether a key holds a floor or a number only."""
+    """Return whether a key holds only a floor or a number."""
     if raw.type(key) == "zset":
         members: Any = raw.zrange(key, 0, -1)
         return list(members) == ["f"]

@@ -22,21 +22,21 @@ MAX_SNAPSHOTS = 3
 
 
 class Disaster(Enum):
-    """What may happen in an example, any number of times. The values are the patterns of the keys that go back."""
+    """What may happen in an example, any number of times. The values are the patterns of the keys that roll back."""
 
     NONE = ""
     LOG_FAILS_OVER = "{log}*"
-    """The shard of the log goes back, the other shards do not. The processes go on."""
+    """The shard of the log rolls back; the other shards do not. The processes continue."""
     STORE_FAILS_OVER = "*"
-    """The whole store goes back. The processes go on."""
+    """The whole store rolls back. The processes continue."""
     ALL_CRASH = "?*"
-    """The whole store goes back, and all processes die: no effect of a lost event may remain."""
+    """The whole store rolls back, and all processes die: no effect of a lost event may remain."""
     BACKUP_IS_RESTORED = "archive"
-    """The archive goes back, as far as the log still reaches, while nothing runs."""
+    """The archive goes back to a backup while nothing runs, if the log still has all later events."""
 
 
 class Disasters(RuleBasedStateMachine):
-    """The part of the machine that knows disasters."""
+    """The part of the machine with disasters."""
 
     processes: Processes
     disaster: Disaster
@@ -67,7 +67,7 @@ class Disasters(RuleBasedStateMachine):
     )
     @rule()
     def lag(self) -> None:
-        """From here on, a replica lags; or somebody makes a backup of the archive."""
+        """A replica stops receiving writes, or an operator backs up the archive."""
         if self.disaster is not Disaster.BACKUP_IS_RESTORED:
             self.taken.append(self.snapshots.take(self.disaster.value))
         else:
@@ -76,7 +76,7 @@ class Disasters(RuleBasedStateMachine):
     @precondition(lambda self: self.taken)
     @rule(which=st.integers(0, MAX_SNAPSHOTS - 1))
     def fail_over(self, which: int) -> None:
-        """A replica that has not received the last writes becomes the primary."""
+        """A replica that lacks the last writes becomes the primary."""
         which %= len(self.taken)
         del self.taken[which + 1 :]
         self._begin_disaster(everything_dies=self.disaster is Disaster.ALL_CRASH)
@@ -107,7 +107,7 @@ class Disasters(RuleBasedStateMachine):
     @precondition(lambda self: self.backups)
     @rule(which=st.integers(0, MAX_SNAPSHOTS - 1))
     def restore_backup(self, which: int) -> None:
-        """Somebody stops everything and restores a backup of the archive, if the log goes back that far."""
+        """An operator stops everything and restores a backup of the archive, if the log holds all later events."""
         backup = self.backups[which % len(self.backups)]
         self._begin_disaster(everything_dies=True)
         if int(self.raw.get(keys.TRIMMED) or 0) <= watermark_in(backup):

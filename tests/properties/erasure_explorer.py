@@ -1,9 +1,9 @@
 """An exhaustive explorer of the rule for the erasure of a deleted user (`graph/erasure`), in plain Python.
 
-One element ties the user to somebody else: a follow in either direction, a like, a post, a block or a mute. Tabs add
-and remove it while the user's account is deleted, workers project, the archiver archives and cuts, and erasers read and
-append. The explorer visits every state that these steps can reach in any order. A step is one script, one append or one
-read. Everybody may die between any two steps, and late repetitions arrive after tombstones were trimmed.
+One element connects the user with another one: a follow in either direction, a like, a post, a block or a mute. Tabs
+add and remove it while the user's account is deleted, workers project, the archiver archives and cuts, and erasers read
+and append. The explorer visits every state that these steps can reach in any order. A step is one script, one append or
+one read. Every process may die between any two steps, and late repetitions arrive after tombstones were trimmed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from tests.properties.erasure_states import Client, Eraser, Job, Kind, State, de
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule, and the versions of it that leave something out."""
+    """The rule, and versions of it with a part left out."""
 
     refuses: bool = True
     waits: bool = True
@@ -70,7 +70,7 @@ class Explorer:
         return len(seen)
 
     def check(self, state: State) -> None:
-        """Check what holds when all is projected, and that nothing is left of a user who is erased."""
+        """Check the sets once everything is projected, and that nothing is left of an erased user."""
         if state.projected < (1 << len(state.log)) - 1 or state.jobs or state.erasers:
             return
         if any(client.job is not None for client in state.clients):
@@ -88,11 +88,11 @@ class Explorer:
 
     @staticmethod
     def archived_of(state: State, live: int) -> int:
-        """Return what stands if it is so old that the user's set need not hold it."""
+        """Return the element's number if it is so old that the user's set need not hold it, else 0."""
         return live if live <= state.own.cut else 0
 
     def successors(self, state: State) -> Iterator[State]:
-        """Yield the states after each step that may come next."""
+        """Yield the states after each possible next step."""
         for place, client in enumerate(state.clients):
             for after, moved in self.of_client(state, client):
                 yield after._replace(clients=(*state.clients[:place], moved, *state.clients[place + 1 :]))
@@ -114,7 +114,7 @@ class Explorer:
         yield from self.erasures(state)
 
     def upkeep(self, state: State) -> Iterator[State]:
-        """Yield the states after the archiver, trims and cuts."""
+        """Yield the states after a step of the archiver, a trim or a cut."""
         if state.archived < watermark_of(state):
             yield state._replace(archived=watermark_of(state))
         upto = state.archived
@@ -160,7 +160,7 @@ class Explorer:
                 yield after if moved is None else after._replace(erasers=tuple(sorted((*after.erasers, moved))))
 
     def of_eraser(self, state: State, eraser: Eraser) -> Iterator[tuple[State, Eraser | None]]:
-        """Wait for the watermark; read the user's set, then the archive; append the end of the element or of all."""
+        """Wait for the watermark; read the user's set, then the archive; append an end, or that the user is erased."""
         match eraser.step:
             case "wait":
                 if watermark_of(state) >= eraser.upto or self.is_hasty(state, eraser):
@@ -198,7 +198,7 @@ class Explorer:
 
     @staticmethod
     def change(state: State, job: Job, slot: str) -> State:
-        """Add the element to a slot or remove it. The others count their archived elements: the archive tells."""
+        """Add the element to a slot or remove it. If the element was archived, update the other side's count."""
         is_added = state.log[job.number - 1] == "add"
         held = state.own if slot == "own" else state.theirs
         changed = held.add(job.number) if is_added else held.remove(job.number)
@@ -209,13 +209,13 @@ class Explorer:
 
     @staticmethod
     def bury(state: State, step: int) -> State:
-        """Project the deletion: the tombstone of the user, then what the eraser has to do."""
+        """Project the deletion: first the tombstone of the user, then the work of the eraser."""
         if step == 0:
             return state._replace(is_buried=True)
         return state._replace(erasing=True)
 
     def forget(self, state: State, job: Job) -> State:
-        """Project that the user is erased: the sets of the user, then the end of the eraser's work."""
+        """Project that the user is erased: first the user's sets, then the end of the eraser's work."""
         if job.step == 0:
             return state._replace(own=state.own.forget(job.number if self.rule.keeps_floors else 0))
         return state._replace(erasing=False)

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A kind of element: the slots that its events change, in their order, and whether old ones are cut.
+    """A kind of element: the slots that its events change, in their order, and whether old elements are cut.
 
-    `own` is the user's slot, in which an eraser looks for elements, `theirs` that of the other user or of the post.
+    `own` is the user's slot, in which an eraser looks for elements; `theirs` is the slot of the other user or of the
+    post.
     """
 
     adds: tuple[str, ...]
@@ -25,7 +26,7 @@ MUTER = Kind(("theirs",), ("theirs",))
 
 
 class Element(NamedTuple):
-    """One element of a versioned set: the number of the member, of the tombstone, and both floors."""
+    """One element of a versioned set: the number of the member, the number of the tombstone, and both floors."""
 
     member: int = 0
     gone: int = 0
@@ -39,12 +40,12 @@ class Element(NamedTuple):
 
     @property
     def version(self) -> int:
-        """The number of the event that changed the element last."""
+        """The number of the last event that changed the element."""
         return self.member or self.gone or self.floor
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the element may be among those that are only in the archive."""
+        """Whether the element may be in the archive only."""
         return bool(self.cut) and not self.member and not self.gone
 
     def add(self, number: int) -> "Element":
@@ -60,24 +61,24 @@ class Element(NamedTuple):
         return self._replace(gone=0, trimmed=max(self.trimmed, self.gone)) if 0 < self.gone <= upto else self
 
     def cut_to(self, upto: int) -> "Element":
-        """Return the element after a cut of what is archived."""
+        """Return the element after a cut of archived elements."""
         return self._replace(member=0, cut=upto) if 0 < self.member <= upto else self
 
     @staticmethod
     def forget(floor: int) -> "Element":
-        """Return the element of a set that is deleted, except for its floor."""
+        """Return the element after its set was deleted; only the floor stays."""
         return Element(trimmed=floor)
 
 
 class Job(NamedTuple):
-    """A projection of an event before its step `step`."""
+    """A projection of an event whose next step is `step`."""
 
     number: int
     step: int = 0
 
 
 class Client(NamedTuple):
-    """A tab: the operations that it still has to run, whether the session was checked, and what it projects."""
+    """A tab: its remaining operations, whether the session was checked, and its current projection."""
 
     operations: tuple[str, ...]
     is_checked: bool = False
@@ -85,7 +86,7 @@ class Client(NamedTuple):
 
 
 class Eraser(NamedTuple):
-    """An eraser before its next step, which may need all events up to a number."""
+    """An eraser and its next step, which may need all events up to `upto`."""
 
     upto: int
     step: str = "wait"
@@ -94,8 +95,8 @@ class Eraser(NamedTuple):
 class State(NamedTuple):
     """The log, the slots, and everything that runs.
 
-    `cold` is the number of archived elements that the others count. `is_buried` tells that the user has a tombstone,
-    `erasing` that an eraser is wanted.
+    `cold` is the other side's count of archived elements. `is_buried` means that the user has a tombstone, `erasing`
+    that the user waits for an eraser.
     """
 
     clients: tuple[Client, ...]
@@ -122,7 +123,7 @@ def watermark_of(state: State) -> int:
 
 
 def standing(log: Sequence[str], upto: int) -> int:
-    """Return the number of the event by which the element stands after the first events, 0 if it does not."""
+    """Return the number of the event that added the element, 0 if it is not there after the first `upto` events."""
     last = max((n for n, kind in enumerate(log[:upto], 1) if kind in ("add", "remove")), default=0)
     return last if last and log[last - 1] == "add" else 0
 

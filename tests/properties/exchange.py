@@ -1,6 +1,6 @@
-"""Exchanges of commands over blocking sockets, with one server or with several that stand for a cluster's primaries.
+"""Exchanges of commands over blocking sockets, with one server or with several that represent a cluster's primaries.
 
-Only for programs that do nothing else until they have the replies.
+Only for programs that do nothing else while they wait for replies.
 """
 
 import socket
@@ -26,7 +26,7 @@ def ignore(place: int, messages: Sequence[Any]) -> None:
 
 
 class Servers:
-    """The servers of a machine, whose URLs are separated by commas. They are known by their places: 0 for the first.
+    """The servers of a machine, whose URLs are separated by commas. Their places are 0, 1, 2, ….
 
     Unlike the slots of a cluster, the places of keys depend on the order of the events, and not on their numbers, which
     depend on the time: a property can be checked again with the same outcome.
@@ -41,12 +41,12 @@ class Servers:
         self._places.clear()
 
     def note(self, numbers: Sequence[int]) -> None:
-        """Give the keys of new users and posts to the servers in turn."""
+        """Assign the keys of new users and posts to the servers in turn."""
         for number in numbers:
             self._places[str(number)] = len(self._places) % len(self.urls)
 
     def place_of(self, key: str) -> int:
-        """Return the place of the server that owns a key: keys with one hash tag have one owner."""
+        """Return the place of the server that owns a key. Keys with the same hash tag have the same owner."""
         tag = tag_of(key)
         place = self._places.get(tag)
         return key_slot(tag.encode()) % len(self.urls) if place is None else place
@@ -59,12 +59,12 @@ def tag_of(key: str) -> str:
 
 @cache
 def servers_of(url: str) -> Servers:
-    """Return the servers with a URL, the same ones for everybody."""
+    """Return the servers with a URL. All callers share them."""
     return Servers(url)
 
 
 class Line:
-    """A socket to one server. `pushed` gets the messages about tracked keys that have arrived with the replies."""
+    """A socket to one server. `pushed` is called with the messages about tracked keys that came with replies."""
 
     def __init__(self, url: str, pushed: Callable[[Sequence[Any]], None]) -> None:
         self._pushed = pushed
@@ -93,9 +93,9 @@ class Line:
 
 
 class Exchange:
-    """Exchanges commands with servers. Those without keys go to all of them, and have the reply of the first.
+    """Exchanges commands with servers. Commands without keys go to all servers, and return the reply of the first one.
 
-    `pushed` gets the messages about tracked keys, with the place of the server.
+    `pushed` is called with the place of a server and its messages about tracked keys.
     """
 
     def __init__(self, url: str, pushed: Pushed = ignore) -> None:
@@ -127,7 +127,7 @@ class Exchange:
         return groups
 
     def _scan(self, name: Any, cursor: Any, *words: Any) -> list[Any]:
-        """Return the reply to `SCAN` by one server after the other. The cursor says which one, too."""
+        """Return a reply to `SCAN` from one server after the other. The cursor also encodes the server."""
         left, place = divmod(int(cursor), len(self.lines))
         [[following, found]] = self.lines[place]([(name, left, *words)])
         if int(following):

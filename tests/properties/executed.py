@@ -1,4 +1,4 @@
-"""Executes the updates of streams as the server does, in groups, and checks what each client gets."""
+"""Execute the updates of streams as the server does, in groups, and check what each client receives."""
 
 import asyncio
 from collections import deque
@@ -67,7 +67,7 @@ class Executed:
     ) -> AsyncGenerator[Any]:
         """Execute each update of a viewer's stream and check the result. If `own`, it depends on the viewer.
 
-        `by_courier` has a courier deliver what it can.
+        If `by_courier`, a courier delivers the updates that it can.
         """
         text = document.replace("OWN", OWN if own else "")
         operation = self.executor.prepare(self._documents.setdefault(text, parse(text)), {})
@@ -87,7 +87,7 @@ class Executed:
                 if isinstance(update, Change):
                     streamed = sent or await completion.result(cast(Any, update))
                     context.forget()
-                    if errors := streamed.result.errors:  # while the store is away
+                    if errors := streamed.result.errors:  # while the store is unavailable
                         codes = {(error.extensions or {})["code"] for error in errors}
                         assert codes == {"STORE_UNAVAILABLE"}, errors
                     else:
@@ -99,7 +99,7 @@ class Executed:
 
 
 class Received:
-    """What a client gets by its courier, while there is room, and otherwise from the stream."""
+    """The updates of a client: from its courier while there is room, otherwise from the stream."""
 
     def __init__(self) -> None:
         self.courier = NotingCourier(self._send, Observation())
@@ -116,7 +116,7 @@ class Received:
         return True
 
     async def all(self, updates: AsyncGenerator[Any]) -> AsyncGenerator[tuple[Any, StreamedResult | None]]:
-        """Yield the updates in the order in which the client gets them, with the results that were sent already."""
+        """Yield updates in the order in which the client gets them, with the results that were already sent."""
         pulled = asyncio.ensure_future(anext(updates))
         arrived = asyncio.ensure_future(self._arrived.wait())
         try:
@@ -152,7 +152,7 @@ QUOTAS = Quotas.of(Settings(secret=("a key that is long enough for a test",)))
 
 
 def expected(update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
-    """Return what a client gets for an update."""
+    """Return the result that a client should receive for an update."""
     event: dict[str, Any] = {
         "__typename": type(update).__name__.removesuffix("Change"),
         "cursor": encode_cursor(CursorKind.LOG, update.number),
@@ -174,7 +174,7 @@ def expected(update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
 
 
 def shown(post: Post, viewer: int | None, *, own: bool) -> dict[str, Any]:
-    """Return what a client gets of a post."""
+    """Return the fields of a post that a client should receive."""
     author: dict[str, Any] = {"id": user_id(post.author)}
     if own:
         subject = None if viewer is None else ids.encode(ids.Kind.RELATIONSHIP, viewer, post.author)

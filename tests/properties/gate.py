@@ -35,8 +35,8 @@ class Turn:
 class Gate:
     """Lets the calls of several processes run one at a time, in the order that the test chooses.
 
-    `writer` is the transaction that holds the write lock of the archive, and `outages` has for each process the number
-    of statements that fail, and how.
+    `writer` is the transaction that holds the write lock of the archive. For each process, `outages` has the number of
+    its next statements that fail, and how they fail.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Gate:
         self.steps = 0
 
     def ready(self) -> list[Turn]:
-        """Return the turns that can run now. Others wait for the write lock of the archive."""
+        """Return the turns that can run now. The others wait for the write lock of the archive."""
         return [turn for turn in self.waiting if turn.transaction is None or self.writer in (None, turn.transaction)]
 
     def blocked(self) -> list[Turn]:
@@ -72,7 +72,7 @@ class Gate:
             await asyncio.Event().wait()
 
     def next_outage(self, process: str) -> Outage | None:
-        """Return how the next statement of a process fails, if it does."""
+        """Return how the next statement of a process fails, or None."""
         left, outage = self.outages.get(process, (0, Outage.BEFORE))
         if not left:
             return None
@@ -80,7 +80,7 @@ class Gate:
         return outage
 
     async def run_until_blocked(self) -> None:
-        """Run all tasks until they wait for the gate: nothing is ready but this task."""
+        """Run all tasks until all of them wait for the gate and no callback is left."""
         ready = cast(Any, asyncio.get_running_loop())._ready
         for _ in range(MOST_TICKS):
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The journal: every event that was ever appended, and the rows that the archive must hold of them."""
+"""The journal: every event that was ever appended, and the rows that the archive must hold for these events."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -37,10 +37,11 @@ class Row(NamedTuple):
 
 
 class Journal:
-    """All appended events by number, also those that a failover has lost.
+    """All appended events by number, including those that a failover has lost.
 
-    `rolled_back` are those that a failover has removed from the log. Those that the archive does not hold either are
-    `lost`, as found at rest. `late` are posts whose rows were made from their records, because the log had lost them.
+    `rolled_back` are the events that a failover has removed from the log, and `lost` those that the archive does not
+    hold either, found at rest. `late` are posts whose rows were created from their records, because the log had lost
+    the events.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class Journal:
         return decode(number, *self.encoded[number])
 
     def events(self, but: Collection[int] = ()) -> list[Event]:
-        """Return all events in the order of their numbers, except some."""
+        """Return all events but those with the given numbers, in the order of their numbers."""
         return [self.event(number) for number in sorted(self.encoded) if number not in but]
 
     def has(self, kind: type[EventBody]) -> bool:

@@ -39,7 +39,7 @@ class LikeRules(Requests):
             self._launch(self.history.start(process, kind, user, post), work, calls)
 
     def check_certain_likes(self, world: World) -> None:
-        """Check that certain likes, and no others, are among the events."""
+        """Check that the events agree with every like and unlike that is certain."""
         end = self.history.tick()
         for user in {*self.users} - world.deleted:
             for post in world.posts:
@@ -48,7 +48,7 @@ class LikeRules(Requests):
 
 
 async def check_likes(graph: Graph, raw: redis.Redis, world: World, users: Sequence[int]) -> None:
-    """Check the likes of all posts and users in both directions, the counts, and that nothing else is stored."""
+    """Check the likes of all posts and users in both directions, the counts, and that deleted posts have no likes."""
     posts = await graph.posts.get_many(SYSTEM, list(world.posts))
     for post in posts:
         assert post is not None
@@ -65,7 +65,7 @@ async def check_likes(graph: Graph, raw: redis.Redis, world: World, users: Seque
 
 
 async def all_likes(graph: Graph, post: int) -> list[tuple[int, int]]:
-    """Return the likes of a post as users and numbers, the newest first, the same in every direction and page size."""
+    """Return the likes of a post as users and numbers, newest first, and check that each window returns the same."""
     found = []
     for window in WINDOWS:
         likes: list[tuple[int, int]] = []

@@ -1,9 +1,9 @@
 """An exhaustive explorer of the rule for likes below the floor (`graph/scripts/change_likes.lua`).
 
-A history is a sequence of likes and unlikes of one post, with the numbers 1, 2, …. The explorer visits every state
-that projections, cuts, trims and the archiver can reach, in any order, with a crash between any two steps, repetitions
-included. A projection whose user is in neither set asks the archive in a step of its own, so that floors and the
-archive may change before the answer is used.
+A history is a sequence of likes and unlikes of one post, with the numbers 1, 2, …. The explorer visits every state that
+projections and their repetitions, cuts, trims and the archiver can reach, in any order, with a crash between any two
+steps. A projection whose user is in neither set asks the archive in a separate step, so that floors and the archive may
+change before the answer is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ MOST_RUNNING = 2
 
 
 class Change(NamedTuple):
-    """A like or an unlike by a user, who is a place in the sets."""
+    """A like or an unlike by a user. The user is an index of the tuples."""
 
     user: int
     is_like: bool
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
 class State(NamedTuple):
     """Everything that decides what may happen next.
 
-    `projected` are the numbers that were projected completely, as bits. `archived` is the archive watermark.
+    `projected` is a bit mask of the events that were projected completely. `archived` is the archive watermark.
     """
 
     members: tuple[int, ...]
@@ -55,7 +55,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule, and the versions of it that leave something out."""
+    """The rule, and versions of it with a part left out."""
 
     asks: bool = True
     rechecks: bool = True
@@ -71,7 +71,7 @@ class Wrong(AssertionError):
 
 
 class Explorer:
-    """Explores one history. `users` are the number of users in it."""
+    """Explores one history. `users` is the number of users in it."""
 
     def __init__(self, history: tuple[Change, ...], rule: Rule = Rule()) -> None:
         self.history = history
@@ -96,7 +96,7 @@ class Explorer:
         return len(seen)
 
     def check(self, state: State) -> None:
-        """Check the count of the likes below the floor, and once all is projected, the count and the pages."""
+        """Check the count of the likes below the floor and, once everything is projected, the count and the pages."""
         below = max(state.floor, state.trimmed)
         known = [bool(m or t) for m, t in zip(state.members, state.tombstones, strict=True)]
         cold = [user for user, lives in enumerate(self.lives) if not known[user] and lives[below]]
@@ -114,7 +114,7 @@ class Explorer:
             raise Wrong(f"a page shows {page}, not {liked}: {self.history} {state}")
 
     def successors(self, state: State) -> Iterator[State]:
-        """Yield the states after each step that may come next."""
+        """Yield the states after each possible next step."""
         watermark = self.watermarks[state.projected]
         if state.archived < watermark:
             yield state._replace(archived=state.archived + 1)
@@ -196,11 +196,11 @@ def watermark(projected: int) -> int:
 
 
 def with_running(state: State, work: Running) -> State:
-    """Return the state with one more projection that waits for its next step."""
+    """Return the state with one more projection, which waits for its next step."""
     return with_all_running(state, (*state.running, work) if state.running <= (work,) else (work, *state.running))
 
 
 def with_all_running(state: State, all_running: tuple[Running, ...]) -> State:
-    """Return the state with these projections that wait for their next steps, instead of others."""
+    """Return the state with these projections in place of its own."""
     members, tombstones, floor, trimmed, cold, projected, archived, _, cut = state
     return State(members, tombstones, floor, trimmed, cold, projected, archived, all_running, cut)

@@ -75,7 +75,7 @@ class ListRules(NotificationRules):
             self._launch(operation, work, calls)
 
     def _lists(self) -> list[UserList]:
-        """Return the lists that were created, deleted ones included."""
+        """Return all lists that were created, including deleted ones."""
         return [op.result for op in self.history.operations if op.kind == "create list" and op.done]
 
     def check_result(self, operation: Operation) -> None:
@@ -102,7 +102,7 @@ def certainly_contains(history: History, list_id: int, user: int, start: int, en
 
 
 def check_limit(history: History, created: Operation) -> None:
-    """Check that a user who certainly had the most lists got no other, and that one who had fewer was not refused."""
+    """Check that no list was created above the limit, and none refused below it."""
     if history.after_disaster or created.returned is None:
         return
     others = [op for op in history.operations if op.kind == "create list" and op is not created]
@@ -144,14 +144,14 @@ async def check_lists(graph: Graph, world: World, owners: Sequence[int]) -> None
 
 
 async def check_full(lists: Lists, world: World, owner: int, list_id: int, others: Sequence[int]) -> None:
-    """Check that a full list takes no other member."""
+    """Check that a full list refuses another member."""
     found = world.lists[list_id]
     if len(found.members) >= MOST_MEMBERS and others:
         await refuses(lists.update(owner, list_id, added=others[:1]))
 
 
 async def refuses(work: Any) -> None:
-    """Check that there are too many."""
+    """Check that a call is refused with `TOO_MANY`."""
     with pytest.raises(Rejected) as refusal:
         await work
     assert codes(refusal.value) == [ProblemCode.TOO_MANY]

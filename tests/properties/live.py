@@ -35,10 +35,10 @@ Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 
 @dataclass
 class World:
-    """The expected state: who follows, mutes and blocks whom, posts, all events, and where retention has trimmed.
+    """The expected state: follows, mutes and blocks, posts, all events, and the end of what retention has removed.
 
-    `executed` has the executions of the process of each feed.
-    `suspected` are the users who are or were suspended: streams may lack what they did.
+    `executed` has the executions of each feed's process. `suspected` are the users who are or were suspended: streams
+    may omit their actions.
     """
 
     people: list[int]
@@ -83,7 +83,7 @@ class World:
                 pass
 
     def home(self, viewer: int) -> set[int]:
-        """Return the posts of a home timeline by its definition."""
+        """Return the posts of a home timeline according to its definition."""
         shown = {viewer, *(other for user, other in self.follows - self.mutes if user == viewer)}
         return {post for post, author in self.posts.items() if author in shown - self.suspended}
 
@@ -162,7 +162,7 @@ class Client:
         raise NotImplementedError
 
     async def check(self, graph: Graph) -> None:
-        """Assert that the client has what it should have, once it has finished."""
+        """Assert that the client has the expected content after it has finished."""
         raise NotImplementedError
 
     async def finish(self, graph: Graph, feed: Feed, last: int) -> None:
@@ -174,7 +174,7 @@ class Client:
 
 
 class HomeClient(Client):
-    """Holds a home timeline: fetches it once, applies every update, and refetches when an update requires it."""
+    """Holds a home timeline: fetches it once, applies every update, and fetches it again if an update demands it."""
 
     def __init__(self, world: World, viewer: int, *, own: bool = False, by_courier: bool = False) -> None:
         def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
@@ -189,13 +189,13 @@ class HomeClient(Client):
         self._waiting: list[Any] = []
 
     async def begin(self, graph: Graph) -> None:
-        """Fetch the timeline. The position is the watermark from before that: the `liveCursor` of the page."""
+        """Fetch the timeline. The position is the watermark before the fetch: the `liveCursor` of the page."""
         watermark = await graph.log.recent_watermark()
         await self._read(graph)
         self.position = watermark
 
     async def apply(self, update: Any, graph: Graph) -> None:
-        """Apply an update to the posts that are held, or refetch them.
+        """Apply an update to the held posts, or fetch them again.
 
         While the page cannot be read, updates wait for it: it may lack posts that are not projected.
         """
@@ -231,7 +231,7 @@ class HomeClient(Client):
         self.history.append(f"holds {sorted(self.held)}")
 
     async def check(self, graph: Graph) -> None:
-        """Assert that the client holds the home timeline."""
+        """Assert that the client holds the expected home timeline."""
         if self.held is None:
             await self._read(graph)
         assert self.held is not None
@@ -241,7 +241,7 @@ class HomeClient(Client):
 
 
 class EventsClient(Client):
-    """Collects the events that match a filter. After a Gap of a slow client it resumes to get the missing events."""
+    """Collects the events that match a filter. After a Gap of a slow client, resumes to get the missing events."""
 
     def __init__(self, world: World, filter_: EventFilter, *, by_courier: bool = False) -> None:
         def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
@@ -258,7 +258,7 @@ class EventsClient(Client):
         self._known = 0
 
     async def connect(self, graph: Graph, feed: Feed) -> None:
-        """Subscribe, or resume, and note the end of the log."""
+        """Subscribe or resume, and note the end of the log."""
         self._known = self.world.events[-1].number if self.world.events else 0
         await super().connect(graph, feed)
 
@@ -278,16 +278,16 @@ class EventsClient(Client):
             self.received.append(update.number)
 
     def _may_be_hidden(self, event: Event) -> bool:
-        """Return whether a stream may leave an event out because of a suspension. It sends deletions anyway."""
+        """Return whether a stream may omit an event because of a suspension. Streams always send deletions."""
         if isinstance(event.body, PostDeleted):
             return False
         users = {getattr(event.body, name, None) for name in ("author", "follower", "followee")}
         return not users.isdisjoint(self.world.suspected)
 
     async def check(self, graph: Graph) -> None:
-        """Assert that every matching event was received once, unless it is hidden or deleted, or retention removed it.
+        """Assert that each matching event was received once, unless it is hidden or deleted or retention removed it.
 
-        Deletions that were in the log when the client subscribed match whatever the content of the post is.
+        Deletions that were in the log when the client subscribed match, whatever the content of the post is.
         """
         events = [event for event in self.world.events if event.number > (self.began or 0)]
         deletions = {
