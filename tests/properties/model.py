@@ -48,8 +48,8 @@ class ListOfUsers:
 class World:
     """Follows, mutes, blocks, posts that are not deleted, and likes with their numbers, as plain sets.
 
-    The posts include plain reposts. `reposted` has the plain repost of each user and original: a user has one of an
-    original, which ends with it. `lists` has the lists of users by id.
+    The posts include plain reposts. `reposted` has the plain repost of each user and original: a user has at most one
+    of an original, and it ends with the original. `lists` has the lists of users by id.
     """
 
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -106,7 +106,7 @@ class World:
         return world
 
     def change_account(self, event: Event) -> None:
-        """Apply an event of a list or of an account."""
+        """Apply an event that concerns a list or an account."""
         match event.body:
             case ListCreated(owner, name, members):
                 self.lists[event.number] = ListOfUsers(owner, name, frozenset(members))
@@ -174,9 +174,9 @@ class World:
 
 @dataclass(eq=False)
 class Operation:
-    """A request to a process, with the logical times of its start and its return, if it returned.
+    """A request to a process, with the logical times of its start and, if it returned, of its return.
 
-    `result` is what it returned, or the error that it raised.
+    `result` is the value that it returned or the error that it raised.
     """
 
     process: str
@@ -189,17 +189,17 @@ class Operation:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it returned that it has changed nothing."""
+        """Whether the operation was refused, so that it has changed nothing."""
         outcomes = self.result if self.kind in ("follow", "unfollow") and isinstance(self.result, list) else ()
         return isinstance(self.result, Rejected | Overloaded | AccountDeleted) or not REFUSED.isdisjoint(outcomes)
 
     @property
     def done(self) -> bool:
-        """Whether it returned without an error, from a process that did not die."""
+        """Whether the operation returned without an error, from a process that did not die."""
         return self.returned is not None and not self.died and not isinstance(self.result, Exception)
 
     def done_before(self, time: int) -> bool:
-        """Return True if it was done before a logical time."""
+        """Return True if the operation was done before a logical time."""
         return self.done and self.returned is not None and self.returned < time
 
 
@@ -226,7 +226,7 @@ class History:
         return operation
 
     def drained(self) -> None:
-        """Record a drain: operations of dead processes have taken effect, or never will."""
+        """Record a drain: operations of dead processes have taken effect by now, or never will."""
         now = self.tick()
         for operation in self.operations:
             if operation.died and operation.returned is None:
@@ -239,7 +239,7 @@ class History:
                 operation.died = True
 
     def begin_anew(self, world: World, posts: list[Post]) -> None:
-        """Forget all operations, and begin with this world: a disaster has undone some of them."""
+        """Forget all operations and start from this world: a disaster has undone some of them."""
         self.operations = [op for op in self.operations if op.returned is None and not op.died]
         self.after_disaster = False
         for pair in world.follows:
@@ -260,7 +260,7 @@ class History:
         return [op for op in self.operations if op.kind == kind and op.subject == subject]
 
     def certainly_follows(self, follower: int, followee: int, start: int, end: int) -> bool | None:
-        """Return whether a follow existed, or did not exist, throughout a period; None if it is uncertain."""
+        """Return True if a follow existed throughout a period, False if it never existed, None if that is uncertain."""
         if any(self.certainly_deleted(user, end) is not False for user in (follower, followee)):
             return None
         changes = [op for kind in ("block", "unblock") for op in self.of(kind, follower, followee)]
@@ -270,42 +270,42 @@ class History:
         return self.certainly(("follow", "unfollow"), (follower, followee), start, end)
 
     def certainly_silenced(self, viewer: int, user: int, start: int, end: int, *, mutes: bool = True) -> bool | None:
-        """Return whether a user was hidden or muted throughout a period, or neither; None if that is uncertain."""
+        """Return True if a user was hidden or muted throughout a period, False if never, None if that is uncertain."""
         found = [self.certainly_apart(viewer, user, start, end), self.certainly_suspended(user, start, end)]
         found += [self.certainly_deleted(user, start) or (self.certainly_deleted(user, end) and None)]
         found += [self.certainly(("mute", "unmute"), (viewer, user), start, end)] if mutes else []
         return True if True in found else None if None in found else False
 
     def certainly_apart(self, user: int, other: int, start: int, end: int) -> bool | None:
-        """Return whether a block stood between two users throughout a period, or none; None if that is uncertain."""
+        """Return True if two users were blocked throughout a period, False if never, None if that is uncertain."""
         found = [self.certainly(("block", "unblock"), pair, start, end) for pair in ((user, other), (other, user))]
         return True if True in found else None if None in found else False
 
     def certainly_suspended(self, user: int, start: int, end: int) -> bool | None:
-        """Return whether a user was suspended throughout a period, or was not; None if that is uncertain."""
+        """Return True if a user was suspended throughout a period, False if never, None if that is uncertain."""
         return self.certainly(("suspend", "unsuspend"), (user,), start, end)
 
     def certainly_deleted(self, user: int, time: int) -> bool | None:
-        """Return whether the account of a user was deleted before a time, or not; None if that is uncertain."""
+        """Return True if a user's account was deleted before a time, False if not, None if that is uncertain."""
         begun = [op for op in self.of("delete account", user) if op.started < time and not op.is_refused]
         return True if any(op.done_before(time) for op in begun) else None if begun else False
 
     def deletions_begun(self) -> list[Operation]:
-        """Return the deletions of accounts."""
+        """Return the deletions of accounts that were not refused."""
         return [op for op in self.operations if op.kind == "delete account" and not op.is_refused]
 
     def certainly(self, kinds: tuple[str, str], subject: tuple[int, ...], start: int, end: int) -> bool | None:
-        """Return whether the first of two opposite kinds held throughout a period; None if that is uncertain."""
+        """Return True if the first of two kinds held throughout a period, False if the second, None if uncertain."""
         touching = [op for kind in kinds for op in self.of(kind, *subject)]
         return decided(touching, lambda last: last.kind == kinds[0], start, end)
 
     def deletions(self, post: Post) -> list[Operation]:
-        """Return the deletions that end a post: its own, and of a plain repost those of its original. Quotes stay."""
+        """Return the deletions that end a post: its own and, for a plain repost, those of its original. Quotes stay."""
         originals = self.of("delete", post.repost_of) if post.is_plain_repost else []
         return [*self.of("delete", post.id), *originals]
 
     def authors(self, post: Post) -> set[int]:
-        """Return the author of a post, and of a plain repost also that of its original."""
+        """Return the author of a post and, for a plain repost, the author of its original."""
         original = post.repost_of if post.is_plain_repost else None
         published = (op.result for op in self.operations if op.kind == "publish" and op.done)
         return {post.author, *(each.author for each in published if each.id == original)}
@@ -322,9 +322,9 @@ class History:
     def check_timeline(
         self, read: Operation, includes: Callable[[int, int, int], bool | None], *, is_complete: bool
     ) -> None:
-        """Check the posts that a viewer's read returned against what was certain throughout the read.
+        """Check the posts that a viewer's read returned against the facts that were certain throughout the read.
 
-        `includes` returns whether the timeline included an author throughout a period, None if that is uncertain.
+        `includes` returns True if the timeline included an author throughout a period, False if not, None if uncertain.
         """
         if self.after_disaster or not read.done or self.certainly_deleted(read.subject[0], self.now) is not False:
             return
@@ -352,7 +352,7 @@ class History:
                 assert post.id in ids, f"post {post.id} of {post.author} was missing for {viewer}"
 
     def check_look(self, look: Operation) -> None:
-        """Check that a look-up of posts showed none that was deleted before, and none of users who were hidden."""
+        """Check that a look-up showed no post that was deleted before it, and no post of a hidden user."""
         viewer, start, end = look.subject[0], look.started, look.returned or self.now
         for post in () if self.after_disaster else look.result:
             self.check_existed(post, start)
@@ -363,8 +363,8 @@ class History:
     def check_existed(self, post: Post, start: int) -> None:
         """Check that a post that was shown after a time was not deleted, or taken back, before that time.
 
-        Tombstones have no age here. A publication that is projected again after its post's tombstone was dropped writes
-        the record, and frees it in a later call, or the scan does if the process dies.
+        In the machine, tombstones are dropped at any age. A publication that is projected again after its post's
+        tombstone was dropped writes the record, and a later call frees it, or the scan if the process dies.
         """
         if any(not repeat.done_before(start) for repeat in self.of("repeat", post.id)):
             return
@@ -376,7 +376,7 @@ class History:
 
 
 def decided(operations: Collection[Operation], holds: Callable[[Operation], bool], start: int, end: int) -> bool | None:
-    """Return what the last of some operations made of a fact throughout a period; None if that is uncertain.
+    """Return whether a fact held throughout a period after some operations; None if that is uncertain.
 
     The fact does not hold at first. An operation that met an outage of the archive may have taken effect.
     """

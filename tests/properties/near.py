@@ -1,7 +1,7 @@
 """The near cache of a process of the machine, which checks each value that it returns.
 
-Reads go over a connection of their own, which tracks keys, and writes over another one. The process reads invalidations
-only with the reply to its next read, so it acts on values that others have changed meanwhile.
+Reads use one connection, which tracks keys, and writes another one. The process receives invalidations only with the
+reply to its next read, so it acts on values that others may have changed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ PREFIXES = (
 class CheckedCache(NearCache):
     """A near cache that compares its values with the store, except of keys that were written since the last read.
 
-    By the place of the server, `executed` is the number of the last read, and `written` holds the keys written since
-    then, by the account of connections to which the servers tell all writes. `now` reads the store.
+    For each server, `executed` is the number of its last read, and `written` the keys written since then, according to
+    connections on which the servers report all writes. `now` reads the store.
     """
 
     def __init__(self, now: Exchange) -> None:
@@ -33,7 +33,7 @@ class CheckedCache(NearCache):
         self._rows: dict[str, tuple[Command, Any]] = {}
 
     def note_row(self, key: str, command: Command, row: Any) -> None:
-        """Note the reply from which the value of a key was made."""
+        """Note the reply from which a key's value was built."""
         if self.holds([key]):
             self._rows[key] = command, row
 
@@ -44,12 +44,12 @@ class CheckedCache(NearCache):
             self.written[place] = None if names is None or before is None else before.union(names)
 
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
-        """Return what the cache returns, which must be what the store holds.
+        """Return the values of the cache, and check that they are those of the store.
 
-        It must return nothing of a server before that has executed a read of the request.
+        The cache must not return a value of a server that has not yet executed a read of the request.
         """
         values, places = super().find(keys, moment)
-        self._now([("PING",)])  # brings messages about all writes
+        self._now([("PING",)])  # delivers messages about all writes
         checked = []
         for key, value in zip(keys, values, strict=True):
             if value is not MISSING:

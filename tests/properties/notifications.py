@@ -1,4 +1,4 @@
-"""Notifications in the machine: the rules that mention users and mark what is read, and the check of all lists."""
+"""Notifications in the machine: rules that mention users and mark notifications as read, and the check of all lists."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ class NotificationRules(BlockRules):
 
     @rule(process=apis, author=users, whom=users, calls=calls)
     def mention(self, process: str, author: int, whom: int, calls: int) -> None:
-        """A user mentions another one, or nobody else."""
+        """A user mentions another user or itself."""
         self.texts += 1
         user, text = self.user_at(author), f"text {self.texts} @user{whom % self.population}"
         operation = self.history.start(process, "publish", user, text)
@@ -33,7 +33,7 @@ class NotificationRules(BlockRules):
     @precondition(lambda self: self.disaster is Disaster.NONE)
     @rule(process=apis, viewer=users, which=st.integers(0, 5), calls=calls)
     def mark_read(self, process: str, viewer: int, which: int, calls: int) -> None:
-        """A user marks notifications as read, up to one in the list or beyond all."""
+        """A user marks notifications as read, up to one in the list or beyond all of them."""
         user = self.user_at(viewer)
         listed: Any = self.raw.zrange(keys.notifications(user), 0, -1, desc=True, withscores=True)
         numbers = [MAX_NUMBER, *(int(score) for _, score in listed)]
@@ -44,8 +44,8 @@ class NotificationRules(BlockRules):
 async def check_notifications(graph: Graph, raw: redis.Redis, model: Notified, people: Sequence[int]) -> None:
     """Check the pages of all users in both directions, and the numbers of unread notifications.
 
-    Only users whose likes and reposts are in the store are found: groups that have archived ones are not checked.
-    Suspended users see nothing of their own, and have no sessions: nobody reads theirs.
+    Notifications find only users whose likes and reposts are in the store, so groups with archived ones are not
+    checked. Suspended users are left out: they see nothing of their own and have no sessions.
     """
     for user in {*people} - model.suspended:
         entries = model.entries(user)
@@ -67,7 +67,7 @@ def has_floor(raw: redis.Redis, entry: Entry) -> bool:
 
 
 async def all_of(graph: Graph, user: int, window: Window) -> list[Notification]:
-    """Return all notifications of a user, read page by page like the first window, newest first."""
+    """Return all notifications of a user, newest first, read in pages of the first window's size and direction."""
     seen: list[Notification] = []
     while True:
         page = await graph.notifications.page(graph.visibility.of(user), window)
@@ -79,6 +79,6 @@ async def all_of(graph: Graph, user: int, window: Window) -> list[Notification]:
 
 
 def as_entry(found: Notification, like: Entry) -> Entry:
-    """Return a notification as an entry of the model. Among many quotes, only the newest reposts are looked at."""
+    """Return a notification as an entry of the model. If there are too many quotes, its users are not compared."""
     actors, size = (like.actors, None) if like.size is None else (found.actors, found.actors_count)
     return Entry(found.kind.name, found.subject, found.number, found.is_read, actors, size)

@@ -1,4 +1,4 @@
-"""The model of notifications: what users do, in plain sets, and what each of them must find in the list."""
+"""The model of notifications: the actions of users as plain sets, and the list that each user must get."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Written(NamedTuple):
 
 @dataclass
 class Notified:
-    """Everything that happened, and what follows for notifications. A list keeps the newest `kept` groups.
+    """All actions, and the notifications that result. A list keeps the newest `kept` groups.
 
     Pairs have the numbers of their events. `groups` has the newest number of each group of each user, whether it is
     shown or not.
@@ -67,14 +67,14 @@ class Notified:
 
     @classmethod
     def of(cls, events: Iterable[Event], kept: int) -> "Notified":
-        """Return what follows from events, in the order of the log. Some are void, because others were faster."""
+        """Return the model after events, applied in the order of the log. Some are void, because others were faster."""
         model = cls(kept)
         for event in sorted(events, key=lambda event: event.number):
             model.apply(event)
         return model
 
     def apply(self, event: Event) -> None:
-        """Apply an event. Also a void one moves its group up, as it may have been projected before the other."""
+        """Apply an event. Even a void event moves its group up: it may have been projected before the other event."""
         number = event.number
         match event.body:
             case Followed(user, other) as body:
@@ -143,7 +143,7 @@ class Notified:
         self.write(user, number, original, reasons)
 
     def write(self, user: int, number: int, original: int | None, reasons: list[tuple[str, set[int]]]) -> None:
-        """A user wrote a post that concerns users for these reasons, the first of which counts."""
+        """A user wrote a post that concerns users for these reasons. For each user, the first reason counts."""
         self.posts[number] = Written(user, original)
         told: set[int] = set()
         for kind, users in reasons:
@@ -152,7 +152,7 @@ class Notified:
             told |= users
 
     def notify(self, recipient: int, user: int, kind: str, subject: int, number: int, *, renewed: bool = False) -> None:
-        """A user did something that concerns another one, who is not told again what was `renewed`."""
+        """A user did something that concerns another one. A `renewed` action does not notify again."""
         if recipient != user and not renewed:
             self.groups.setdefault(recipient, {})[kind, subject] = number
 
@@ -188,7 +188,7 @@ class Notified:
             yield Entry(kind, subject, number, read, tuple(users), None if entries > NEWEST else len(users))
 
     def _actors(self, viewer: int, kind: str, subject: int) -> list[int]:
-        """Return who acts in a group, the newest first."""
+        """Return the users of a group, those who acted last first."""
         if kind == "FOLLOW":
             found = {user: at for (user, other), at in self.follows.items() if other == viewer and day(at) == subject}
         elif kind in ("LIKE", "REPOST"):
@@ -200,5 +200,5 @@ class Notified:
 
 
 def day(number: int) -> int:
-    """Return the day of an event in UTC."""
+    """Return the day of an event in UTC, as days since 1970."""
     return ((number >> SEQUENCE_BITS) + EPOCH_MS) // DAY_MS

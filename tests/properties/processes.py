@@ -74,7 +74,7 @@ class Processes:
         self.gate.outages.pop(process, None)
 
     async def end(self, process: str) -> None:
-        """Kill a process: everything it was doing stops where it is."""
+        """Kill a process: all its operations stop where they are."""
         await end(self.tasks[process])
         self.history.died(process)
         await self.graphs[process].close()
@@ -96,7 +96,7 @@ class Processes:
         operation.returned = self.history.tick()
 
     async def launch(self, operation: Operation, work: Awaitable[None], calls: int) -> None:
-        """Start the work of an operation and let so many of its process's calls through at once."""
+        """Start the work of an operation, and admit up to `calls` calls of its process at once."""
         self.tasks[operation.process].append(asyncio.ensure_future(work))
         await self.gate.run_until_blocked()
         for _ in range(calls):
@@ -126,7 +126,7 @@ class Processes:
         await archive_all(graph.archiver)
 
     async def scan(self, graph: Graph) -> None:
-        """Scan the store until nothing is left to correct."""
+        """Scan the store until a pass changes nothing."""
         for _ in range(SCANS):
             before = self.watch.changes()
             await graph.scan.run_pass()
@@ -135,10 +135,10 @@ class Processes:
             await self.settle(graph)
 
     async def settle_failover(self, graph: Graph, *, projects_lost: bool) -> None:
-        """Find out which events are lost, and let the log grow.
+        """Find out which events are lost.
 
-        The projection of a lost event may be incomplete. With `projects_lost`, complete it, as the process would that
-        appended the event.
+        The projection of a lost event may be incomplete. With `projects_lost`, complete it, as the process that
+        appended the event would.
         """
         rows = {
             row.number for row in await graph.archive.range(0, max(self.journal.encoded), len(self.journal.encoded))

@@ -9,7 +9,7 @@ from graph.paging import Window
 
 
 async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:
-    """Return a home timeline, newest first, read page by page in one direction. Each page is a request of its own."""
+    """Return a home timeline, newest first, read page by page in one direction. Each page is a separate request."""
 
     def page(window: Window) -> Awaitable[Page[Post]]:
         return graph.timelines.home(viewer, window, graph.visibility.of(viewer, graph.store.begin()))

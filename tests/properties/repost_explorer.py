@@ -3,7 +3,7 @@
 One user reposts one original, in several tabs, and takes the repost back, while the author deletes the original. The
 explorer visits every state that the steps of clients, workers, the archiver and the scan can reach in any order. A step
 is one script or one append. Clients and workers may die between any two steps, workers repeat events, and late
-repetitions arrive after tombstones were dropped.
+repetitions run after tombstones were dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from tests.properties.repost_states import (
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule, and the versions of it that leave something out."""
+    """The rule, and versions of it with a part left out."""
 
     begins_at_original: bool = True
     stops_at_tombstone: bool = True
@@ -49,7 +49,7 @@ class Wrong(AssertionError):
 
 
 class Explorer:
-    """Explores what tabs can do. `late` is the number of late repetitions, `expires` whether keys may be forgotten."""
+    """Explores what tabs can do. `late` limits late repetitions; `expires`: idempotency keys may be forgotten."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Explorer:
         return len(seen)
 
     def check(self, state: State) -> None:
-        """Check what holds always, and what holds when all is projected."""
+        """Check the properties of every state, and those of a state in which everything is projected."""
         if state.listed != {state.reposted.member} - {0}:
             raise Wrong(f"the timeline does not list what the register holds: {state}")
         if not state.listed <= state.reposts.members and state.original != DROPPED:
@@ -101,15 +101,15 @@ class Explorer:
             raise Wrong(f"reposts {sorted(self.leaks(state))} have records: {state}")
 
     def leaks(self, state: State) -> frozenset[int]:
-        """Return the records of reposts that were taken back."""
+        """Return the reposts that were taken back but still have a record."""
         return state.records - {repost for repost, _ in state.buried} - {state.reposted.member}
 
     def may_leak(self, state: State) -> bool:
-        """Return True if a client may have died that had written a record late: the scan frees it."""
+        """Return True if a client may have died after it wrote a record late. The scan frees such records."""
         return bool(state.archived)
 
     def successors(self, state: State) -> Iterator[State]:
-        """Yield the states after each step that may come next."""
+        """Yield the states after each possible next step."""
         for place, client in enumerate(state.clients):
             for after, moved in self.of_client(state, client):
                 yield after._replace(clients=(*state.clients[:place], moved, *state.clients[place + 1 :]))
@@ -131,7 +131,7 @@ class Explorer:
         yield from self.upkeep(state)
 
     def upkeep(self, state: State) -> Iterator[State]:
-        """Yield the states after the archiver, trims and the scan."""
+        """Yield the states after a step of the archiver, a trim or the scan."""
         watermark = watermark_of(state)
         if state.archived < watermark and self.late:
             yield state._replace(archived=watermark)
@@ -193,13 +193,13 @@ class Explorer:
         return state._replace(reposts=reposts.remove([n], job.found) if job.found else reposts), None
 
     def replaced(self, state: State, job: Job) -> list[int]:
-        """Return the reposts that this one has replaced in the timeline, in this projection or an earlier one."""
+        """Return the reposts that this one replaced in the timeline, in this projection or an earlier one."""
         if self.rule.finishes_replacements:
             return [repost for repost, number in state.unlisted if number == job.number]
         return []
 
     def register(self, state: State, job: Job, then: str | None) -> tuple[State, Job | None]:
-        """Set the register and list the repost, or find that a later event has decided."""
+        """Set the register and list the repost, unless a later event has decided."""
         n, version = job.number, state.reposted.version
         if n < version:
             stale = job._replace(step="bury", found=version)
@@ -211,7 +211,7 @@ class Explorer:
         return state, job._replace(step=then or "replaced", found=old)
 
     def project_unrepost(self, state: State, job: Job) -> tuple[State, Job | None]:
-        """Project the end of a repost: the register with the timeline, the records, and the set of the original."""
+        """Project the end of a repost: the register with the timeline, the records, then the set of the original."""
         m, target = job.number, state.log[job.number - 1].target
         if job.step == "begin":
             undone = {target, state.reposted.member} - {0} if m > state.reposted.version else {target}
@@ -260,7 +260,7 @@ class Explorer:
             )
 
     def repost(self, state: State, client: Client) -> Iterator[tuple[State, Client]]:
-        """Read the register; append with a key that contains its version; confirm what was there before."""
+        """Read the register; append with a key that contains its version; confirm a repost that already existed."""
         match client.step:
             case "begin":
                 client = client._replace(since=len(state.log), watermark=watermark_of(state))
@@ -287,7 +287,7 @@ class Explorer:
                     yield state, client._replace(step="confirm", version=number)
 
     def unrepost(self, state: State, client: Client) -> Iterator[tuple[State, Client]]:
-        """Read the register; if it holds nothing, confirm that; append the end of the repost."""
+        """Read the register; if it is empty, confirm that; append the end of the repost."""
         match client.step:
             case "begin":
                 client = client._replace(since=len(state.log), watermark=watermark_of(state))
@@ -311,7 +311,7 @@ class Explorer:
         yield state, client._replace(job=Job(number, by_worker=False))
 
     def answered(self, state: State, client: Client) -> Client:
-        """Return a client after the projection of its request, whose answer is checked."""
+        """Return a client whose request is projected, and check the answer."""
         if client.operations[0] == "repost" and not deletion(state.log):
             self.check_repost(state, client, client.version)
         return next_operation(client)
@@ -328,5 +328,5 @@ class Explorer:
 
 
 def after(state: State, job: Job, step: str | None) -> tuple[State, Job | None]:
-    """Return the state, and the job before another step, if there is one."""
+    """Return the state, and the job with its next step, or None without one."""
     return state, None if step is None else job._replace(step=step)

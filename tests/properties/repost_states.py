@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 COLD, DROPPED = -1, -2
-"""States of the original beside 0, hot, and the number of its deletion, a tombstone. They look alike in the store."""
+"""States of the original besides 0, hot, and the number of its deletion. The two look alike in the store."""
 
 
 class Entry(NamedTuple):
@@ -15,7 +15,7 @@ class Entry(NamedTuple):
 
 
 class Register(NamedTuple):
-    """One element of a versioned set: the number of the member, of the tombstone, and the tombstone floor."""
+    """One element of a versioned set: the numbers of the member and of the tombstone, and the tombstone floor."""
 
     member: int = 0
     gone: int = 0
@@ -23,7 +23,7 @@ class Register(NamedTuple):
 
     @property
     def version(self) -> int:
-        """The number of the event that changed the element last."""
+        """The number of the last event that changed the element."""
         return self.member or self.gone or self.floor
 
     def add(self, number: int) -> "Register":
@@ -53,7 +53,7 @@ class Listed(NamedTuple):
         return self._replace(members=self.members | {repost})
 
     def remove(self, reposts: Collection[int], number: int) -> "Listed":
-        """Return the list after a removal. Of several, the lowest number counts."""
+        """Return the list after a removal. If a repost is removed several times, the lowest number counts."""
         if number <= self.floor:
             return self
         return self._replace(members=self.members.difference(reposts), gone=with_tombstones(self.gone, reposts, number))
@@ -66,7 +66,7 @@ class Listed(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A projection of an event before its step `step`. `found` is what the steps before have found."""
+    """A projection of an event whose next step is `step`. `found` is the result of the previous steps."""
 
     number: int
     by_worker: bool
@@ -75,7 +75,7 @@ class Job(NamedTuple):
 
 
 class Client(NamedTuple):
-    """A tab: the operations that it still has to run, the next step, and what the operation knows.
+    """A tab: its remaining operations, the next step, and the values that the operation has read.
 
     `version` is that of the register, `watermark` was read before it, `since` is the length of the log at the start.
     """
@@ -91,9 +91,9 @@ class Client(NamedTuple):
 class State(NamedTuple):
     """The log, the idempotency keys, the three slots, and everything that runs.
 
-    `reposts` is the list under the original, `reposted` the original in the user's register. `listed` are the
-    reposts in the user's timeline, `unlisted` its tombstones: pairs of a repost and a number. `records` has the
-    reposts with a record, and `buried` those with a tombstone and its number.
+    `reposts` is the list under the original, `reposted` the original in the user's register. `listed` are the reposts
+    in the user's timeline, and `unlisted` its tombstones, as pairs of a repost and a number. `records` are the reposts
+    with a record, and `buried` those with a tombstone, with its number.
     """
 
     clients: tuple[Client, ...]
@@ -113,7 +113,7 @@ class State(NamedTuple):
 
 
 def bury(state: State, reposts: Collection[int], number: int) -> State:
-    """Replace records by tombstones with a number; of several, the lowest counts."""
+    """Replace records by tombstones with a number. If a record has several, the lowest number counts."""
     buried = with_tombstones(state.buried, reposts, number)
     return state._replace(buried=buried, records=state.records.difference(reposts))
 
@@ -121,7 +121,7 @@ def bury(state: State, reposts: Collection[int], number: int) -> State:
 def with_tombstones(
     held: frozenset[tuple[int, int]], elements: Collection[int], number: int
 ) -> frozenset[tuple[int, int]]:
-    """Return tombstones and their numbers with those of elements. Of several, the lowest number counts."""
+    """Return tombstones after elements got one with a number. Of several numbers of an element, the lowest counts."""
     numbers = dict(held)
     numbers.update({element: min(number, numbers.get(element, number)) for element in elements})
     return frozenset(numbers.items())
@@ -150,7 +150,7 @@ def watermark_of(state: State) -> int:
 
 
 def latest(state: State, watermark: int) -> int:
-    """Return the number of the last event of the pair after the watermark or in the register, 0 if there is none."""
+    """Return the last event of the pair after the watermark or in the register, or 0."""
     after = [n for n, entry in enumerate(state.log, 1) if n > watermark and entry.kind != "delete"]
     return max(state.reposted.member, state.reposted.gone, *after, 0)
 
@@ -161,7 +161,7 @@ def is_repost(log: Sequence[Entry], number: int) -> bool:
 
 
 def standing(log: Sequence[Entry], upto: int) -> int:
-    """Return the repost that stands after the first events, 0 if there is none."""
+    """Return the repost that exists after the first `upto` events, 0 if there is none."""
     last = max((n for n, entry in enumerate(log[:upto], 1) if entry.kind != "delete"), default=0)
     return last if last and is_repost(log, last) else 0
 

@@ -1,4 +1,4 @@
-"""Requests: what users do, on any process, while other operations are under way."""
+"""Requests: the actions of users on any process, while other operations run."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -25,7 +25,7 @@ calls = st.sampled_from((ALL_CALLS, 0, 1, 2, 3, 4, 8))
 
 
 class Requests(Disasters):
-    """The part of the machine that knows users."""
+    """The part of the machine with users."""
 
     population: int
     sync: int
@@ -51,7 +51,7 @@ class Requests(Disasters):
         self.run(self.processes.launch(operation, perform(), calls))
 
     def check_result(self, operation: Operation) -> None:
-        """Check what an operation returned against what was certain while it ran."""
+        """Check the result of an operation against the facts that were certain while it ran."""
         if operation.kind == "look" and operation.done:
             self.history.check_look(operation)
         if operation.kind == "read":
@@ -68,7 +68,7 @@ class Requests(Disasters):
 
     @rule(process=apis, author=authors, about=st.lists(st.integers(0, 20), min_size=1, max_size=2), calls=calls)
     def answer(self, process: str, author: int, about: list[int], calls: int) -> None:
-        """An author replies to a post, or replies to one and quotes another, perhaps while they are deleted."""
+        """An author replies to a post, or replies to one and quotes another, perhaps while these are deleted."""
         published = [op.result for op in self.history.operations if op.kind == "publish" and op.done]
         if published:
             self.texts += 1
@@ -106,7 +106,7 @@ class Requests(Disasters):
 
     @rule(process=apis, viewer=users, again=st.integers(1, 3), calls=calls)
     def look(self, process: str, viewer: int, again: int, calls: int) -> None:
-        """A user looks at all posts and users, several times in one request. The near cache checks what it returns."""
+        """A user looks up all posts and users, several times in one request. The near cache checks what it returns."""
         user = self.user_at(viewer)
         posts = [op.result.id for op in self.history.operations if op.kind == "publish" and op.done]
         operation = self.history.start(process, "look", user)
@@ -114,7 +114,7 @@ class Requests(Disasters):
 
     @rule(process=apis, name=st.integers(0, 1), calls=calls)
     def sign_up(self, process: str, name: int, calls: int) -> None:
-        """Somebody signs up. Several sign-ups want the same login."""
+        """A client signs up. Several sign-ups compete for the same login."""
         self.texts += 1
         work = sign_up(self.graph_of(process), f"new{name}", f"nonce {self.texts}", f"hash {self.texts}")
         self._launch(self.history.start(process, "sign up"), work, calls)

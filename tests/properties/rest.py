@@ -69,7 +69,7 @@ class Rest:
         self.world = self._world()
 
     def _world(self) -> World:
-        """Return what the events lead to. A lost post exists if the store has listed it before it was lost."""
+        """Return the world that the events produce. A lost post exists if the store listed it before it was lost."""
         if self.forgets_lost:
             return World.of(self.journal.events(but=self.journal.lost))
         world = World.of(self.journal.events())
@@ -87,7 +87,7 @@ class Rest:
         return int(self.raw.zscore(of.key(owner), "f") or 0)
 
     def owners(self, of: PostList) -> list[int]:
-        """Return the owners who have a list of one kind, or should have one."""
+        """Return the owners who have a list of one kind or should have one."""
         if of.is_of_users:
             return [*self.users]
         prefix = of.key(0).partition("0")[0]
@@ -116,7 +116,7 @@ class Rest:
             await check_notifications(self.graph, self.raw, notified, self.users)
 
     def check_log(self) -> None:
-        """Check the marks, and that only what may be discarded has left the log."""
+        """Check the watermarks, and that only events that may be discarded have left the log."""
         last = max(number for number in self.journal.encoded if number not in self.journal.lost)
         names = (keys.ARCHIVED, keys.WATERMARK, keys.TRIMMED)
         archived, watermark, trimmed = (int(self.raw.get(name) or 0) for name in names)
@@ -132,7 +132,7 @@ class Rest:
                 assert number <= trimmed, f"event {number} is missing, but streams report no gap"
 
     def check_rows(self) -> None:
-        """Check that the archive holds each event once, and nothing else."""
+        """Check that the archive holds each event once, and no other rows."""
         expected = self.journal.rows()
         for number, row in expected.items():
             if self.restored and row.kind == "Redacted" and number not in self.rows:
@@ -141,7 +141,7 @@ class Rest:
         assert self.rows.keys() <= expected.keys()
 
     def check_credentials(self) -> None:
-        """Check that exactly the users whose sign-up is valid have credentials. Those who are deleted have a hash."""
+        """Check that exactly the users with a valid sign-up have credentials. Deleted users have only a hash."""
         expected: dict[int, tuple[Any, ...]] = {}
         for event in self.journal.events():
             if isinstance(event.body, UserDeleted):
@@ -154,7 +154,7 @@ class Rest:
         assert found == expected
 
     def check_hot_windows(self) -> None:
-        """Check that every live post is in the archive, and those above the floor, but no others, in the store."""
+        """Check that the archive holds every live post, and the store exactly those above the floor."""
         expected: dict[PostList, Callable[[int], list[int]]] = {
             TIMELINE: self.world.own,
             REPLIED: self.world.replied,
@@ -191,7 +191,7 @@ class Rest:
         return body is not None and body.listed
 
     def check_fold(self) -> None:
-        """Check that the store holds what the fold of the archive's events says."""
+        """Check that the store agrees with the fold of the archive's events."""
         if self.journal.lost:
             return
         secrets = {row[0]: row[2] for row in self.database.rows(CREDENTIALS)}
@@ -215,7 +215,7 @@ class Rest:
         assert found == expected
 
     def is_deleted(self, post: int) -> bool:
-        """Return whether the archive shows that a post is deleted."""
+        """Return whether the archive marks a post as deleted."""
         return post in self.rows and self.rows[post].kind == "Redacted"
 
     def _stored(self) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class Rest:
         }
 
     async def _check_home(self, viewer: int) -> None:
-        """Check a home timeline from the cache and without it, in both directions."""
+        """Check a home timeline with and without its cache, in both directions."""
         expected = self.world.home(viewer)
         for size, forward in ((3, True), (4, False), (2, True)):
             seen = await whole_timeline(self.graph, viewer, size, forward=forward)
@@ -285,7 +285,7 @@ class Rest:
             assert (post.replies, post.reposts) == (len(answers.items), len(quotes.items))
 
     def _versions(self, user: int) -> dict[int, int]:
-        """Return the version of each follow from the followee's side."""
+        """Return the version of each follow of a user, from the followees' sets."""
         return {
             other: int(score)
             for other in self.users

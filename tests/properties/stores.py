@@ -17,12 +17,12 @@ from tests.properties.near import PREFIXES, CheckedCache
 from tests.support.stores import InterceptedStore
 
 CLUSTER = "valkey+cluster://127.0.0.1:1"
-"""The URL of stores that use several servers, as of a cluster. Nobody connects to it."""
+"""The URL of stores that use several servers, like a cluster. No store connects to it."""
 K = TypeVar("K")
 
 SCAN_COUNT = 1000
 LOADED: set[str] = set()
-"""The servers that have the scripts. They keep them while the tests run."""
+"""The servers on which the scripts are loaded. They stay loaded while the tests run."""
 
 
 class DirectClient(Redis):
@@ -80,7 +80,7 @@ class DirectStore(InterceptedStore):
                 return
 
     def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
-        """Yield lists of at most `most` items whose keys one command may name. Unlike slots, two tags are never one."""
+        """Yield lists of at most `most` items whose keys one command may name. Different tags never share a slot."""
         if self.in_order:
             return super().together(items, key, most)
         return in_groups(items, lambda item: tag_of(key(item)), most)
@@ -94,7 +94,7 @@ class DirectStore(InterceptedStore):
         await self._exchange([("SET", key, int(time.time()))])
 
     async def ask_primaries(self, *commands: Command) -> dict[str, list[Any]]:
-        """Return no replies: nothing is known about the memory of the server, which has room."""
+        """Return no replies: the memory limit of the server is unknown, and it has room."""
         return {}
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class GatedStore(DirectStore):
 
 
 class NearStore(GatedStore):
-    """The store of one process with a near cache, behind the gate. Its reads have connections of their own.
+    """The store of one process with a near cache, behind the gate. Reads have connections of their own.
 
     On a cluster, the reads of each server have a turn of their own, so that anything may happen between them.
     """
@@ -165,7 +165,7 @@ class NearStore(GatedStore):
         return future
 
     def _resolver(self, sources: list[TrackingPeriod], *arguments: Any) -> Callable[[list[Any]], None]:
-        """Return what resolves a near read of these sources."""
+        """Return the function that resolves a near read of these sources."""
         if self.in_order:
             tracked = TrackedRead(self._checked, *arguments)
             tracked.source = sources[0]
@@ -188,7 +188,7 @@ class NearStore(GatedStore):
         return replies
 
     def _touch(self, others: Container[int]) -> None:
-        """Let servers answer something that have given near values, as `ClusterPipeline` does. Nobody waits for it."""
+        """Ping servers that have given near values, as `ClusterPipeline` does, without waiting for the replies."""
         near = self._checked
         if near.expected != LOST and not self.in_order:
             for place, source in enumerate(self._sources):

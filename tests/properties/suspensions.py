@@ -1,4 +1,4 @@
-"""Suspensions in the machine: the rules that change them and visit exits, and the check of what every exit shows."""
+"""Suspensions in the machine: rules that change them and visit exits, and the check of the content of every exit."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,14 +21,14 @@ EVERYTHING = Window(100, forward=True)
 
 
 class Shown(NamedTuple):
-    """What an exit shows: users and posts, those in one list together and in its order."""
+    """The content of an exit: lists of users and lists of posts, each in the exit's order."""
 
     users: list[list[int]]
     posts: list[list[int]]
 
 
 class Exits:
-    """The exits of a graph as a viewer sees them, for some users and posts."""
+    """The exits of a graph, where a viewer sees some users and posts."""
 
     def __init__(self, graph: Graph, view: View, users: Sequence[int], posts: Sequence[int]) -> None:
         self.graph = graph
@@ -92,7 +92,7 @@ class Exits:
 
 
 class Expected:
-    """What every exit must show to a viewer, by the name of its method in `Exits`."""
+    """The content that each exit must show to a viewer, by the name of its method in `Exits`."""
 
     def __init__(self, world: World, viewer: int | None, users: Sequence[int], posts: Sequence[int]) -> None:
         self.world = world
@@ -109,7 +109,7 @@ class Expected:
         return self.hidden.isdisjoint(authors)
 
     def of(self, name: str) -> Shown:
-        """Return what an exit must show."""
+        """Return the content that an exit must show."""
         world, visible = self.world, {*self.users} - self.hidden
         newest = sorted(filter(self.shows, world.posts), reverse=True)
         texts = [post for post in newest if world.posts[post].text]
@@ -161,7 +161,7 @@ class SuspensionRules(ListRules):
 
     @rule(process=apis, viewer=st.none() | users, name=exits, calls=calls)
     def visit(self, process: str, viewer: int | None, name: str, calls: int) -> None:
-        """Somebody looks at an exit."""
+        """A viewer or an anonymous client visits an exit."""
         who, graph = None if viewer is None else self.user_at(viewer), self.graph_of(process)
         posts = [op.result for op in self.history.operations if op.kind in ("publish", "repost") and op.done]
         seen = Exits(graph, graph.visibility.of(who), self.users, [post.id for post in posts[-9:]])
@@ -178,7 +178,7 @@ class SuspensionRules(ListRules):
                 self._check_visit(operation)
 
     def _check_visit(self, visit: Operation) -> None:
-        """Check that an exit showed nobody who was hidden throughout the visit, and no post that was deleted before."""
+        """Check that an exit showed no user who was hidden throughout the visit, and no post deleted before it."""
         [viewer, name], end = visit.subject, visit.returned or self.history.now
         known = {
             op.result.id: op.result for op in self.history.operations if op.kind in ("publish", "repost") and op.done
@@ -198,9 +198,9 @@ class SuspensionRules(ListRules):
 
 
 async def check_exits(graph: Graph, world: World, users: Sequence[int]) -> None:
-    """Check what every exit shows to an anonymous client and to one of the users, and that suspended users are out.
+    """Check every exit for an anonymous client and for one of the users, and that suspended users have no sessions.
 
-    Follows are compared by `check_fold`, and what a user likes by `check_likes`.
+    `check_fold` compares follows, and `check_likes` the likes of users.
     """
     for user in world.suspended | world.deleted:
         assert await graph.sessions.infos(user) == [], "a suspended or deleted user has a session"

@@ -1,7 +1,7 @@
 """Every order, repetition and interruption of the projection of follows, blocks and mutes ends in the defined state.
 
-The explorer takes small logs and tries each interleaving of the steps of its projections, a fan-out and a rebuild of a
-home cache. A request may stop after any step; a worker projects every event completely.
+The explorer takes short logs and tries each interleaving of the steps of their projections, a fan-out and a rebuild of
+a home cache. A request may stop after any step; a worker projects every event completely.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ def test_a_slot_does_not_depend_on_order_or_repetition(length: int) -> None:
 class World(NamedTuple):
     """The slots of `a` and `b`, whether `b` has published the post, and the home cache of `a`.
 
-    The cache is None if there is none, else its token, 0 once it is complete, and whether it holds the post.
+    The cache is None, or a pair: its token, which is 0 once it is complete, and whether it holds the post.
     """
 
     of_a: Slot
@@ -47,11 +47,11 @@ class World(NamedTuple):
 
 
 Step: TypeAlias = Callable[[World, bool], tuple[World, bool]]
-"""An atomic step: it takes the world and what the task remembers, and returns both."""
+"""An atomic step: it takes the world and the memory of the task, and returns both."""
 
 
 def in_a(number: int, kind: Kind, *, forget: bool | None = None) -> Step:
-    """Return the step in the slot of `a`. `forget` tells whether the cache is deleted; None: if the slot changes."""
+    """Return the step in the slot of `a`. `forget`: whether it deletes the cache; None: only if the slot changes."""
 
     def step(world: World, memory: bool) -> tuple[World, bool]:
         slot = apply(world.of_a, number, kind)
@@ -77,7 +77,7 @@ def projection(number: int, kind: Kind) -> list[Step]:
         return [in_a(number, kind, forget=True)]
     if kind in FOLLOWS:
         return [of_b, of_a] if kind is Kind.FOLLOWED else [of_a, of_b]
-    if kind in BY_A:  # the blocker's slot, the blocked user's slot, the blocker's home
+    if kind in BY_A:  # the blocker's slot, the blocked user's slot, the blocker's cache
         return [in_a(number, kind, forget=False), of_b, forget_home]
     return [of_b, in_a(number, kind, forget=True)]
 
@@ -113,7 +113,7 @@ def rebuild(token: int) -> list[Step]:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Steps that run one after the other. A task that may stop leaves out any number of its last steps."""
+    """Steps that run one after the other. A task that may stop can omit any number of its last steps."""
 
     steps: Sequence[Step]
     may_stop: bool = False
@@ -151,7 +151,7 @@ def check(log: Sequence[Kind], *, repeated: Sequence[int]) -> None:
 
 @pytest.mark.slow
 def test_caches_are_right_after_two_events() -> None:
-    """With a request for each of them that stops after any step."""
+    """Each event is also projected by a request that stops after any step."""
     for log in product((*PAIR, *MUTES), repeat=2):
         check(log, repeated=(0, 1))
 

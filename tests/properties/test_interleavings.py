@@ -101,7 +101,7 @@ class Interleavings(DeletionRules):
         log_limit: int,
         disaster: Disaster,
     ) -> None:
-        """Start the processes with limits of their own, and sign up two to four users; the first has some posts."""
+        """Start processes with different limits, and sign up two to four users; the first one has some posts."""
         self.population = population
         self.sync = sync
         self.disaster = disaster
@@ -158,7 +158,7 @@ class Interleavings(DeletionRules):
 
     @rule(process=st.sampled_from(("worker", *ARCHIVERS)), calls=calls)
     def tidy(self, process: str, calls: int) -> None:
-        """A process scrubs and trims the log. After a backup was restored, the log is trimmed once it is archived."""
+        """A process scrubs and trims the log; after a backup was restored, it trims only a log that is archived."""
         if not self.history.after_disaster or self.disaster is not Disaster.BACKUP_IS_RESTORED:
             self._launch(self.history.start(process, "tidy"), self.graph_of(process).housekeeping.tidy(), calls)
 
@@ -251,7 +251,7 @@ class Interleavings(DeletionRules):
         return Rest(graph, self.raw, self.database, self.journal, self.users, restored, forgets_lost)
 
     async def _check_history(self, graph: Graph, world: World) -> None:
-        """Check that operations that returned are among the events once, and that certain follows exist."""
+        """Check that finished operations are in the log once, and that follows agree with the history."""
         if self.history.after_disaster:
             posts = await graph.posts.get_many(SYSTEM, list(world.posts))
             self.history.begin_anew(world, [post for post in posts if post is not None])
@@ -278,7 +278,7 @@ class Interleavings(DeletionRules):
 
     @invariant()
     def nothing_failed(self) -> None:
-        """No operation has failed unexpectedly, and no read has returned what it must not."""
+        """No operation has failed unexpectedly, and no read has returned a wrong result."""
         for tasks in self.processes.tasks.values():
             for task in tasks:
                 if task.done() and not task.cancelled():
@@ -286,7 +286,7 @@ class Interleavings(DeletionRules):
 
     @invariant()
     def marks_are_in_order(self) -> None:
-        """At every moment: the log was trimmed up to M at most, M is not above A, and neither is above D."""
+        """At all times: trimmed ≤ the store's archive watermark ≤ the archive's own ≤ the projection watermark."""
         if self.history.after_disaster:
             return
         names = (keys.TRIMMED, keys.ARCHIVED, keys.WATERMARK)
@@ -295,7 +295,7 @@ class Interleavings(DeletionRules):
 
     @invariant()
     def followees_have_their_followers(self) -> None:
-        """At every moment: if v follows a, v is among the followers of a, unless there was a block between the two."""
+        """At all times: if v follows a, then v is among the followers of a, unless there was a block between them."""
         if self.disasters and self.disaster is Disaster.STORE_FAILS_OVER:
             return  # a projection that continues after the failover may have lost its first half
         commands: list[Command] = []
@@ -328,7 +328,7 @@ class Interleavings(DeletionRules):
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let batches be small, so that each operation takes several, and let nothing depend on the time."""
+    """Let batches be small, so that each operation needs several, and nothing depend on the time."""
     monkeypatch.setattr("graph.archiver.hot_window.POSTS_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.like_windows.LIKES_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)

@@ -76,7 +76,7 @@ steps = st.lists(step, min_size=20, max_size=80)
 
 
 class Interleaving:
-    """Two processes with a feed each, a third that writes, clients of either feed, and the expected state."""
+    """Two processes with a feed each, a third process that writes, clients of both feeds, and the expected state."""
 
     def __init__(self, writer: Graph, feeds: list[tuple[Graph, Feed]], raw: Redis, people: list[int]) -> None:
         self.writer = writer
@@ -110,7 +110,7 @@ class Interleaving:
             await self._commit(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
 
     async def _tell(self, author: int, kind: int, times: int) -> None:
-        """Publish while all clients wait for it, unless they are slow."""
+        """Publish while all clients that are not slow wait for updates."""
         await self._poll_all(20)
         await self._publish(author, kind, times)
 
@@ -128,7 +128,7 @@ class Interleaving:
             await self._commit(self.writer.follows.follow(pair[0], [pair[1]]))
 
     async def _silence(self, who: int, whom: int, change: str, only_commit: bool) -> None:
-        """Mute or block somebody, or end it. Perhaps commit without projecting, even if it changes nothing."""
+        """Mute or block a user, or undo it. Perhaps commit without projecting, even if it changes nothing."""
         user, other = self.people[who], self.people[whom]
         if user != other:
             write = getattr(self.writer.blocks, change)
@@ -137,14 +137,14 @@ class Interleaving:
                 await self._commit(append_events(self.writer, bodies) if only_commit else write(user, other))
 
     async def _suspend(self, who: int, lifted: bool, only_commit: bool) -> None:
-        """Suspend a user, or lift that. Perhaps commit without projecting, even if it changes nothing."""
+        """Suspend a user, or end the suspension. Perhaps commit without projecting, even if it changes nothing."""
         user, moderation = self.people[who], self.writer.moderation
         bodies: list[EventBody] = [UserUnsuspended(user) if lifted else UserSuspended(user)]
         write = moderation.unsuspend if lifted else moderation.suspend
         await self._commit(append_events(self.writer, bodies) if only_commit else write(user))
 
     async def _commit_only(self, who: int, kind: int) -> None:
-        """Commit without projecting, as a process that dies after its commit."""
+        """Commit without projecting, like a process that dies after its commit."""
         me, other = self.people[who], self.people[kind % PEOPLE]
         followed: EventBody = Unfollowed(me, other) if (me, other) in self.world.follows else Followed(me, other)
         published = PostPublished(me, TEXTS[kind % 4])

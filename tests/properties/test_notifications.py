@@ -1,4 +1,4 @@
-"""The notifications of a few users, whatever they do in two processes, against a model in plain sets.
+"""The notifications of a few users, after any actions in two processes, against a model in plain sets.
 
 Lists are short, so that groups are dropped often. Events are projected again, late and out of order, and posts, reposts
 and likes are archived. At the end the store is compared with its events.
@@ -57,7 +57,7 @@ steps = st.lists(step, min_size=10, max_size=50)
 
 
 class Acting:
-    """Two processes, and the model of what users did in them."""
+    """Two processes, and the model of the users' actions in them."""
 
     def __init__(self, graphs: list[Graph], raw: redis.Redis, people: list[int]) -> None:
         self.graphs = graphs
@@ -69,7 +69,7 @@ class Acting:
 
     @property
     def graph(self) -> Graph:
-        """The process that acts now: they take turns."""
+        """The process that acts now. They take turns."""
         return self.graphs[self.turn % len(self.graphs)]
 
     async def step(self, name: str, *arguments: Any) -> None:
@@ -78,7 +78,7 @@ class Acting:
         await getattr(self, "_" + name.replace(" ", "_"))(*arguments)
 
     def _again_done(self, name: str, user: int, subject: int) -> bool:
-        """Return whether a user has done this before, and perhaps taken back. Note that it is done."""
+        """Return whether a user has done this before, even if it was undone. Record that it is done."""
         renewed = (name, user, subject) in self.done
         self.done.add((name, user, subject))
         return renewed
@@ -139,7 +139,7 @@ class Acting:
             self.model.follow(user, other, await self.graph.log.last(), renewed=renewed)
 
     async def _take_back_and_renew(self, name: str, who: int, which: int) -> None:
-        """A user does something, takes it back and does it again; or takes it back, does it again and takes it back."""
+        """A user acts, undoes the action and repeats it; or undoes it, repeats it and undoes it again."""
         for _ in range(3):
             await self.step(name, who, which)
 
@@ -171,7 +171,7 @@ class Acting:
             self.model.delete(gone)
 
     async def _read(self, who: int, which: int) -> None:
-        """A user marks what is shown from one entry on; the entry may be one that no longer exists, or the future."""
+        """A user marks notifications as read from one on, which may no longer exist or be in the future."""
         user = self.people[who]
         numbers = [*sorted(self.model.groups.get(user, {}).values(), reverse=True), MAX_NUMBER]
         upto = numbers[which % len(numbers)]
@@ -179,7 +179,7 @@ class Acting:
         self.model.read(user, min(upto, await self.graph.log.last()))
 
     async def _again(self, seed: int) -> None:
-        """Some events are projected again, in another order."""
+        """Some events are projected again, out of order."""
         events = [event async for event in self.graph.log.replay(0, await self.graph.log.last())]
         rng = random.Random(seed)  # noqa: S311 - reproducible
         await self.graph.projections.project(rng.sample(events, min(len(events), 9)), Mode.WORKER)
@@ -191,7 +191,7 @@ class Acting:
         await self.graph.scan.run_pass()
 
     async def _unless_blocked(self, work: Any, user: int, *others: int) -> Any:
-        """Return the result of an action that concerns other users, None if it is refused because of a block."""
+        """Return the result of an action that concerns other users, or None if a block forbids it."""
         are_apart = any(self.model.are_apart(user, other) for other in others)
         result, refused = None, set[ProblemCode]()
         try:
@@ -202,7 +202,7 @@ class Acting:
         return result
 
     async def _check(self) -> None:
-        """Check what each user sees: pages, the number of unread notifications, and single ones."""
+        """Check each user's pages, number of unread notifications, and single notifications."""
         await check_notifications(self.graph, self.raw, self.model, self.people)
         for user in self.people:
             groups = [Group(NotificationKind[kind], subject) for kind, subject in self.model.groups.get(user, {})]
@@ -211,7 +211,7 @@ class Acting:
             assert shown <= {(each.kind.name, each.subject) for each in found if each is not None}
 
     async def finish(self) -> None:
-        """Check that an archived store shows the same, and agrees with its events."""
+        """Check that the archived store shows the same notifications, and agrees with its events."""
         await self._check()
         await self._archive()
         await self._check()
@@ -234,7 +234,7 @@ async def run(url: str, steps_taken: list[Step]) -> None:
 
 @pytest.mark.timeout(300)
 def test_users_see_what_others_did(store_url: str, long_profile: bool) -> None:
-    """Whatever they do: the newest groups in which visible users act. Groups move up only, unless it is renewed."""
+    """The list has the newest groups in which visible users act. Groups only move up, and not for renewed actions."""
 
     @settings(
         max_examples=10_000 if long_profile else 15,
