@@ -12,9 +12,9 @@ PAUSE = 0.01
 
 @dataclass
 class Load:
-    """Users who publish, delete, follow and unfollow. Counts the changes that were accepted and that failed.
+    """Users who publish, delete, follow and unfollow. Counts the accepted and the failed changes.
 
-    `unreachable` counts deletions of posts that only the archive holds, while it does not answer.
+    `unreachable` counts deletions of posts that only the archive holds, while the archive does not answer.
     """
 
     graph: Graph
@@ -36,7 +36,7 @@ class Load:
             await asyncio.sleep(PAUSE)
 
     async def write(self) -> None:
-        """Change something."""
+        """Make a random change."""
         user, other = self.choice.sample(self.users, 2)
         kind = self.choice.random()
         if kind < 0.6 or not self.posts:
@@ -49,7 +49,7 @@ class Load:
             await self.graph.follows.unfollow(user, [other])
 
     async def delete(self, author: int, post: int) -> None:
-        """Delete a post, whose text is needed for the event."""
+        """Delete a post. Its text is needed for the event, so a cold post needs the archive."""
         try:
             await self.graph.posts.delete(author, post)
         except ArchiveUnavailable:

@@ -1,4 +1,4 @@
-"""A world whose log is archived, and the comparison of the archive with the log and with all that clients read."""
+"""A world whose log is archived, and the comparison of the archive with the log and with all pages."""
 
 import asyncio
 from collections import defaultdict
@@ -25,7 +25,7 @@ LEASE = timedelta(seconds=0.2)
 
 
 def open_on(url: str, archive_url: str, store: Callable[[str], Store] = Store, **tuning: Any) -> Graph:
-    """Return a graph with tiny hot windows, like another process."""
+    """Return a graph with tiny hot windows, like that of another process."""
     options: dict[str, Any] = {"hot_posts": HOT, "hot_slack": SLACK} | tuning
     return Graph(store(url), Archive(archive_url), replace(CHEAP, **options))
 
@@ -42,7 +42,7 @@ async def opened(url: str, archive_url: str, **tuning: Any) -> AsyncIterator[Gra
 
 @asynccontextmanager
 async def working(graph: Graph) -> AsyncIterator[None]:
-    """Run a worker, with its archiver, for the duration of the block. It may take its time to close connections."""
+    """Run a worker with its archiver for the duration of the block, and wait until it has closed its connections."""
     task = asyncio.create_task(graph.worker(LEASE).run())
     try:
         yield
@@ -81,7 +81,7 @@ async def rows_of(graph: Graph) -> list[EventRow]:
 
 
 async def marks(graph: Graph) -> tuple[int, int, int]:
-    """Return M, D and A."""
+    """Return the archive watermark in the store, the projection watermark, and the archive watermark in the archive."""
     archived, watermark = await graph.store.send([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK)])
     return int(archived or 0), int(watermark or 0), (await graph.archive.state()).watermark
 
@@ -99,7 +99,7 @@ async def caught_up(graph: Graph, last: int) -> None:
 
 
 async def agree(graph: Graph) -> None:
-    """Assert that the archive holds the log, and that all pages and counts show what the archive says."""
+    """Assert that the archive holds the log, and that all pages and counts agree with the archive."""
     rows = await rows_of(graph)
     assert len({row.number for row in rows}) == len(rows)
     held = {row.number: row for row in rows}

@@ -1,8 +1,9 @@
 """A program that archives without a pause, whether or not another process holds the lease.
 
-Its arguments are the URLs of the store and of the archive. For each number of seconds in standard input, it forks a
-process, which is much faster than starting one, kills it that time after it began to archive, and prints `killed`, or
-`failed`. Without standard input it archives itself, and prints the number of archived events at times.
+Its arguments are the URLs of the store and of the archive. Each line of standard input is a number of seconds: the
+program forks a process, which is much faster than starting one, kills it that long after it began to archive, and
+prints `killed` or `failed`. Without standard input, it archives in its own process, and prints the number of archived
+events at intervals.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ REPORT_SECONDS = 0.2
 
 
 async def archive(graph: Graph, begun: int | None = None) -> None:
-    """Archive events, in small batches so that processes meet often. Write to a pipe when it begins."""
+    """Archive events, in small batches so that processes often meet. Write to a pipe at the start."""
     await graph.binding.check()
     if begun is not None:
         os.write(begun, b"x")
@@ -38,7 +39,7 @@ async def archive(graph: Graph, begun: int | None = None) -> None:
 
 
 def main(url: str, archive_url: str) -> None:
-    """Archive, or let processes archive that are killed."""
+    """Archive, or fork processes that archive and kill them."""
     if sys.stdin.isatty() or os.fstat(0).st_rdev:
         asyncio.run(archive(open_on(url, archive_url)))
     for line in sys.stdin:

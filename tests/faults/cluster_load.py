@@ -1,4 +1,4 @@
-"""Writes to all shards of a cluster while something happens to it."""
+"""Writes to all shards of a cluster during a fault."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from tests.support.cluster import Cluster, Node
 
 @dataclass(frozen=True)
 class Write:
-    """One write: its key, when it began, how long it took, and whether it was acknowledged."""
+    """One write: its key, its start, its duration, and whether it was acknowledged."""
 
     key: str
     began: float
@@ -21,9 +21,9 @@ class Write:
 
 
 class Load:
-    """Writers that each write new keys to one shard, one after another. Only StoreUnavailable is an expected error.
+    """Load: writers that each write new keys to one shard, one after another. Any error but StoreUnavailable fails.
 
-    Loads at the same time need different names.
+    Concurrent loads need different names.
     """
 
     def __init__(self, store: Store, cluster: Cluster, writers: int = 4, pause: float = 0.01, name: str = "") -> None:
@@ -71,7 +71,7 @@ class Load:
 
 
 def tag_on(cluster: Cluster, node: Node, name: str = "") -> str:
-    """Return a hash tag that begins with a name, and whose slot a node owned at the start."""
+    """Return a hash tag that begins with a name and whose slot belonged to a node at the start."""
     return next(tag for tag in (f"{name}{n}" for n in range(1000)) if cluster.owner(tag) is node)
 
 
@@ -80,7 +80,7 @@ def tag_of(key: str) -> str:
 
 
 async def lost(store: Store, writes: Sequence[Write]) -> list[str]:
-    """Return the keys of acknowledged writes that the store does not have."""
+    """Return the keys of acknowledged writes that the store lacks."""
     keys = [write.key for write in writes if write.acknowledged]
     found = await store.read([("EXISTS", key) for key in keys])
     return [key for key, there in zip(keys, found, strict=True) if not there]

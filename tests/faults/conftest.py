@@ -10,12 +10,12 @@ __all__ = ["another", "raw"]
 
 @pytest.fixture(autouse=True)
 def limited_projections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave projections to a worker after the time after which the product does."""
+    """Leave projections to a worker after the same time as in production."""
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", PROJECTION_SECONDS)
 
 
 @pytest.fixture
 def prompt_archiver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the archivers of this process look for events, try again, and check the archive at once."""
+    """Let the archivers of this process look for events, retry, and check the archive without pauses."""
     for name, seconds in (("INTERVAL_SECONDS", 0.02), ("RETRY_SECONDS", 0.05), ("CHECK_SECONDS", 0.05)):
         monkeypatch.setattr(f"graph.archiver.archiver.{name}", seconds)

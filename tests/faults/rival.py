@@ -1,7 +1,7 @@
 """A program in which two users follow, unfollow, block and unblock each other through GraphQL, in any order.
 
-Its arguments are the store's URL, the ids of the two users, and a seed. Each line of its input is a round: how many
-changes to make, and the kinds of them. It answers each round with a line.
+Its arguments are the store's URL, the ids of the two users, and a seed. Each line of its input is a round: the number
+of changes, and their kinds. It answers each round with a line.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ AT_ONCE = 5
 
 
 async def compete(url: str, users: tuple[int, int], seed: int) -> None:
-    """Make the changes of each round, several at once."""
+    """Make the changes of each round, several at a time."""
     graph = await open_graph(url, CHEAP)
     rng = random.Random(seed)  # noqa: S311 - reproducible
 

@@ -1,4 +1,4 @@
-"""A world of three users with follows and posts, the mutations to be killed, and a reading of all that clients see."""
+"""A world of three users with follows and posts, the mutations to kill, and a reading of all that clients see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ MUTATIONS = {
 
 
 async def build(graph: Graph) -> None:
-    """Create the world and drain: Alice follows Bob, Bob and Carol follow Alice, all have posts and home caches."""
+    """Create the world and drain: Alice follows Bob, Bob and Carol follow Alice; all have posts and home caches."""
     users = {login: (await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob", "carol")}
     for follower, followee in (("alice", "bob"), ("bob", "alice"), ("carol", "alice")):
         await graph.follows.follow(users[follower], [users[followee]])
@@ -78,7 +78,7 @@ async def perform(graph: Graph, name: str, before: Callable[[], None] = lambda: 
 
 
 async def post_id(graph: Graph, author: int, text: str) -> int:
-    """Return the id of a post by its author and text, also if it was deleted meanwhile."""
+    """Return the id of a post by its author and text, even if it was deleted meanwhile."""
     known = await graph.store.run("GET", f"test:{{{author}}}:{text}")
     if known is None:
         [page] = await graph.timelines.user(SYSTEM, [author], EVERYTHING)
@@ -88,7 +88,7 @@ async def post_id(graph: Graph, author: int, text: str) -> int:
 
 
 async def reading(graph: Graph) -> dict[str, Any]:
-    """Return all that clients can read of the world, without ids and times."""
+    """Return everything that clients can read of the world, without ids and times."""
     logins = ["alice", "bob", "carol", "dave"]
     users = {
         login: user

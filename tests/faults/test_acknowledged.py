@@ -1,6 +1,6 @@
-"""Nothing that was acknowledged is lost when processes are killed under load, and all that is derived from it agrees.
+"""Processes killed under load lose no acknowledged change, and all derived data agrees.
 
-The load comes through HTTP. One user's requests follow each other, and each is repeated until it is acknowledged.
+The load comes through HTTP. Each user sends one request at a time, and repeats it until it is acknowledged.
 """
 
 import itertools
@@ -26,7 +26,7 @@ async def kill_store(system: System) -> None:
 
 
 async def kill_worker(system: System) -> None:
-    """Other workers project what this one had begun."""
+    """Kill the worker. Other workers project what it had begun."""
     await system.worker.restart()
 
 
@@ -35,7 +35,7 @@ async def kill_server(system: System) -> None:
 
 
 async def test_processes_that_are_killed_lose_nothing(tmp_path: Path, long_profile: bool) -> None:
-    """The store, the worker and, in the long profile, the server, in turn."""
+    """Nothing is lost when the store, the worker and, in the long profile, the server are killed in turn."""
     kills = [kill_store, kill_worker, *([kill_server] if long_profile else [])]
     async with system_in(tmp_path) as system, checked(system) as load:
         for kill in itertools.islice(itertools.cycle(kills), LONG_KILLS if long_profile else KILLS):

@@ -1,7 +1,7 @@
-"""On a cluster whose primaries fail under load, what is derived agrees with the log.
+"""On a cluster whose primaries fail under load, derived data agrees with the log.
 
-Replication is asynchronous: with `safe`, a failover may lose the last changes that were acknowledged, and a `Gap`
-announces it. With `strict`, nothing is lost, and streams are complete.
+Replication is asynchronous: with `safe`, a failover may lose the last acknowledged changes, and a `Gap` announces that.
+With `strict`, no change is lost, and streams are complete.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 BETWEEN = 40  # operations between two faults
 SLOTS_MOVED = 20
 FAILOVER_SECONDS = 3.0  # more than the node timeout: a replica takes over
-STRICT_REPLICAS = 2  # of each primary: after a failover, the other one lets changes be acknowledged
+STRICT_REPLICAS = 2  # of each primary: after a failover, the other one still acknowledges changes
 
 Fault = Callable[[Cluster, Node, Load], Awaitable[None]]
 
 
 async def killed(cluster: Cluster, primary: Node, load: Load) -> None:
-    """Kill a primary, and start it again when another node has taken over."""
+    """Kill a primary, and start it again after another node has taken over."""
     await asyncio.to_thread(kill, primary)
     others = [node for node in cluster.nodes if node is not primary]
     await asyncio.to_thread(until, lambda: sum(node.run("ROLE")[0] == "master" for node in others) == PRIMARIES)
@@ -99,7 +99,7 @@ async def fail(cluster: Cluster, primary: Node, load: Load, fault: Fault) -> Non
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_primaries_that_fail(fault: Fault, tmp_path: Path, long_profile: bool) -> None:
-    """The primary of the log and, in the long profile, each of the others."""
+    """The primary of the log fails and, in the long profile, each of the others."""
     if fault is not killed and not long_profile:
         pytest.skip("takes half a minute: needs --long")
     with partitionable(tmp_path / "cluster") as cluster:
@@ -110,7 +110,7 @@ async def test_primaries_that_fail(fault: Fault, tmp_path: Path, long_profile: b
 
 
 async def test_a_worker_corrects_what_lost_events_leave_behind(tmp_path: Path, long_profile: bool) -> None:
-    """The primary of the log accepts changes that no replica gets. Other shards hold what was derived from them."""
+    """The log's primary accepts changes that no replica receives, while other shards hold data derived from them."""
     if not long_profile:
         pytest.skip("takes more than half a minute: needs --long")
     with partitionable(tmp_path / "cluster") as cluster:
@@ -120,10 +120,10 @@ async def test_a_worker_corrects_what_lost_events_leave_behind(tmp_path: Path, l
 
 @pytest.mark.parametrize("fault", [*FAULTS, separated_from_nodes])
 async def test_primaries_that_fail_with_strict(fault: Fault, tmp_path: Path, long_profile: bool) -> None:
-    """Nothing is lost at all, and streams are complete.
+    """No acknowledged change is lost, and streams are complete.
 
-    Clients may read what a primary accepts that is separated from its replicas, before they are told that it is not
-    durable: streams then announce a `Gap` and begin again before it.
+    Before a primary that is separated from its replicas reports changes as not durable, clients may read them. Streams
+    then announce a `Gap` and begin again before it.
     """
     if not long_profile:
         pytest.skip("takes about a minute on two busy cores: needs --long")
@@ -135,7 +135,7 @@ async def test_primaries_that_fail_with_strict(fault: Fault, tmp_path: Path, lon
 
 
 async def test_slots_that_move(tmp_path: Path, long_profile: bool) -> None:
-    """Slots with data, that of the log among them, move key by key to another primary and back. Nothing is lost."""
+    """Slots with data, including that of the log, move to another primary and back, key by key, and nothing is lost."""
     if not long_profile:
         pytest.skip("takes half a minute: needs --long")
     with cluster_in(tmp_path / "cluster") as cluster:
@@ -150,7 +150,7 @@ async def test_slots_that_move(tmp_path: Path, long_profile: bool) -> None:
 
 
 def used_slots(node: Node) -> list[int]:
-    """Return slots of which a node has keys."""
+    """Return slots in which a node has keys."""
     return sorted({key_slot(name.encode()) for name in node.run("KEYS", "*")})
 
 

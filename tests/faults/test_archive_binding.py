@@ -42,7 +42,7 @@ class Place:
         }
 
     def sign_up(self, store: int, archive: int, login: str) -> None:
-        """Bind a store and an archive, and archive a user."""
+        """Bind a store and an archive, and archive the sign-up of a user."""
 
         async def begin() -> None:
             environment = self.environment(store, archive)
@@ -65,7 +65,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def check_refused(environment: dict[str, str], sentence: str) -> None:
-    """Assert that the commands that work on a store do not start, and say why and what to do."""
+    """Assert that commands that work on a store do not start, and explain the problem and the solution."""
     for command in (("serve", "--port", "0"), ("serve", "--port", "0", "--workers", "2"), ("worker",)):
         done = fanline(*command, **environment)
         errors = done.stderr.replace("\n", " ")
@@ -87,7 +87,7 @@ def check_refused(environment: dict[str, str], sentence: str) -> None:
 def test_the_second_start_is_refused(
     place: Place, store: int, archive: int, other: tuple[int, int] | None, sentence: str
 ) -> None:
-    """The first two still belong together."""
+    """Another store or archive is refused, and the first two still belong together."""
     if other:
         place.sign_up(*other, "bob")
 
@@ -120,7 +120,7 @@ def worker(environment: dict[str, str], log: Path) -> Iterator["subprocess.Popen
 
 
 def test_running_processes_are_fenced_off(place: Place) -> None:
-    """The archive is rebuilt into a second store while processes use the first one: their archiver stops."""
+    """When the archive is rebuilt into a second store, the archiver of the first store's processes stops."""
     environment = place.environment(0, 0)
     with worker(environment, place.folder / "worker.log") as process:
         with closing(redis.Redis.from_url(place.stores[0].url, decode_responses=True)) as store:
@@ -133,7 +133,7 @@ def test_running_processes_are_fenced_off(place: Place) -> None:
 
 
 def test_a_store_that_is_emptied_accepts_nothing(place: Place) -> None:
-    """From the processes that used it before. They work again after a rebuild."""
+    """Processes that used the store before can write nothing to it. They work again after a rebuild."""
     environment = place.environment(0, 0)
     with (
         serving("serve", log=place.folder / "serve.log", environment=environment) as (_, port),

@@ -1,4 +1,4 @@
-"""A failover of the log's shard loses events that the archive holds."""
+"""Failovers of the log's shard that lose events which the archive holds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -39,13 +39,13 @@ def pair(running_pair: Pair) -> Pair:
 
 @pytest.fixture
 def archive_url(tmp_path: Path) -> str:
-    """Return the URL of an archive: here, each kind does the same."""
+    """Return the URL of an archive. Only SQLite: all kinds behave the same here."""
     return f"sqlite:///{tmp_path}/archive.sqlite"
 
 
 @dataclass
 class Failover:
-    """The address of a pair: that of the primary, until there is a failover."""
+    """The address of a pair: that of the primary, until a failover."""
 
     pair: Pair
     proxy: TcpProxy
@@ -56,7 +56,7 @@ class Failover:
         return f"valkey://127.0.0.1:{self.proxy.port}"
 
     def happen(self, promoted: Server) -> None:
-        """Lead all clients to another server."""
+        """Redirect all clients to another server."""
         self.proxy.target = promoted.socket
         for client in list(self.proxy.clients):
             client.transport.abort()
@@ -64,13 +64,13 @@ class Failover:
 
 @asynccontextmanager
 async def failover_of(pair: Pair) -> AsyncIterator[Failover]:
-    """Run the address of a pair."""
+    """Run a proxy at the address of a pair."""
     async with proxy_to(pair.primary.socket) as proxy:
         yield Failover(pair, proxy)
 
 
 async def change(graph: Graph) -> tuple[int, int]:
-    """Change something of each kind. Return a post and the user dave."""
+    """Make a change of each kind. Return a post and the user dave."""
     alice, bob, carol = (user or 0 for user in await graph.users.ids_of_logins(["alice", "bob", "carol"]))
     [dave] = await people(graph, "dave")
     [post, gone] = await posts(graph, bob, "lost", "deleted")
@@ -84,7 +84,7 @@ async def change(graph: Graph) -> tuple[int, int]:
 
 
 async def check_changes(graph: Graph, post: int, dave: int) -> None:
-    """Assert that what `change` did is still there."""
+    """Assert that the changes of `change` are still there."""
     assert (await graph.users.check_password("dave", PASSWORD)).id == dave
     [found] = await graph.posts.get_many(SYSTEM, [post])
     assert found is not None
@@ -99,7 +99,7 @@ async def check_changes(graph: Graph, post: int, dave: int) -> None:
 async def test_events_that_only_the_archive_holds_are_projected_again(
     pair: Pair, archive_url: str, process: str
 ) -> None:
-    """Numbers continue above them, the marks catch up, and a stream that has not passed them reports a gap."""
+    """New numbers are above the projected ones, the watermarks catch up, and a stream that is behind reports a gap."""
     async with failover_of(pair) as failover, opened(failover.url, archive_url) as graph:
         before = await settle(graph)
         await asyncio.to_thread(pair.separate)
@@ -126,7 +126,7 @@ async def test_events_that_only_the_archive_holds_are_projected_again(
 
 
 async def test_a_second_failover_loses_what_the_first_recovery_wrote(pair: Pair, archive_url: str) -> None:
-    """The same events are lost again, before there are others, and the archiver is the same process."""
+    """The same archiver process restores the same events again, even if no others have been written."""
     async with failover_of(pair) as failover, opened(failover.url, archive_url) as graph:
         before = await settle(graph)
         second = await asyncio.to_thread(pair.lagging)
@@ -148,7 +148,7 @@ async def test_a_second_failover_loses_what_the_first_recovery_wrote(pair: Pair,
 
 
 async def test_a_shard_of_a_cluster_fails_over_to_a_lagging_replica(tmp_path: Path, archive_url: str) -> None:
-    """The other shards keep what was projected. The worker and the archiver run all the time."""
+    """The other shards keep their projections while the worker and the archiver run."""
     with cluster_in(tmp_path / "cluster") as cluster:
         async with opened(cluster.url, archive_url) as graph:
             before = await settle(graph)
@@ -186,7 +186,7 @@ def level(primary: Node, replica: Node) -> bool:
 
 
 async def published(graph: Graph, author: int, text: str) -> list[int]:
-    """Publish a post, as soon as the store is available and numbers are above the archive's."""
+    """Publish a post as soon as the store is available and its numbers are above the archive's."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

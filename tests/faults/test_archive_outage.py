@@ -1,4 +1,4 @@
-"""The archive's database is down while users read and write: nothing is lost, and nothing is refused needlessly."""
+"""While the archive's database is down, users read and write: nothing is lost, and nothing is refused needlessly."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -29,7 +29,7 @@ RETENTION = timedelta(seconds=1)
 
 @contextmanager
 def killed(server: Server) -> Iterator[None]:
-    """Kill the server, and start it after the block."""
+    """Kill the server, and start it again after the block."""
     server.stop()
     try:
         yield
@@ -39,13 +39,13 @@ def killed(server: Server) -> Iterator[None]:
 
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest, sql_servers: Callable[[str], Server]) -> Server:
-    """Return a server that may be killed and frozen. The next test that needs it starts it again."""
+    """Return a server that tests may kill and freeze. The next test that needs it starts it again."""
     return sql_servers(request.param)
 
 
 @pytest.fixture
 async def graph(store_url: str, server: Server, long_profile: bool) -> AsyncIterator[Graph]:
-    """Open a graph whose log keeps little of what is archived, with posts that only the archive holds."""
+    """Open a graph whose log keeps few archived events, with posts that only the archive holds."""
     limit = LONG_LIMIT if long_profile else LIMIT
     tuning = replace(CHEAP, hot_posts=HOT, hot_slack=SLACK, log_limit=limit, log_retention=RETENTION)
     graph = Graph(Store(store_url), Archive(server.archive(), timeout=2.0), tuning)
@@ -58,7 +58,7 @@ async def graph(store_url: str, server: Server, long_profile: bool) -> AsyncIter
 
 
 async def check_reads(graph: Graph, bob: int) -> None:
-    """Assert that the newest posts are shown, and that older ones are said to be unavailable."""
+    """Assert that the newest posts are shown, and that older ones are reported as unavailable."""
     [page] = await graph.timelines.user(SYSTEM, [bob], newest(HOT - 1))
     assert len(page.items) == HOT - 1
     with pytest.raises(ArchiveUnavailable):
@@ -76,7 +76,7 @@ async def test_an_outage_of_the_archive_loses_and_refuses_nothing(
     async with working(graph), background(load.run()):
         await reached(lambda: archived(graph), await graph.log.last())
         with down(server):
-            failures = graph.archiver.failures  # the first one ends a batch that was on its way
+            failures = graph.archiver.failures  # the first failure ends a batch in progress
             await reached(lambda: asyncio.sleep(0, graph.archiver.failures), failures + 1)
             before, written = await archived(graph), load.written
             while load.written < written + changes:
@@ -105,12 +105,12 @@ async def trimmed(graph: Graph, most: int) -> None:
 
 
 async def archived(graph: Graph) -> int:
-    """Return M."""
+    """Return the archive watermark in the store."""
     return int(await graph.store.run("GET", keys.ARCHIVED) or 0)
 
 
 async def test_a_full_log_still_takes_deletions_and_recovers(graph: Graph, server: Server) -> None:
-    """The archive is down for longer than the log can hold events."""
+    """A log that fills up during a long outage of the archive still accepts deletions, and recovers."""
     _, bob, *others = [user or 0 for user in await graph.users.ids_of_logins(["alice", "bob", "carol"])]
     small = Graph(Store(graph.store.url), graph.archive, replace(graph.tuning, log_limit=100))
     load = Load(small, [bob, *others])

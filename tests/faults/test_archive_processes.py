@@ -77,7 +77,7 @@ async def archived_once(graph: Graph) -> None:
 
 
 async def test_two_archivers_at_once_leave_no_gap_and_no_duplicate(graph: Graph, tmp_path: Path) -> None:
-    """Both are alive and both have archived events."""
+    """Two archivers that run at once both archive events, without a gap or a duplicate."""
     load = Load(graph, await people(graph, *USERS))
     outputs = [tmp_path / "one", tmp_path / "two"]
     with archiver(graph, outputs[0]) as one, archiver(graph, outputs[1]) as two:
@@ -91,7 +91,7 @@ async def test_two_archivers_at_once_leave_no_gap_and_no_duplicate(graph: Graph,
 
 
 def worked(output: Path) -> int:
-    """Return how many events a process says that it archived. It must have printed nothing else, such as an error."""
+    """Return the number of events that a process reports as archived. It must have printed no error."""
     lines = output.read_text().split("\n")[:-1]
     assert all(line.isdecimal() for line in lines), lines[-20:]
     return int(lines[-1]) if lines else 0
@@ -112,7 +112,7 @@ async def test_an_archiver_that_is_killed_all_the_time_archives_everything_once(
             assert await process.stdout.readline() == b"killed\n"
             progress.append((await graph.archive.state()).watermark)
             if progress[-1:] == progress[-2:-1]:
-                longest *= 1.5  # a busy machine archived nothing meanwhile
+                longest *= 1.5  # a busy machine archived nothing in that time
     process.stdin.close()
     assert await process.wait() == 0
     assert load.refused == 0

@@ -1,4 +1,4 @@
-"""Events that a real database refuses: by a trigger, by a constraint, and for their size."""
+"""Events that a real database refuses: by a trigger, by a constraint, and because of their size."""
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,7 +56,7 @@ async def graph(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
 
 
 async def execute(graph: Graph, *statements: str) -> None:
-    """Execute statements in the database, in connections of their own."""
+    """Execute statements in the database, each on its own connection."""
     async with graph.archive.database.engine.begin() as connection:
         for statement in statements:
             await connection.execute(text(statement))
@@ -81,7 +81,7 @@ async def by_size(graph: Graph) -> None:
 async def test_a_refused_event_is_kept_without_its_content(
     graph: Graph, refuse: Callable[[Graph], Awaitable[None]]
 ) -> None:
-    """It becomes a dead letter. Everything else is archived, and the mark passes it."""
+    """The event becomes a dead letter. Everything else is archived, and the watermark passes the event."""
     await refuse(graph)
     content = secrets.token_hex(LARGE) if refuse is by_size else POISON
     [bob] = await graph.users.ids_of_logins(["bob"])
@@ -106,7 +106,7 @@ async def test_a_refused_event_is_kept_without_its_content(
 
 
 async def test_an_event_that_is_refused_even_without_content_stops_the_archiver(graph: Graph) -> None:
-    """With an alarm, and without a dead letter at each attempt. It continues when the database accepts the event."""
+    """The archiver raises an alarm but adds no dead letters, and continues once the database accepts the event."""
     kind = graph.archive.database.kind
     everything = {
         "sqlite": "CREATE TRIGGER refuse BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'refused'); END",

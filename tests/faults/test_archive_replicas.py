@@ -44,7 +44,7 @@ async def test_a_replica_has_received_all_earlier_writes(pair: Pair) -> None:
 
 
 async def test_it_waits_for_a_slow_replica(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The replica is frozen when the wait begins, and goes on before the limit."""
+    """The archiver waits while the replica is frozen, and continues when the replica does."""
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 2 * PATIENCE)
     store = Store(pair.primary.url)
     await seconds_of(store)
@@ -58,7 +58,7 @@ async def test_it_waits_for_a_slow_replica(pair: Pair, monkeypatch: pytest.Monke
 
 
 async def test_a_frozen_replica_delays_it_up_to_the_limit(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection remains usable."""
+    """The wait ends at the limit, and the connection remains usable."""
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 2 * PATIENCE)
     store = Store(pair.primary.url)
     with frozen(pair.replica.process):
@@ -70,7 +70,7 @@ async def test_a_frozen_replica_delays_it_up_to_the_limit(pair: Pair, monkeypatc
 
 
 async def test_a_store_without_replicas_costs_one_round_trip(running_store: EmbeddedStore) -> None:
-    """As the replies on the network show."""
+    """The replies on the network show one round trip."""
     replies = 0
 
     async def counted(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ async def test_a_store_without_replicas_costs_one_round_trip(running_store: Embe
 
 
 async def test_a_primary_that_was_demoted_is_unavailable(pair: Pair) -> None:
-    """Before the wait and during it. Nothing may be committed after a write that was refused."""
+    """The store is unavailable if the demotion comes before or during the wait: nothing may be committed then."""
     store = Store(pair.primary.url)
     await seconds_of(store)
     with frozen(pair.replica.process):
@@ -111,7 +111,7 @@ async def test_a_primary_that_was_demoted_is_unavailable(pair: Pair) -> None:
 
 
 async def test_a_primary_that_was_demoted_after_the_write_is_unavailable(pair: Pair) -> None:
-    """Its successor may lack all that it has accepted."""
+    """The store is unavailable: the primary's successor may lack everything that the primary accepted."""
 
     async def demote(data: bytes, client: asyncio.StreamWriter) -> None:
         client.write(data.replace(b"$6\r\nmaster", b"$5\r\nslave"))
@@ -143,7 +143,7 @@ def is_primary(cluster: Cluster, index: int) -> bool:
 
 @pytest.mark.slow
 async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> None:
-    """Also for that of the new primary, after a failover that the client has not heard of."""
+    """After a failover that the client does not know yet, it waits for the replica of the new primary."""
     with cluster_in(tmp_path) as cluster:
         store = Store(cluster.url)
         await seconds_of(store)

@@ -1,4 +1,4 @@
-"""The archive is restored from an older backup, while the processes run."""
+"""The archive is restored from an older backup while processes run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prompt_archiver")]
 
 @dataclass
 class World:
-    """A graph with an archive of each kind, whose log keeps events for no time."""
+    """A graph with an archive of each kind, whose log keeps no archived events."""
 
     graph: Graph
     bob: int
@@ -58,7 +58,7 @@ async def world(
 
 
 async def change(world: World, text: str) -> int:
-    """Publish posts, of which the oldest leave the store, and delete two old ones. Return the last number."""
+    """Publish posts, so that the oldest leave the store, and delete two old ones. Return the last number."""
     written = await posts(world.graph, world.bob, *(f"{text} {n}" for n in range(8)))
     await archive_all(world.graph)
     await world.graph.posts.delete(world.bob, written[0])
@@ -68,29 +68,29 @@ async def change(world: World, text: str) -> int:
 
 
 async def trim(graph: Graph, url: str, archive_url: str) -> None:
-    """Remove from the log what may be removed, whatever its age."""
+    """Remove all events from the log that may be removed, whatever their age."""
     async with opened(url, archive_url, log_retention=timedelta(0)) as other:
         await other.housekeeping.tidy()
     await graph.log.watermark()
 
 
 async def undeleted(graph: Graph) -> list[int]:
-    """Return the numbers of the events in the log, except deleted posts, which the log may lose at any time."""
+    """Return the numbers of the events in the log without deleted posts, which may leave the log at any time."""
     events = [event async for event in graph.log.replay(0, await graph.log.last())]
     deleted = {event.body.post for event in events if isinstance(event.body, PostDeleted)}
     return [event.number for event in events if event.number not in deleted]
 
 
 async def undeleted_rows(graph: Graph) -> list[EventRow]:
-    """Return the events in the archive, except deleted posts."""
+    """Return the events in the archive without deleted posts."""
     return [row for row in await rows_of(graph) if row.kind != REDACTED]
 
 
 @pytest.mark.parametrize("event", ["and then an event", "without a further event"])
 async def test_the_archive_is_filled_from_the_log(world: World, event: str) -> None:
-    """By the worker that ran all the time. All later events come back, except posts that the log no longer holds.
+    """The running worker archives all later events again, except posts that the log no longer holds.
 
-    The log loses deleted posts as soon as the archive holds the deletion.
+    The log removes deleted posts as soon as the archive holds the deletion.
     """
     backup = world.back_up("old")
     last = await change(world, "later")
@@ -116,7 +116,7 @@ async def watermark_of(graph: Graph) -> int:
 
 
 async def test_the_log_keeps_what_a_restored_archive_lacks(world: World) -> None:
-    """There is no further event, and the log keeps events for no time: it is trimmed after each batch."""
+    """The log keeps the missing events, although it is trimmed after each batch and keeps no archived events."""
     backup = world.back_up("old")
     last = await change(world, "later")
     rows = await rows_of(world.graph)
@@ -132,9 +132,9 @@ async def test_the_log_keeps_what_a_restored_archive_lacks(world: World) -> None
 
 
 async def test_an_archive_older_than_the_log_stops_the_archiver(world: World) -> None:
-    """Until a newer backup is restored. Meanwhile nothing more is discarded: that backup needs the rest of the log.
+    """The archiver stops until a newer backup is restored. The log is not trimmed: that backup needs the rest.
 
-    Only deleted posts may have left the log, before the archiver has seen the old archive.
+    Only deleted posts may have left the log before the archiver has seen the old archive.
     """
     old = world.back_up("old")
     await change(world, "trimmed")
@@ -168,7 +168,7 @@ async def test_an_archive_older_than_the_log_stops_the_archiver(world: World) ->
 
 
 async def test_an_old_archive_stops_an_archiver_that_was_idle(world: World) -> None:
-    """The process that reports it has archived everything before, and has read the marks then."""
+    """An archiver that had archived everything and read the watermarks before still reports the old archive."""
     old = world.back_up("old")
     await change(world, "trimmed")
     await trim(world.graph, world.url, world.archive_url)

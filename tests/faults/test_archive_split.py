@@ -1,6 +1,6 @@
-"""A demoted primary still numbers events for clients that have not heard of the failover.
+"""A demoted primary still numbers events for clients that do not know of the failover.
 
-One process uses the old primary and one the new, both with the same archive.
+One process uses the old primary and one the new primary, both with the same archive.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.support.pair import Pair, pair_in
 
 @dataclass
 class Split:
-    """The processes `old` and `new`, and what they share."""
+    """The processes `old` and `new`, and the data they share."""
 
     old: Graph
     new: Graph
@@ -29,7 +29,7 @@ class Split:
     rows: list[EventRow] = field(default_factory=list)
 
     def use_same_numbers(self) -> None:
-        """Set both logs so that they assign the same next number, as clocks that differ can."""
+        """Let both logs assign the same next number, as can happen if their clocks differ."""
         number = number_at(datetime.now(UTC) + timedelta(seconds=1))
         self.old.log.seen = self.new.log.seen = number
 
@@ -43,7 +43,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 @pytest.fixture
 async def split(tmp_path: Path, pair: Pair) -> AsyncIterator[Split]:
-    """Promote the replica without the old primary, when everything is archived."""
+    """Promote the replica, without the old primary, after everything is archived."""
     pair.renew()
     archive_url = f"sqlite:///{tmp_path}/archive.sqlite"
     async with opened(pair.primary.url, archive_url) as old, opened(pair.replica.url, archive_url) as new:
@@ -66,7 +66,7 @@ Order = Callable[[Split], tuple[Graph, Graph]]
 
 @pytest.mark.parametrize("order", [first, last], ids=["old first", "new first"])
 async def test_the_same_number_for_another_event_stops_the_archiver(split: Split, order: Order) -> None:
-    """The event that is archived first stays. Nothing else is archived, and nothing is lost in the other log."""
+    """The event that is archived first stays. No other event is archived, and none is lost in the other log."""
     split.use_same_numbers()
     winner, loser = order(split)
     [kept] = await posts(winner, split.bob, "first")
@@ -90,7 +90,7 @@ async def test_the_same_number_for_another_event_stops_the_archiver(split: Split
 
 @pytest.mark.usefixtures("prompt_archiver")
 async def test_the_alarm_stays_while_the_archiver_is_stopped(split: Split) -> None:
-    """It names the event. The other process continues, and the alarm is not in its store."""
+    """The alarm names the event and is only in the store of the stopped archiver. The other process continues."""
     split.use_same_numbers()
     [conflict] = await posts(split.old, split.bob, "old")
     await posts(split.new, split.bob, "new")
@@ -110,13 +110,13 @@ async def test_the_alarm_stays_while_the_archiver_is_stopped(split: Split) -> No
 
 
 async def attempts(graph: Graph, count: int) -> None:
-    """Wait until the archiver has failed this many times more, and has begun another attempt."""
+    """Wait until the archiver has failed this many more times and has started another attempt."""
     await reached(lambda: asyncio.sleep(0, graph.archiver.failures), graph.archiver.failures + count + 1)
 
 
 @pytest.mark.parametrize("order", [first, last], ids=["old first", "new first"])
 async def test_other_numbers_are_all_kept(split: Split, order: Order) -> None:
-    """What the demoted primary accepted is archived by a process that still reads it, and projected in the new one."""
+    """Events of the demoted primary are archived by a process that still reads it, and projected in the new primary."""
     before = split.rows[-1].number
     one, two = order(split)
     written = []
@@ -137,7 +137,7 @@ async def test_other_numbers_are_all_kept(split: Split, order: Order) -> None:
 
 
 async def test_a_deletion_on_one_side_deletes_the_post_of_the_other(split: Split) -> None:
-    """The post was published on the old primary and archived; its author deletes it on the new one."""
+    """The post is deleted on the new primary, although it was published and archived on the old one."""
     [post] = await posts(split.old, split.bob, "old")
     await archive_all(split.old)
     await archive_all(split.new)

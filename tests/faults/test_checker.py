@@ -1,4 +1,4 @@
-"""The black-box checker notices whatever is lost, repeated, left over or in disagreement."""
+"""The black-box checker detects everything that is lost, repeated, left over or in disagreement."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.faults.checker.reading import Reading
 
 @dataclass
 class Outcome:
-    """Two users, what they read, and what they heard. alice follows bob and has a post; bob has two and deleted one."""
+    """Two users, their readings, and their streams. alice follows bob and has a post; bob has two and deleted one."""
 
     people: list[Person]
     readings: dict[str, Reading]
@@ -22,7 +22,7 @@ class Outcome:
     home: HomeListener
 
     def found(self, *, lossy: bool = False) -> list[str]:
-        """Return what the checker finds."""
+        """Return the differences that the checker finds."""
         return [
             *(error for person in self.people for error in compare(person, self.readings, lossy=lossy)),
             *compare_stream(self.people, self.stream, lossy=lossy),
@@ -139,7 +139,7 @@ async def test_a_live_home_that_is_empty_takes_posts(outcome: Outcome) -> None:
     ids=lambda event: event["__typename"],
 )
 async def test_a_refetch_does_not_hide_what_the_stream_has_lost(outcome: Outcome, later: Any) -> None:
-    """A post that the page of a new author shows early must be sent later, or be gone."""
+    """A post that a fetched page shows early, because of a new author, must be sent later or be gone."""
     home = Refetching(outcome.home.person, {"4": "B", "5": "C"})
     await home.take({"__typename": "AuthorAdded", "user": {"id": "C"}})
     assert home.due == {"4": "B"}
@@ -148,7 +148,7 @@ async def test_a_refetch_does_not_hide_what_the_stream_has_lost(outcome: Outcome
 
 
 class Refetching(HomeListener):
-    """A listener for whom the server shows these posts."""
+    """A listener to whom the server shows these posts."""
 
     def __init__(self, person: Person, shown: dict[str, str]) -> None:
         super().__init__(person)

@@ -1,4 +1,4 @@
-"""The cluster pipeline: moving slots and failing primaries delay reads, and never give a wrong reply."""
+"""The cluster pipeline: moving slots and failing primaries delay reads, but never cause a wrong reply."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -31,7 +31,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 async def store(joined: Cluster) -> AsyncIterator[Store]:
-    """Open a store with three hundred keys on all nodes that hold their own names."""
+    """Open a store with 300 keys on all nodes. Each key holds its own name."""
     async with filled(joined) as store:
         yield store
 
@@ -55,7 +55,7 @@ def key(n: int) -> str:
 
 
 def all_of(store: Store) -> "list[asyncio.Future[list[Any]]]":
-    """Return reads of all keys, ten keys each."""
+    """Return reads of all keys, ten keys per read."""
     return [store.ask([("GET", key(n + i)) for i in range(10)], list) for n in range(0, KEYS, 10)]
 
 
@@ -72,7 +72,7 @@ async def check(reads: "list[asyncio.Future[list[Any]]]") -> int:
 
 
 async def test_reads_go_to_the_nodes_that_own_their_keys(store: Store) -> None:
-    """The reads of one tick count as one round trip."""
+    """The reads of an event-loop iteration are sent to several nodes and count as one round trip."""
     await check(all_of(store))
     trips, commands = store.round_trips, store.commands
 
@@ -102,7 +102,7 @@ async def test_scripts_are_loaded_on_each_node_that_lacks_them(store: Store, joi
 
 
 async def test_reads_follow_moving_slots(store: Store, joined: Cluster) -> None:
-    """During the move (ASK) and afterwards (MOVED), in both directions."""
+    """Reads get the right replies during a move (ASK) and afterwards (MOVED), in both directions."""
     names = [f"{{moving}}:{side}{n}" for side in "ab" for n in range(20)]
     await store.send([("SET", name, name) for name in names])
     slot, source = key_slot(b"moving"), joined.owner("moving")
@@ -128,7 +128,7 @@ async def test_reads_follow_moving_slots(store: Store, joined: Cluster) -> None:
 async def test_reads_that_are_redirected_in_a_circle_wait_for_the_map(
     store: Store, joined: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the fourth redirection. Then they are sent again at most four times a second."""
+    """After four redirections, reads wait for the slot map. They are then sent again at most four times a second."""
     slot, source = key_slot(b"circle"), joined.owner("circle")
     target = next(node for node in joined.primaries if node is not source)
     await check(all_of(store))
@@ -169,7 +169,7 @@ def replicated(cluster: Cluster) -> bool:
 
 
 async def test_a_cluster_that_does_not_exist_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the deadline of a read."""
+    """The read fails within its deadline."""
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 0.5)
     store = Store("valkey+cluster://127.0.0.1:1")
     async with asyncio.timeout(PATIENCE):

@@ -1,4 +1,4 @@
-"""Writes to a cluster survive moving slots and failing primaries, and fail with no error but StoreUnavailable."""
+"""Writes to a cluster survive moving slots and failing primaries, and raise no error but StoreUnavailable."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ from tests.support.slot_moves import finish, move
 
 pytestmark = pytest.mark.slow
 
-RECOVERY = 30.0  # far above what recovery takes, which `benchmarks/failover.py` measures
+RECOVERY = 30.0  # far above the usual recovery time, which `benchmarks/failover.py` measures
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ async def test_twenty_first_writes_at_once_succeed(joined: Cluster) -> None:
 
 
 async def test_commands_to_all_nodes_have_their_replies_in_order(store: Store) -> None:
-    """They take one round trip. An error reply is raised after all commands have run."""
+    """The commands take one round trip. An error reply is raised after all commands have run."""
     commands = [("SET" if n % 2 else "GET", f"order{n}", *([n] if n % 2 else [])) for n in range(100)]
     await store.send([("SET", f"order{n}", n) for n in range(100)])
     trips = store.round_trips
@@ -69,7 +69,7 @@ async def test_commands_to_all_nodes_have_their_replies_in_order(store: Store) -
 
 
 async def test_commands_to_a_node_do_not_wait_for_another_one(store: Store, joined: Cluster) -> None:
-    """Not even for those that were sent together with them."""
+    """Commands to a node do not wait for a slow node, even if commands to both were sent together."""
     paused, well = joined.primaries[:2]
     names = [f"{{{tag_on(joined, node)}}}:together" for node in (paused, well)]
     await store.send([("UNLINK", name) for name in names])
@@ -90,7 +90,7 @@ async def test_missing_scripts_are_loaded_on_each_node(store: Store, joined: Clu
 
 
 async def test_closing_closes_all_connections(joined: Cluster) -> None:
-    """Idle ones and those that wait for a reply."""
+    """Closing the store closes idle connections and connections that wait for a reply."""
     store = Store(joined.url)
     await asyncio.gather(*(store.run("SET", f"close{n}", n) for n in range(50)))
     await store.read([("GET", f"close{n}") for n in range(50)])
@@ -139,7 +139,7 @@ async def test_slots_move_both_ways_under_writes(store: Store, joined: Cluster) 
 
 
 async def test_writes_go_to_the_node_that_is_importing_their_slot(store: Store, joined: Cluster) -> None:
-    """While the slot moves, for keys that have moved and for new ones."""
+    """During the move, writes to moved keys and to new keys go to the importing node."""
     source, target = joined.primaries[0], joined.primaries[1]
     tag = tag_on(joined, source)
     names = [f"{{{tag}}}:{side}{n}" for side in "ab" for n in range(5)]
@@ -161,7 +161,7 @@ async def test_writes_go_to_the_node_that_is_importing_their_slot(store: Store, 
 async def test_redirections_in_a_circle_wait_for_the_map_after_the_fourth(
     store: Store, joined: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if the commands go to several nodes."""
+    """The store waits for the slot map after four redirections, even if the commands go to several nodes."""
     source, target = joined.primaries[:2]
     tag, other = tag_on(joined, source, "circle"), tag_on(joined, target)
     await store.send([("GET", f"{{{tag}}}:none"), ("GET", f"{{{other}}}:none")])
@@ -179,7 +179,7 @@ async def test_redirections_in_a_circle_wait_for_the_map_after_the_fourth(
 
 
 async def test_writes_survive_primaries_that_hang_and_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writes to other shards are not delayed, and those to the shard only until the replica has taken over.
+    """Writes to other shards are not delayed, and writes to the shard only until its replica has taken over.
 
     No durable write that was acknowledged is lost.
     """
@@ -215,7 +215,7 @@ async def test_writes_survive_primaries_that_hang_and_die(tmp_path: Path, monkey
 
 
 async def test_an_idle_client_learns_that_primaries_were_killed_and_demoted(tmp_path: Path) -> None:
-    """It sends no command but those to all primaries; a list of all keys, or a wait for replicas, does as well."""
+    """Commands to all primaries, a scan of all keys, and a wait for replicas each learn of new primaries."""
     with cluster_in(tmp_path) as cluster:
         victim, *_ = cluster.primaries
         tag = tag_on(cluster, victim)
@@ -243,7 +243,7 @@ async def test_an_idle_client_learns_that_primaries_were_killed_and_demoted(tmp_
 
 
 async def succeeded(use: Callable[[], Awaitable[object]]) -> None:
-    """Use a store again and again until it is available."""
+    """Use a store repeatedly until it is available."""
     async with asyncio.timeout(RECOVERY):
         while True:
             with suppress(StoreUnavailable):
@@ -257,7 +257,7 @@ async def listed(store: Store) -> list[str]:
 
 
 async def progress(load: Load) -> None:
-    """Wait until each writer has written a few times more."""
+    """Wait until each writer has made a few more writes."""
     enough = len(load.writes) + 10 * load.writers * PRIMARIES
     async with asyncio.timeout(RECOVERY):
         while len(load.writes) < enough:  # noqa: ASYNC110 - the load sends no notification
@@ -265,7 +265,7 @@ async def progress(load: Load) -> None:
 
 
 async def recovered(load: Load, node: Node, since: float) -> None:
-    """Wait until a write to a node's shard was acknowledged, a moment after a time or later."""
+    """Wait until a write to a node's shard is acknowledged that began shortly after a time, or later."""
     async with asyncio.timeout(RECOVERY):
         while not any(map(partial(is_back, since), load.of(node))):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -276,14 +276,14 @@ def is_back(since: float, write: Write) -> bool:
 
 
 def check_others(load: Load, node: Node, fault: float) -> None:
-    """Assert that writers to the other shards have gone on while a node's shard was away."""
+    """Assert that writers to the other shards continued during the failure of a node's shard."""
     back = min(write.began + write.seconds for write in load.of(node) if is_back(fault, write))
     meanwhile = [write for write in load.others(node) if fault < write.began < write.began + write.seconds < back]
     assert len(meanwhile) > 2 * load.writers * (PRIMARIES - 1)
 
 
 async def test_a_cluster_that_hangs_is_unavailable(joined: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until it goes on. Each command fails with StoreUnavailable, also the first of a client."""
+    """While all nodes hang, each command fails with StoreUnavailable, even the first command of a client."""
     store, fresh = Store(joined.url), Store(joined.url)
     await store.run("SET", "a", 1)
     for module in ("cluster", "store"):
@@ -314,7 +314,7 @@ async def is_down(store: Store) -> bool:
 
 
 async def test_a_durable_write_waits_for_the_replicas(joined: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails if they do not answer. Reads do not wait, and other shards are not affected."""
+    """A durable write fails if the replicas do not answer. Reads do not wait, and other shards are not affected."""
     monkeypatch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
     store = Store(joined.url, wait_for_replicas=1)
     primary, replica = joined.primaries[0], joined.nodes[PRIMARIES]
@@ -330,7 +330,7 @@ async def test_a_durable_write_waits_for_the_replicas(joined: Cluster, monkeypat
         assert primary.run("INFO", "commandstats")["cmdstat_wait"]["calls"] == waits + 1
         async with asyncio.timeout(PATIENCE):
             other_process = Store(joined.url, wait_for_replicas=1)
-            with pytest.raises(NotDurable):  # although it writes nothing
+            with pytest.raises(NotDurable):  # even though it writes nothing
                 await other_process.run("SET", f"{{{tag}}}b", 1, "NX")
             await other_process.close()
     await succeeded(lambda: store.run("SET", f"{{{tag}}}c", 1))

@@ -1,4 +1,4 @@
-"""A shard does not answer while a mutation is committed: the mutation succeeds, and the worker does the rest."""
+"""A shard does not answer during the commit of a mutation: the mutation succeeds, and the worker does the rest."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from tests.support.stores import Fault, LostShard, of_users, runs
 
 
 async def test_a_post_is_published_while_a_followers_shard_is_lost(graph: Graph, another: Open, raw: Redis) -> None:
-    """The followers on other shards have it at once, and the one on the lost shard when the worker has reached it."""
+    """Followers on other shards get the post at once; those on the lost shard get it once the worker reaches it."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     await befriend(graph, carol, bob)
@@ -32,7 +32,7 @@ async def test_a_post_is_published_while_a_followers_shard_is_lost(graph: Graph,
 
 
 async def test_an_outage_is_logged_once_a_second(graph: Graph, another: Open, caplog: pytest.LogCaptureFixture) -> None:
-    """However many changes meet it. All are counted."""
+    """The log reports an outage once a second, however many changes it affects. All failures are counted."""
     alice, bob = await people(graph, "alice", "bob")
     partial = await another()
     LostShard(partial.store, of_users(alice))
@@ -74,7 +74,7 @@ async def test_a_post_whose_record_cannot_be_written_is_published_once(
 
 
 async def test_a_post_whose_record_cannot_be_written_can_be_deleted(graph: Graph, another: Open) -> None:
-    """By its author only. The client was told that the post is published."""
+    """Only the author can delete the post, because the client was told that the post is published."""
     alice, bob = await people(graph, "alice", "bob")
     partial = await another()
     LostShard(partial.store, lambda name: name.startswith("post:"))
@@ -104,7 +104,7 @@ async def test_a_profile_that_cannot_be_written_is_returned_as_changed(graph: Gr
 
 
 async def test_a_user_whose_profile_cannot_be_written_logs_in_later(graph: Graph, another: Open) -> None:
-    """The credentials are right, so they are not refused."""
+    """The credentials are valid, so the log-in is not refused as wrong."""
     partial = await another()
     Fault(partial.store, runs("set_profile"))
     user = await partial.users.sign_up("alice", PASSWORD)

@@ -36,14 +36,14 @@ def pair(running_pair: Pair) -> Pair:
 
 @contextmanager
 def silent(server: Server) -> Iterator[None]:
-    """Freeze a replica, for which writes do not wait long."""
+    """Freeze a replica, and let writes wait for it only briefly."""
     with pytest.MonkeyPatch.context() as patch, frozen(server.process):
         patch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
         yield
 
 
 async def test_a_repeated_post_is_published_once(pair: Pair) -> None:
-    """Also by another process: the repetition writes nothing, and waits until the replica has the first write."""
+    """The repetition, even by another process, writes nothing and waits until the replica has the first write."""
     empty(pair.primary.url)
     graphs = [await open_graph(pair.primary.url, CHEAP, partial(Store, wait_for_replicas=1)) for _ in range(2)]
     [alice] = await people(graphs[0], "alice")
@@ -63,7 +63,7 @@ async def test_a_repeated_post_is_published_once(pair: Pair) -> None:
 
 
 async def test_a_write_waits_for_all_connected_replicas(pair: Pair, tmp_path: Path) -> None:
-    """Each of them may take over, also if fewer are required."""
+    """The store waits for each connected replica, even if fewer are required, because each of them may take over."""
     another = Server(tmp_path / "another")
     another.run("REPLICAOF", "127.0.0.1", pair.primary.port)
     until(lambda: len(pair.primary.run("ROLE")[2]) == 2)
@@ -79,7 +79,7 @@ async def test_a_write_waits_for_all_connected_replicas(pair: Pair, tmp_path: Pa
 
 
 async def test_a_write_to_a_server_that_is_no_primary_any_more_is_not_acknowledged(pair: Pair) -> None:
-    """Although it has executed the write. Its successor lacks it."""
+    """The demoted server has executed the write, but its successor lacks it."""
 
     async def demote(data: bytes, client: asyncio.StreamWriter) -> None:
         client.write(data.replace(b"$6\r\nmaster", b"$5\r\nslave"))

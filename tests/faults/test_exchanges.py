@@ -50,7 +50,7 @@ async def test_replies_may_be_split_at_any_byte(store: Store, proxy: TcpProxy) -
     "noise", [b"\x00\xff", b"+OK\r\n", b"$3\r\nabc\r\n", b"*2\r\n$1\r\n", b":x\r\n", b"-ERR no\r\n"]
 )
 async def test_a_connection_with_invalid_data_is_replaced(store: Store, proxy: TcpProxy, noise: bytes) -> None:
-    """Idle ones, and those that wait for a reply: then the commands are repeated."""
+    """Idle connections are replaced, and so are connections that wait for a reply, whose commands are repeated."""
     await counts(store, 1)
     for client in proxy.clients:
         client.write(noise)
@@ -82,7 +82,7 @@ async def test_commands_are_repeated_after_a_connection_error(store: Store, prox
 async def test_a_silent_connection_fails_its_exchange_only(
     proxy: TcpProxy, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the deadline, because repeating the commands could take as long again. Later exchanges use another one."""
+    """It fails at its deadline: a repetition could take as long again. Later exchanges use another connection."""
     monkeypatch.setattr("graph.store.single.ANSWER_SECONDS", SHORT)
     store = Store(f"valkey://127.0.0.1:{proxy.port}")
     await counts(store, 1)
@@ -137,7 +137,7 @@ async def test_closing_ends_open_exchanges_and_all_connections(proxy: TcpProxy, 
 async def test_a_crowd_does_not_connect_to_a_server_that_refuses(
     proxy: TcpProxy, store_url: str, tmp_path: Path
 ) -> None:
-    """A few try, and all fail. Once the server is back, all succeed."""
+    """A few exchanges try to connect, and all fail. Once the server is back, all succeed."""
     store = Store(f"valkey://127.0.0.1:{proxy.port}")
     target, proxy.target = proxy.target, tmp_path / "none"
 
@@ -155,7 +155,7 @@ async def test_a_crowd_does_not_connect_to_a_server_that_refuses(
 async def test_connections_to_a_server_that_stays_a_replica_are_kept(
     store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are dropped at most once a second: each write that the server refuses would drop those of all others."""
+    """Connections are dropped at most once a second: otherwise each refused write would drop those of all others."""
     monkeypatch.setattr("graph.store.node.RECONNECT_SECONDS", 60.0)
 
     async def refuse(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -182,7 +182,7 @@ async def test_the_reply_to_a_cancelled_exchange_reaches_nobody(
 
 
 async def test_a_name_that_moves_away_from_a_demoted_server_is_followed(tmp_path: Path) -> None:
-    """No write fails, and reads no longer go to the demoted server. A shared write fails once."""
+    """No write fails, and reads no longer go to the demoted server. Only a write sent along with reads fails, once."""
     with pair_in(tmp_path) as pair:
         pair.separate()
         async with proxy_to(pair.primary.socket) as proxy:

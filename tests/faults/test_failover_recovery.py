@@ -1,4 +1,4 @@
-"""A replica that lagged becomes the primary of a shard: the worker restores the projections that it has lost."""
+"""A lagging replica becomes the primary of a shard: the worker restores the projections that the shard has lost."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ RETENTION = timedelta(hours=1)
 
 
 class ClusterOfTwo(HookedStore):
-    """A store that reports two primaries, or as many as the test chooses replication ids."""
+    """A store that reports two primaries, or one for each replication id that the test chooses."""
 
     ids: tuple[str, ...] = ("id-1", "id-2")
 
@@ -47,7 +47,7 @@ def fail_over(graph: Graph) -> None:
 
 
 async def test_lost_projections_are_restored(cluster: Graph, raw: Redis, store_url: str) -> None:
-    """Posts, their tasks, unfollows and log-outs of the last minutes, without a change of the watermark."""
+    """Posts, their tasks, unfollows and log-outs of the last minutes are restored; the watermark does not change."""
     alice, bob, *fans = await crowd(cluster, 6)
     for fan in (alice, *fans):
         await befriend(cluster, fan, bob)
@@ -86,7 +86,7 @@ async def number_served(raw: Redis, fans: list[int], post: int) -> int:
 
 
 async def test_the_same_primaries_cause_no_recovery(cluster: Graph) -> None:
-    """Nor does the first look, nor a primary that does not answer."""
+    """Unchanged primaries, the first look, or a primary that does not answer cause no recovery."""
     await people(cluster, "alice")
     await cluster.worker().drain()
     recovery = Recovery(cluster.store, RETENTION, cluster.losses)
@@ -97,7 +97,7 @@ async def test_the_same_primaries_cause_no_recovery(cluster: Graph) -> None:
 
 
 async def test_events_that_the_log_itself_has_lost_are_noted(cluster: Graph) -> None:
-    """So that a repair corrects what other shards hold of them."""
+    """The lost events are noted, so that a repair corrects the data that other shards derived from them."""
     alice, bob = await people(cluster, "alice", "bob")
     [number] = await append(cluster, Followed(alice, bob))
     await cluster.worker().drain()
@@ -125,7 +125,7 @@ async def test_the_primaries_are_checked_again_after_an_outage(
 
 
 async def views(graph: Graph, *seen: str) -> list[bool]:
-    """Check the primaries with these replication ids, one view after the other."""
+    """Let the recovery check primaries with these replication ids, one view after another."""
     assert isinstance(graph.store, ClusterOfTwo)
     recovery, outcomes = Recovery(graph.store, RETENTION, graph.losses), []
     for ids in seen:
@@ -135,7 +135,7 @@ async def views(graph: Graph, *seen: str) -> list[bool]:
 
 
 async def minutes_later(raw: Redis, minutes: int) -> int:
-    """Append an event some minutes after the last one, let a worker read it, and return its milliseconds."""
+    """Append an event some minutes after the last one, let a worker read it, and return its time in milliseconds."""
     at = int((await raw.xinfo_stream(keys.LOG))["last-generated-id"].split("-")[0]) + minutes * 60_000
     await raw.xadd(keys.LOG, {"kind": "unknown"}, id=f"{at}-0")
     await raw.xreadgroup(GROUP, "reader", {keys.LOG: ">"})
@@ -148,7 +148,7 @@ async def position(raw: Redis) -> int:
 
 
 async def test_a_recovery_begins_before_the_lost_primary_was_last_seen(cluster: Graph, raw: Redis) -> None:
-    """However long no other one took its place, and whatever happened to the others meanwhile."""
+    """The time without a successor, and changes of the other primaries in that time, make no difference."""
     await people(cluster, "alice")
     await cluster.worker().drain()
     await views(cluster, "abc")
@@ -179,7 +179,7 @@ async def test_a_primary_that_is_still_missing_is_recovered_later(cluster: Graph
 
 
 async def test_workers_with_different_views_cause_one_recovery(cluster: Graph) -> None:
-    """A further primary, which takes nobody's place, causes none."""
+    """An additional primary, which replaces no other one, causes no recovery."""
     await people(cluster, "alice")
     await cluster.worker().drain()
 
@@ -198,7 +198,7 @@ async def test_primaries_are_forgotten_after_the_retention(cluster: Graph, raw: 
 
 
 async def test_long_fan_outs_are_repeated(cluster: Graph, raw: Redis) -> None:
-    """Also those of posts that the watermark has not passed, whose tasks were added and done before the failover."""
+    """Even the tasks of posts that the watermark has not passed are repeated, if they were done before the failover."""
     [alice] = await people(cluster, "alice")
     await cluster.worker().drain()
     recovery = Recovery(cluster.store, RETENTION, cluster.losses)
@@ -212,7 +212,7 @@ async def test_long_fan_outs_are_repeated(cluster: Graph, raw: Redis) -> None:
 
 
 async def test_unread_events_are_not_skipped(cluster: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recovery never sets the group forward."""
+    """A recovery never moves the consumer group forward."""
     monkeypatch.setattr("graph.worker.recovery.LAG", timedelta(0))
     alice, bob = await people(cluster, "alice", "bob")
     await cluster.worker().drain()
@@ -229,7 +229,7 @@ async def test_unread_events_are_not_skipped(cluster: Graph, monkeypatch: pytest
 
 
 async def test_a_single_server_is_not_watched(graph: Graph, raw: Redis) -> None:
-    """It loses the log together with the projections."""
+    """A single server loses the log together with the projections."""
     await people(graph, "alice")
 
     assert not await Recovery(graph.store, RETENTION, graph.losses).check()

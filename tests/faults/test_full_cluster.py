@@ -1,4 +1,4 @@
-"""A cluster with a primary that is full, or that hangs: what still works, what is refused, and how it recovers."""
+"""A cluster with a primary that is full or hangs: what works, what is refused, and how the cluster recovers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Run a cluster whose memory is not limited."""
+    """Run a cluster without a memory limit."""
     with cluster_in(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
 @pytest.fixture
 async def graph(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Graph]:
-    """Open a graph that reads the memory of the cluster whenever somebody asks for it."""
+    """Open a graph that reads the memory of the cluster at every check."""
     monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
     graph = await open_graph(cluster.url, TUNING)
     yield graph
@@ -35,7 +35,7 @@ async def graph(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def test_one_full_primary_of_a_cluster_stops_changes(cluster: Cluster, graph: Graph) -> None:
-    """All changes, because an event may need any shard. The others are read and cleaned up as before."""
+    """All changes are refused, because an event may need any shard. Reads and cleaning of other primaries go on."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     kept, deleted = await posts(graph, bob, "kept", "deleted")
@@ -56,7 +56,7 @@ async def test_one_full_primary_of_a_cluster_stops_changes(cluster: Cluster, gra
 
 
 async def test_a_primary_that_hangs_does_not_hide_the_others(cluster: Cluster, graph: Graph) -> None:
-    """Of those that answer, the fullest counts, also if it was not so before. Changes do not wait for the reading."""
+    """The fullest primary that answers counts, even if another was fuller before. Changes do not wait for a reading."""
     *healthy, hung = cluster.primaries
     for node in cluster.primaries:
         node.run("CONFIG", "SET", "maxmemory", 1)
@@ -65,7 +65,7 @@ async def test_a_primary_that_hangs_does_not_hide_the_others(cluster: Cluster, g
     for node in healthy:
         node.run("CONFIG", "SET", "maxmemory", 0)
     with hanging(hung, cluster.nodes[-1]):
-        graph.capacity.refusal_of_changes()  # returns at once, and begins to read
+        graph.capacity.refusal_of_changes()  # returns at once, and starts a reading
         await graph.capacity.read()
         assert len(graph.capacity.memory) == len(healthy)
         assert graph.capacity.refusal_of_changes() == ""

@@ -1,4 +1,4 @@
-"""A store that is full, or that cannot save: what still works, what is refused, and how the store recovers."""
+"""A store that is full or cannot save: what works, what is refused, and how the store recovers."""
 
 import asyncio
 import time
@@ -50,7 +50,7 @@ MANY = 3000
 
 
 class Small:
-    """A server whose memory and disk a test can fill."""
+    """A server whose memory and disk tests can fill."""
 
     def __init__(self, store: EmbeddedStore) -> None:
         self.url = store.url
@@ -66,11 +66,11 @@ class Small:
         self.client.config_set("maxmemory", size)
 
     def fill(self) -> None:
-        """Let the store use all of its memory."""
+        """Let the store reach its memory limit."""
         self.limit(1)
 
     def fail_to_save(self) -> None:
-        """Let a snapshot fail, as on a full disk: from then on, the server refuses writes."""
+        """Let a snapshot fail, as on a full disk: the server then refuses writes."""
         (self._folder / "dump.rdb").mkdir()
         self.client.config_set("save", "3600 1")
         self.client.bgsave()
@@ -82,13 +82,13 @@ class Small:
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
-    """Run a server of the test's own. Its memory is read whenever somebody asks for it."""
+    """Run a server for one test. Its memory is read at every check."""
     monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
     with EmbeddedStore(tmp_path, Durability.RELAXED) as store:
         server = Small(store)
         server.client.config_set("appendonly", "no")
         yield server
-        server.client.config_set("save", "")  # else the server would not end without a snapshot
+        server.client.config_set("save", "")  # otherwise the server would not end without a snapshot
         server.client.close()
 
 
@@ -104,12 +104,12 @@ async def full(small: Small) -> AsyncIterator[Graph]:
 
 @pytest.fixture(params=["fill", "fail_to_save"])
 def broken(request: pytest.FixtureRequest) -> str:
-    """Return how the server becomes unable to write."""
+    """Return the way in which the server becomes unable to write."""
     return str(request.param)
 
 
 def test_only_what_begins_something_is_refused_by_a_full_server() -> None:
-    """All other scripts only read, follow a commit, keep up what has begun, or make room, and say so."""
+    """All other scripts only read, follow a commit, maintain existing data, or make room, and declare that."""
     refused = {each.name for each in all_scripts() if each.source.startswith("#!lua\n")}
     assert refused == {
         *("append", "claim_login", "start_session", "begin_attempt", "charge_rates"),
@@ -119,7 +119,7 @@ def test_only_what_begins_something_is_refused_by_a_full_server() -> None:
 
 
 async def test_pages_can_be_read(small: Small, full: Graph, broken: str) -> None:
-    """With and without a home cache. The cache is not built meanwhile."""
+    """Pages with and without a home cache can be read. No cache is built meanwhile."""
     alice, bob, carol = await people(full, "alice", "bob", "carol")
     await befriend(full, alice, bob)
     await befriend(full, carol, bob)
@@ -137,7 +137,7 @@ async def test_pages_can_be_read(small: Small, full: Graph, broken: str) -> None
 
 
 async def test_what_withdraws_something_is_accepted(small: Small, full: Graph) -> None:
-    """Deletions, unfollows and log-outs, with their effects."""
+    """Deletions, unfollows and log-outs are accepted, with their effects."""
     alice, bob = await people(full, "alice", "bob")
     await befriend(full, alice, bob)
     kept, deleted = await posts(full, bob, "kept", "deleted")
@@ -154,7 +154,7 @@ async def test_what_withdraws_something_is_accepted(small: Small, full: Graph) -
 
 
 async def test_sessions_stay_in_use(small: Small, full: Graph) -> None:
-    """They are extended, and their users see when they were last used. Both overwrite what their start has written."""
+    """Sessions are extended, and users see when a session was last used. Both overwrite existing fields."""
     [alice] = await people(full, "alice")
     session = await full.sessions.start(alice)
     age = timedelta(days=2)
@@ -179,7 +179,7 @@ async def test_sessions_stay_in_use(small: Small, full: Graph) -> None:
 
 
 async def test_what_adds_something_is_refused(small: Small, full: Graph) -> None:
-    """Also log-ins and sign-ups. Nothing is written."""
+    """Additions, including log-ins and sign-ups, are refused, and nothing is written."""
     alice, bob = await people(full, "alice", "bob")
     small.fill()
     await see_memory(full)
@@ -199,7 +199,7 @@ async def test_what_adds_something_is_refused(small: Small, full: Graph) -> None
 
 
 async def test_a_full_store_refuses_before_the_memory_was_read(small: Small, full: Graph) -> None:
-    """By itself. Repetitions of what was accepted before are still answered."""
+    """The store itself refuses. Repetitions of accepted requests are still answered."""
     [alice] = await people(full, "alice")
     key = IdempotencyKey(alice, "k")
     first = await append_events(full, [PostPublished(alice, "one")], key)
@@ -211,13 +211,13 @@ async def test_a_full_store_refuses_before_the_memory_was_read(small: Small, ful
 
 
 async def see_memory(graph: Graph) -> None:
-    """Read the memory as it is now: after a read that may have begun earlier."""
+    """Read the current memory, after any read that is already running."""
     await graph.capacity.read()
     await graph.capacity.read()
 
 
 async def test_changes_are_refused_before_the_store_is_full(small: Small, full: Graph) -> None:
-    """From nine tenths on; what withdraws something, and repetitions, are accepted."""
+    """From nine tenths of the memory on, only withdrawals and repetitions are accepted."""
     alice, bob = await people(full, "alice", "bob")
     first = await full.posts.publish(alice, "one", idempotency_key="k")
     small.limit(int(small.used() / 0.86))
@@ -260,7 +260,7 @@ async def test_the_part_of_the_memory_can_be_set(small: Small) -> None:
 
 
 async def test_the_worker_projects_what_was_committed(small: Small, full: Graph) -> None:
-    """Otherwise the watermark would stop, and nothing could be trimmed."""
+    """The worker projects committed events: otherwise the watermark would stop, and the log could not be trimmed."""
     alice, bob = await people(full, "alice", "bob")
     await cached(full, alice)
     await befriend(full, alice, bob)
@@ -274,7 +274,7 @@ async def test_the_worker_projects_what_was_committed(small: Small, full: Graph)
 
 
 async def test_a_restarted_worker_joins_its_group(small: Small, full: Graph) -> None:
-    """Also if the group was lost. The worker acknowledges what it projects."""
+    """The worker joins its consumer group, even if the group was lost, and acknowledges what it projects."""
     await people(full, "alice")
     await full.worker().drain()
     small.client.xgroup_destroy(keys.LOG, "projections")
@@ -344,7 +344,7 @@ async def test_changes_are_accepted_again_after_posts_were_deleted(small: Small,
 
 
 async def test_a_store_that_cannot_save_is_unavailable(small: Small, full: Graph) -> None:
-    """For every change. The reason is known, and changes are accepted as soon as the store can save again."""
+    """Every change is refused with the reason, and accepted as soon as the store can save again."""
     [alice] = await people(full, "alice")
     small.fail_to_save()
     await see_memory(full)
@@ -360,7 +360,7 @@ async def test_a_store_that_cannot_save_is_unavailable(small: Small, full: Graph
 
 
 async def test_the_worker_survives_a_store_that_cannot_save(small: Small, full: Graph) -> None:
-    """It waits, and continues when the store can save again."""
+    """The worker waits, and continues when the store can save again."""
     [alice] = await people(full, "alice")
     [event] = await append_events(full, [PostPublished(alice, "one")])
     small.fail_to_save()

@@ -1,4 +1,4 @@
-"""Home timelines on a cluster: what a page without a cache costs, also while slots move."""
+"""Home timelines on a cluster: the cost of a page without a cache, even while slots move."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -40,7 +40,7 @@ async def graph(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Graph]:
 
 
 async def viewer_of_many(graph: Graph) -> tuple[list[int], list[int]]:
-    """Return a viewer and the authors, whom the viewer follows, and the ids of their posts, newest first."""
+    """Return a viewer, the authors whom the viewer follows, and the ids of their posts, newest first."""
     users = await crowd(graph, FOLLOWED + 1)
     await graph.commit([Followed(users[0], author) for author in users[1:]])
     written = [post for author in users[1 : WITH_POSTS + 1] for post in await many_posts(graph, author, 3)]
@@ -63,9 +63,9 @@ async def test_a_page_without_a_cache_takes_a_few_commands(graph: Graph) -> None
 
 
 async def test_pages_are_complete_while_slots_move(graph: Graph, cluster: Cluster) -> None:
-    """The keys of one author are on another node than the map of the slots says, or some are on each of two nodes.
+    """Pages are complete if an author's keys are on another node than in the slot map, or divided between two nodes.
 
-    The commands of a page stay far below the limit of the waiting ones, so that many can be read at once.
+    The commands of a page stay far below the limit of waiting commands, so that many pages can be read at once.
     """
     users, written = await viewer_of_many(graph)
     assert await home(graph, users[0], 30) == written
@@ -98,7 +98,7 @@ def nodes_for(cluster: Cluster, slot: int) -> tuple[Node, Node]:
 
 
 async def test_authors_of_one_slot_are_merged_while_it_moves(graph: Graph, cluster: Cluster) -> None:
-    """The new node does not take the authors who are still on the old one for authors without posts."""
+    """The new node does not mistake authors who are still on the old node for authors without posts."""
     one, other = 1, next(user for user in count(2) if slot_of(user) == slot_of(1))
     written = [10, 11, 12, 13]
     await graph.store.send([("ZADD", keys.posts((one, other)[post % 2]), post, post) for post in written])
@@ -118,7 +118,7 @@ async def test_authors_of_one_slot_are_merged_while_it_moves(graph: Graph, clust
 
 
 async def test_the_archive_floor_of_an_author_is_found_while_the_slot_moves(graph: Graph, cluster: Cluster) -> None:
-    """Without the number of archived posts, which is still on the other node."""
+    """The floor is found although the number of archived posts is still on the other node."""
     [author] = await crowd(graph, 1)
     posts = await many_posts(graph, author, 3)
     await graph.store.send([("ZADD", keys.posts(author), posts[0], "f"), ("SET", keys.cold(author), 1)])
@@ -136,7 +136,7 @@ async def test_the_archive_floor_of_an_author_is_found_while_the_slot_moves(grap
 
 
 async def test_pages_of_users_do_not_wait_until_a_slot_has_moved(graph: Graph, cluster: Cluster) -> None:
-    """The key with the number of archived posts does not exist: no node can tell, before the slot has moved."""
+    """The key with the number of archived posts does not exist, and no node can know that before the slot has moved."""
     [author] = await crowd(graph, 1)
     posts = await many_posts(graph, author, 3)
     slot = slot_of(author)

@@ -1,4 +1,4 @@
-"""kill -9 between any two store calls of a mutation leaves all of it or nothing, and a retry completes it."""
+"""`kill -9` between any two store calls of a mutation leaves all of it or nothing, and a retry completes it."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ class Victims:
         self._process = process
 
     def die(self, mutation: str, calls: int) -> bool:
-        """Perform a mutation and kill it after this many calls. Return False if it finished before."""
+        """Perform a mutation and kill its process after this many calls. Return False if it finished before."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{mutation} {calls}\n")
@@ -44,7 +44,7 @@ class Victims:
 
 
 async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]:
-    """Return what clients read after a restart, a mutation or none, and a drain; from caches and by merging."""
+    """Return what clients read after a restart, an optional mutation, and a drain. Caches and merges must agree."""
     graph = await open_graph(url, CHEAP)
     try:
         if mutation:
@@ -74,7 +74,7 @@ async def fresh_world(url: str) -> None:
 async def test_a_kill_between_any_two_calls_leaves_all_or_nothing(
     mutation: str, store_url: str, victims: Victims, calls: Iterator[int]
 ) -> None:
-    """After a restart and a drain the world is the old or the new one; after a retry it is the new one."""
+    """After a restart and a drain, the world is the old or the new one. After a retry, it is the new one."""
     await fresh_world(store_url)
     old = await after_restart(store_url)
     await fresh_world(store_url)

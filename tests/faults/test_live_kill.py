@@ -1,4 +1,4 @@
-"""Kills the store with `kill -9` under a thousand events a second. No stream loses or repeats an update."""
+"""The store is killed with `kill -9` under 1,000 events a second. No stream loses or repeats an update."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 KILLS = 2
 BETWEEN = 250  # events between two kills
 EVENTS_AT_ONCE = 25
-PAUSE = 0.025  # seconds between batches: a thousand events a second
+PAUSE = 0.025  # seconds between batches, for 1,000 events a second
 PATIENCE = 60.0
 
 
@@ -98,7 +98,7 @@ def author_of(event: Event) -> int:
 
 @pytest.mark.timeout(180)
 async def test_no_stream_loses_updates_when_the_store_is_killed(tmp_path: Path) -> None:
-    """Home streams and filtered ones; some of them begin while the store is down."""
+    """Home streams and filtered streams lose nothing. Some of them begin while the store is down."""
     async with AsyncExitStack() as stack:
         store = stack.enter_context(EmbeddedStore(tmp_path, Durability.SAFE))
         graph = await open_graph(store.url, CHEAP)

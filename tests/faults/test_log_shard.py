@@ -1,4 +1,4 @@
-"""A cluster whose log shard is away: pages of other shards work at once, in running processes and in new ones."""
+"""A cluster without the shard of its log: pages of other shards work at once, in running and in new processes."""
 
 import asyncio
 import time
@@ -30,9 +30,10 @@ query ($user: ID!) {
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Run a cluster that serves the other slots while some are not covered.
+    """Run a cluster that serves other slots while some are not covered.
 
-    No node takes another one for failed because the machine is busy, nor waits for the disk: it would refuse reads.
+    On a busy machine, nodes must not report each other as failed or wait for the disk, because they would then refuse
+    reads.
     """
     with cluster_in(tmp_path / "cluster") as cluster:
         for node in cluster.nodes:
@@ -43,7 +44,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 async def author_elsewhere(graph: Graph, cluster: Cluster) -> int:
-    """Return an author whose keys and whose post are not in the log's shard."""
+    """Return an author whose keys and post are not in the shard of the log."""
     away = cluster.owner(keys.LOG)
     for author in await crowd(graph, 30):
         if cluster.owner(keys.posts(author)) is not away:
@@ -65,7 +66,7 @@ async def live_cursor_of_page(graph: Graph, author: int) -> int:
 
 
 async def test_pages_work_without_the_shard_of_the_log(cluster: Cluster, tmp_path: Path) -> None:
-    """The live cursor is the last known watermark. A process that has never read one waits once, and sends zero."""
+    """The live cursor is the last known watermark. A process that has never read one waits once, then uses 0."""
     archive_url = f"sqlite:///{tmp_path / 'archive.sqlite'}"
     async with opened(cluster.url, archive_url) as graph, opened(cluster.url, archive_url) as new:
         author = await author_elsewhere(graph, cluster)

@@ -18,7 +18,7 @@ ACTIONS = 40  # of each user
 
 
 async def test_a_lost_cluster_is_rebuilt(tmp_path: Path, long_profile: bool) -> None:
-    """API and worker keep running. All pages are as before, and changes are accepted again."""
+    """The API and the worker keep running. All pages are as before, and changes are accepted again."""
     if not long_profile:
         pytest.skip("takes half a minute: needs --long")
     with cluster_in(tmp_path / "cluster") as cluster:
@@ -45,7 +45,7 @@ async def test_a_lost_cluster_is_rebuilt(tmp_path: Path, long_profile: bool) -> 
 
 
 async def act(people: list[Person]) -> None:
-    """Let users act at random."""
+    """Let users perform random operations."""
 
     async def some(person: Person) -> None:
         others = [other.id for other in people if other is not person]
@@ -56,13 +56,13 @@ async def act(people: list[Person]) -> None:
 
 
 async def check(system: System) -> None:
-    """Assert that the store and the archive agree. Waits until everything is archived."""
+    """Wait until everything is archived, and assert that the store and the archive agree."""
     code, output = await system.repair_check()
     assert code == 0, output
 
 
 async def log_in(person: Person) -> None:
-    """Log in again: sessions are lost."""
+    """Log in again, because sessions are lost."""
     person.token = ""
     answer = await person.insist(LOG_IN, login=person.login, password=PASSWORD)
     person.token = answer["logIn"]["session"]["token"]

@@ -1,4 +1,4 @@
-"""The near cache on a cluster: slots move, primaries fail over, and no request sees a value from before it began."""
+"""The near cache on a cluster: slots move, primaries fail over, and no request sees a value from before its start."""
 
 import asyncio
 import itertools
@@ -48,7 +48,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 async def writer(joined: Cluster) -> AsyncIterator[Store]:
-    """Open a store of another process, which has written 0 to each key."""
+    """Open the store of another process, which has written 0 to each key."""
     writer = Store(joined.url)
     await writer.send([("DEL", key_of(KEYS + 1))])
     await writer.send([("SET", key_of(n), 0) for n in (*ALL, KEYS)])
@@ -58,7 +58,7 @@ async def writer(joined: Cluster) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def store(joined: Cluster) -> AsyncIterator[Store]:
-    """Open a store with a near cache, and connections to all primaries."""
+    """Open a store with a near cache and connections to all primaries."""
     store = Store(joined.url, near_cache=1000)
     async with asyncio.timeout(PATIENCE):
         await store.read([("EXISTS", key_of(n)) for n in ALL])
@@ -67,7 +67,7 @@ async def store(joined: Cluster) -> AsyncIterator[Store]:
 
 
 async def request(store: Store) -> Moment | None:
-    """Begin a request that may use values of all nodes after its first read."""
+    """Start a request that may use values of all nodes after its first read."""
     moment = store.begin()
     store.expect(moment)
     await store.read([("EXISTS", "session")])
@@ -75,7 +75,7 @@ async def request(store: Store) -> Moment | None:
 
 
 async def usable(store: Store, *numbers: int) -> Moment | None:
-    """Begin a request, and wait until nodes have answered so that it costs nothing to look up values."""
+    """Start a request after nodes have answered, so that it can look up values without commands."""
     for _ in range(1000):
         moment = await request(store)
         async with counted(store) as cost:
@@ -86,7 +86,7 @@ async def usable(store: Store, *numbers: int) -> Moment | None:
 
 
 async def look(store: Store, *numbers: int) -> list[str | None]:
-    """Return values as a new request sees them after its first read."""
+    """Return the values that a new request sees after its first read."""
     return await recall(store, VALUES, numbers, await request(store))
 
 
@@ -95,7 +95,7 @@ def other_than(joined: Cluster, source: Node) -> Node:
 
 
 def elsewhere(joined: Cluster, node: Node) -> int:
-    """Return the number of a key of this node in another slot than the first key's."""
+    """Return the number of a key of this node in a slot other than the first key's."""
     return next(n for n in range(1, KEYS) if joined.owner(key_of(n)) is node)
 
 
@@ -105,7 +105,7 @@ def move_back(joined: Cluster, slot: int, source: Node, target: Node) -> None:
 
 
 async def test_known_values_of_all_nodes_cost_no_command(store: Store, writer: Store) -> None:
-    """A request's first round trip reads a key of each other node too, whose values may be used then."""
+    """The first round trip of a request also reads a key of each other node, so that the request can use its values."""
     assert {*await look(store, *ALL)} == {"0"}
     await usable(store, *ALL)
 
@@ -127,14 +127,14 @@ def owner_name(store: Store, key: str) -> str | int:
 
 
 async def test_writes_to_all_nodes_are_noticed(store: Store, writer: Store) -> None:
-    """By the next request, whichever connection the invalidation takes."""
+    """The next request notices the writes, whichever connection the invalidation takes."""
     for count in range(30):
         await writer.send([("SET", key_of(n), count) for n in ALL])
         assert await look(store, *ALL) == [str(count)] * KEYS
 
 
 async def test_absent_keys_are_not_kept(store: Store, writer: Store) -> None:
-    """Nor what else may be an absent key, such as an empty set."""
+    """Values that may mean an absent key, such as an empty set, are not kept either."""
     sizes: LookUp[int] = LookUp("ZCARD", lambda n: f"{{size{n}}}", (), lambda _, rows: rows)
     for _ in range(2):
         assert await recall(store, sizes, [1, 2], await request(store)) == [0, 0]
@@ -146,7 +146,7 @@ async def test_absent_keys_are_not_kept(store: Store, writer: Store) -> None:
 
 @pytest.mark.parametrize("way", ["by key", "at once"])
 async def test_keys_that_have_moved_are_read_again(store: Store, writer: Store, joined: Cluster, way: str) -> None:
-    """The process talks to the old node only, which does not tell of what is written to the new one."""
+    """The process talks only to the old node, which does not report writes to the new node."""
     slot, source = key_slot(SAME.encode()), joined.owner(key_of(0))
     target, other, absent = other_than(joined, source), elsewhere(joined, source), KEYS + 1
     await usable(store, other)
@@ -167,7 +167,7 @@ async def test_keys_that_have_moved_are_read_again(store: Store, writer: Store, 
 
 
 def serves(node: Node, tag: str) -> bool:
-    """Return True if a node owns the slot of a tag, by its own account."""
+    """Return True if a node considers itself the owner of a tag's slot."""
     try:
         node.run("EXISTS", tag)
     except MovedError:
@@ -176,7 +176,7 @@ def serves(node: Node, tag: str) -> bool:
 
 
 async def test_what_a_node_imports_is_not_kept(store: Store, writer: Store, joined: Cluster) -> None:
-    """Reads that are redirected to the new node of a slot that is moving have the right value."""
+    """Reads that are redirected to the importing node have the right value."""
     slot, source = key_slot(SAME.encode()), joined.owner(key_of(0))
     target = other_than(joined, source)
     await look(store, *ALL)
@@ -194,7 +194,7 @@ async def test_what_a_node_imports_is_not_kept(store: Store, writer: Store, join
 
 
 async def test_values_of_a_demoted_primary_are_not_used(tmp_path: Path) -> None:
-    """Its connection remains, and it tells of writes, but it answers reads with a redirection only."""
+    """The connection remains and reports writes, but answers reads only with a redirection."""
     with cluster_in(tmp_path) as cluster:
         store = Store(cluster.url, near_cache=1000)
         try:
@@ -212,7 +212,7 @@ async def fail_over(store: Store, primary: Node, heir: Node) -> None:
     client: Any = store._client
     heir.run("CLUSTER", "FAILOVER")
     until(lambda: serves(heir, SAME) and not serves(primary, SAME))
-    primary.run("CONFIG", "SET", "masterauth", "wrong")  # so that it hears of no more writes
+    primary.run("CONFIG", "SET", "masterauth", "wrong")  # so that it receives no more writes
     heir.run("CLIENT", "KILL", "TYPE", "replica")
     heir.run("SET", key_of(0), "new")
 
@@ -224,7 +224,7 @@ async def fail_over(store: Store, primary: Node, heir: Node) -> None:
 
 @pytest.mark.parametrize("way", ["map", "redirection"])
 async def test_slots_that_others_own_are_forgotten(store: Store, writer: Store, way: str) -> None:
-    """Another node knew of the move first. Values of nodes that have lost nothing remain."""
+    """Another node knew of the move first. Values of nodes that have lost no slots remain."""
     client: Any = store._client
     await usable(store, *ALL)
     owners = [owner_name(store, key_of(n)) for n in ALL]
@@ -245,7 +245,7 @@ async def test_slots_that_others_own_are_forgotten(store: Store, writer: Store, 
 
 
 async def test_nothing_is_kept_from_nodes_that_do_not_track_keys(store: Store, writer: Store) -> None:
-    """As after a failover to servers that refuse to."""
+    """Servers after a failover may refuse to track keys."""
     client: Any = store._client
     loop = asyncio.get_running_loop()
     for node in client.topology.nodes.values():
@@ -304,7 +304,7 @@ async def test_no_request_sees_a_value_from_before_it_began_while_slots_move(
 
 
 def shift_one(joined: Cluster, key: str, source: Node) -> None:
-    """Move a key's slot away at once, and back key by key."""
+    """Move a key's slot away at once, and move it back key by key."""
     slot, target = key_slot(key.encode()), other_than(joined, source)
     move_at_once(joined, slot, source, target)
     move_back(joined, slot, source, target)

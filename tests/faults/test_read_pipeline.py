@@ -20,7 +20,7 @@ from tests.support.graph_worlds import PATIENCE
 from tests.support.tcp_proxy import Forward, TcpProxy, proxy_to, split_at, whole
 
 KEYS = 1000
-SHORT = 0.3  # seconds to wait for an answer, where a test must see the end of them
+SHORT = 0.3  # seconds to wait for an answer in tests that must see the wait end
 EVERY_KIND: list[Command] = [
     ("GET", "{k}1"),
     ("GET", "none"),
@@ -77,7 +77,7 @@ def ask(store: Store, numbers: Sequence[int]) -> "list[asyncio.Future[str]]":
 
 
 async def outcomes(reads: "Sequence[asyncio.Future[str]]", numbers: Sequence[int]) -> tuple[int, int]:
-    """Return the numbers of reads with their own reply and without a reply. Assert that no read has another reply."""
+    """Return the numbers of reads with their own reply and of reads without a reply. Assert that no reply is wrong."""
     async with asyncio.timeout(PATIENCE):
         answers = await asyncio.gather(*reads, return_exceptions=True)
     right = sum(answer == f"{{k}}{n}" for n, answer in zip(numbers, answers, strict=True))
@@ -89,7 +89,7 @@ async def outcomes(reads: "Sequence[asyncio.Future[str]]", numbers: Sequence[int
 async def test_killing_the_store_during_a_thousand_reads_gives_no_wrong_reply(
     server: EmbeddedStore, store: Store, proxy: TcpProxy
 ) -> None:
-    """If the store restarts within the deadline, either all reads are answered or none is."""
+    """If the store restarts within the deadline, either all reads are answered or none."""
     for restart in (True, False):
         await asyncio.gather(*ask(store, range(KEYS)))
         proxy.replies = withheld
@@ -140,7 +140,7 @@ def cut_at(proxy: TcpProxy, place: int) -> Forward:
 
 
 async def test_a_half_closed_connection_is_replaced(store: Store, proxy: TcpProxy) -> None:
-    """With and without open reads."""
+    """The connection is replaced with and without open reads."""
     await asyncio.gather(*ask(store, [1]))
     for _ in range(3):
         proxy.replies = withheld
@@ -156,7 +156,7 @@ async def test_a_half_closed_connection_is_replaced(store: Store, proxy: TcpProx
 
 
 async def test_replies_may_be_split_at_any_byte(store: Store, proxy: TcpProxy, filled: Store) -> None:
-    """Multi-byte characters, maps, nulls and nested lists included."""
+    """Replies with multi-byte characters, maps, nulls and nested lists are read correctly."""
     await filled.send([("HSET", "hash", "text", "雨 ☂", "k", "v"), ("ZADD", "scores", 1.5, "a", 2, "ü")])
     expected = await store.ask(EVERY_KIND, list)
     sizes: list[int] = []
@@ -181,7 +181,7 @@ async def test_replies_may_be_split_at_any_byte(store: Store, proxy: TcpProxy, f
     "noise", [b"\x00\xff", b"+OK\r\n", b"$3\r\n{k}\r\n", b"*2\r\n$1\r\n", b"%1\r\n", b":x\r\n", b"-ERR what\r\n"]
 )
 async def test_a_connection_with_invalid_data_is_replaced(store: Store, proxy: TcpProxy, noise: bytes) -> None:
-    """Also after a valid reply without a request. Open reads are sent again."""
+    """Even invalid data after a valid reply without a request replaces the connection. Open reads are sent again."""
     await asyncio.gather(*ask(store, [1]))
     for client in proxy.clients:
         client.write(noise)
@@ -244,7 +244,7 @@ async def test_a_slow_connection_is_kept(store: Store, proxy: TcpProxy, monkeypa
 async def test_random_cancellations_and_split_replies_give_no_wrong_reply(
     store: Store, proxy: TcpProxy, seed: int
 ) -> None:
-    """Some connections are aborted."""
+    """Even if some connections are aborted, no read gets a wrong reply."""
     chance = random.Random(seed)  # noqa: S311 - it draws test cases
 
     async def pieces(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -272,7 +272,7 @@ async def test_random_cancellations_and_split_replies_give_no_wrong_reply(
 async def test_reads_beyond_the_limit_are_refused_and_the_others_answered(
     store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They fail at once instead of queueing."""
+    """Excess reads fail at once instead of waiting."""
     monkeypatch.setattr("graph.store.store.MAX_WAITING", 3000)
     await asyncio.gather(*ask(store, [1]))
     proxy.open.clear()

@@ -1,4 +1,4 @@
-"""How long clients wait after a primary of a cluster failed, at a node timeout of one second, or an embedded store."""
+"""How long clients wait after a fault of a cluster's primary (node timeout: 1 second) or of an embedded store."""
 
 import asyncio
 import math
@@ -31,7 +31,7 @@ RECOVERY = 10.0
 
 
 async def recovery_of(load: Load, node: Node, fault: float) -> float:
-    """Return the time from a fault until every writer to the node's shard had a write acknowledged that began later."""
+    """Return the time from a fault until every writer to the node's shard has a later write acknowledged."""
     async with asyncio.timeout(RECOVERY):
         while True:
             late = [write for write in load.of(node) if write.acknowledged and write.began > fault]
@@ -45,7 +45,7 @@ async def recovery_of(load: Load, node: Node, fault: float) -> float:
 
 @contextmanager
 def failing(cluster: Cluster, kind: str, node: Node) -> Iterator[None]:
-    """Let a node fail during the block. A killed one stays dead."""
+    """Let a node fail during the block. A killed node stays dead."""
     if kind == "kill":
         os.kill(node.pid, signal.SIGKILL)
         yield
@@ -58,7 +58,7 @@ def failing(cluster: Cluster, kind: str, node: Node) -> Iterator[None]:
 
 
 async def recoveries(folder: Path, kind: str) -> list[float]:
-    """Return how long it takes to recover from a fault of each primary of a new cluster."""
+    """Return the times to recover from a fault of each primary of a new cluster."""
     found = []
     with PartitionableCluster(folder) if kind == "partition" else cluster_in(folder) as cluster:
         store = Store(cluster.url)
@@ -89,7 +89,7 @@ def summary(times: list[float]) -> str:
 
 @pytest.mark.parametrize("kind", LIMITS)
 async def test_writes_recover_soon(kind: str, tmp_path: Path, long_profile: bool) -> None:
-    """All of thirty recoveries are within the goal for the p99."""
+    """Each of thirty recoveries takes less than the goal for the 99th percentile."""
     if not long_profile:
         pytest.skip("a measurement: needs --long and an otherwise idle machine")
     times = [seconds for number in range(CLUSTERS) for seconds in await recoveries(tmp_path / str(number), kind)]
@@ -98,7 +98,7 @@ async def test_writes_recover_soon(kind: str, tmp_path: Path, long_profile: bool
 
 
 async def test_an_embedded_store_recovers_soon(tmp_path: Path, long_profile: bool) -> None:
-    """The first acknowledged post, and the first home timeline, after each kill -9 of the store."""
+    """After each `kill -9` of the store, a post is acknowledged and a home timeline is read soon."""
     if not long_profile:
         pytest.skip("a measurement: needs --long and an otherwise idle machine")
     async with system_in(tmp_path) as system:

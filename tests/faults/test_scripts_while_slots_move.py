@@ -1,4 +1,4 @@
-"""Scripts in a slot that moves key by key cannot touch a key again that they have deleted or emptied."""
+"""In a slot that moves key by key, a script cannot use a key again that it has deleted or emptied."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -32,7 +32,7 @@ async def store(joined: Cluster) -> AsyncIterator[Store]:
 
 
 async def test_scripts_that_fail_in_the_middle_are_repeated(store: Store, joined: Cluster) -> None:
-    """While its slot moves, a key that a script has deleted is on the new node, as far as the old one knows."""
+    """To the old node, a key that a script has deleted during the move seems to be on the new node."""
     source, target = joined.primaries[:2]
     tag = tag_on(joined, source, "middle")
     slot, kept = key_slot(tag.encode()), f"{{{tag}}}:kept"
@@ -51,9 +51,9 @@ async def test_scripts_that_fail_in_the_middle_are_repeated(store: Store, joined
 
 @dataclass(frozen=True)
 class Case:
-    """A script with its keys, the commands that prepare them, and what they hold at the end. Keys begin with `@`.
+    """A script with its keys, the commands that prepare them, and their content at the end. Keys begin with `@`.
 
-    If it `may_fail` after all its work, it is repeated when the slot has moved.
+    If the script `may_fail` after all its work, it is repeated after the slot has moved.
     """
 
     name: str
@@ -137,7 +137,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_scripts_lose_nothing_in_a_slot_that_moves(case: Case, store: Store, joined: Cluster) -> None:
-    """They never empty a key of which they need a part again, and they write the version of an element last."""
+    """Scripts never empty a key and then use it again, and they write the version of an element last."""
     source, target = joined.primaries[:2]
     tag = tag_on(joined, source, case.name)
     slot = key_slot(tag.encode())
@@ -167,19 +167,19 @@ async def test_scripts_lose_nothing_in_a_slot_that_moves(case: Case, store: Stor
 
 
 def refusals(primary: Node) -> set[str]:
-    """Return the kinds of errors with which a primary has refused commands, but of scripts that it did not know."""
+    """Return the kinds of errors that a primary has returned, except for unknown scripts."""
     return {*primary.run("INFO", "errorstats")} - {"errorstat_NOSCRIPT"}
 
 
 async def held(store: Store, key: str) -> dict[str, object]:
-    """Return the fields of a hash or the members of a set with their scores; nothing if there is no such key."""
+    """Return the fields of a hash or the members of a set with their scores, or nothing if the key is absent."""
     if await store.run("TYPE", key) == "hash":
         return dict(await store.run("HGETALL", key))
     return dict(await store.run("ZRANGE", key, 0, -1, "WITHSCORES"))
 
 
 async def test_a_step_of_a_promotion_stays_open_in_a_slot_that_moves(store: Store, joined: Cluster) -> None:
-    """Also the only one: the watermark waits for it."""
+    """Even a promotion's only step stays open, and the watermark waits for it."""
     source, target = joined.primaries[:2]
     tag = tag_on(joined, source, "promotion")
     slot, (steps, opened) = key_slot(tag.encode()), [f"{{{tag}}}:{name}" for name in ("steps", "open")]

@@ -1,4 +1,4 @@
-"""With `strict`, a cluster loses none of 100,000 acknowledged writes, whatever happens to its primaries meanwhile."""
+"""With `strict`, a cluster loses none of 100,000 acknowledged writes during any failures of its primaries."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ WRITERS = 16
 USERS = 30
 SIGN_UPS = 4  # at once: passwords are hashed two at a time
 BATCH = 10  # posts of a request, each with its own idempotency key
-FAULTS = 4  # in each piece, at least
+FAULTS = 4  # at least, in each piece
 FAULT_SECONDS = 5.0
 BETWEEN_SECONDS = 5.0
 SETTLE_SECONDS = 600.0  # workers project the last minutes again after each failover
@@ -42,7 +42,7 @@ CHANGE = "change: {field}(input: {{userIds: $users}}) {{ results {{ outcome }} u
 
 
 class Writer(Person):
-    """A user who publishes posts and follows or unfollows all others in batches, and repeats what was not acknowledged.
+    """A user who publishes and (un)follows all others in batches, and repeats what was not acknowledged.
 
     `writes` is the number of acknowledged posts, follows and unfollows.
     """
@@ -50,7 +50,7 @@ class Writer(Person):
     writes = 0
 
     async def write(self, others: list[str]) -> None:
-        """Change something until all of it is acknowledged."""
+        """Make a change, and repeat it until all of it is acknowledged."""
         texts = [f"{self.login} writes {self._published + n}" for n in range(BATCH)]
         self._published += BATCH
         following = set() if self.following else set(others)
@@ -62,7 +62,7 @@ class Writer(Person):
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _attempt(self, texts: list[str], others: list[str], following: set[str]) -> list[str]:
-        """Send a request with what was not acknowledged yet. Return the texts that are still not."""
+        """Send a request with the texts that are not acknowledged yet. Return those that still are not."""
         fields = [POST.format(number=n) for n in range(len(texts))]
         declared = [f"$t{n}: String!" for n in range(len(texts))]
         variables: dict[str, object] = {f"t{n}": text for n, text in enumerate(texts)}
@@ -81,7 +81,7 @@ class Writer(Person):
         return self._take(answer.get("data") or {}, texts, following)
 
     def _take(self, data: dict[str, Any], texts: list[str], following: set[str]) -> list[str]:
-        """Note what was acknowledged."""
+        """Record what was acknowledged."""
         made = {text: field["post"]["id"] for n, text in enumerate(texts) if (field := data.get(f"p{n}"))}
         self.posts |= {post: text for text, post in made.items()}
         self.writes += len(made)
@@ -96,7 +96,7 @@ class Writer(Person):
 
 
 class Disasters:
-    """One fault after the other, of one primary or another. `happened` lists them."""
+    """One fault after another, of one primary after another. `happened` lists the faults."""
 
     def __init__(self, cluster: PartitionableCluster, first: int) -> None:
         self._cluster = cluster
@@ -105,7 +105,7 @@ class Disasters:
         self.stopped = False
 
     async def run(self) -> None:
-        """Let primaries fail until stopped: that of the log in four ways, then others in four ways, and so on."""
+        """Let primaries fail until stopped: in turn that of the log in four ways, and another one in four ways."""
         for number in itertools.count(self._first):
             await asyncio.sleep(BETWEEN_SECONDS)
             if self.stopped:
@@ -143,7 +143,7 @@ class Disasters:
 
 @pytest.mark.parametrize("piece", range(PIECES))
 async def test_strict_loses_no_acknowledged_write(piece: int, tmp_path: Path, long_profile: bool) -> None:
-    """Each post is readable once and sent on a stream, and each user follows whom they must."""
+    """Each post can be read once and was sent on a stream, and each user has the acknowledged follows."""
     if not long_profile:
         pytest.skip("takes minutes: needs --long")
     with PartitionableCluster(tmp_path / "cluster", replicas=2) as cluster:
@@ -170,13 +170,13 @@ async def test_strict_loses_no_acknowledged_write(piece: int, tmp_path: Path, lo
 
 
 def batched(users: list[Writer], size: int) -> Iterator[list[Writer]]:
-    """Yield the users in groups."""
+    """Yield the users in groups of a size."""
     for start in range(0, len(users), size):
         yield users[start : start + size]
 
 
 async def write_through(disasters: Disasters, writers: list[Writer], users: list[str]) -> None:
-    """Write enough while disasters happen."""
+    """Write until there are enough writes and disasters."""
 
     async def write(writer: Writer) -> None:
         others = [user for user in users if user != writer.id]
@@ -197,7 +197,7 @@ async def write_through(disasters: Disasters, writers: list[Writer], users: list
 
 
 async def compare(writer: Writer, deadline: float) -> None:
-    """Assert that a user's posts and follows are those that were acknowledged, once workers have caught up."""
+    """Assert that a user's posts and follows are the acknowledged ones, once workers have caught up."""
     acknowledged = sorted(writer.posts.items()), sorted(writer.following)
     while True:
         posts = await pages(writer, POSTS, "timeline", "posts")
@@ -210,7 +210,7 @@ async def compare(writer: Writer, deadline: float) -> None:
 
 
 async def compare_stream(writers: list[Writer], stream: EventsListener) -> None:
-    """Assert that a stream has all posts and follows; without a `Gap`, each post once and in order."""
+    """Assert that a stream has all posts and follows and, without a `Gap`, each post once and in order."""
     acknowledged = {post for writer in writers for post in writer.posts}
     follows = {(writer.id, user) for writer in writers for user in writer.following}
     deadline = time.monotonic() + SETTLE_SECONDS

@@ -1,4 +1,4 @@
-"""Two processes change how the same two users stand to each other, concurrently."""
+"""Two processes concurrently change the relationship of the same two users."""
 
 import asyncio
 import sys
@@ -24,9 +24,10 @@ EVERY_CHANGE, WITHOUT_UNBLOCK = "block follow unfollow unblock", "block follow u
 async def test_follows_and_blocks_of_two_processes_agree_and_the_block_wins(
     graph: Graph, *, long_profile: bool
 ) -> None:
-    """Whatever both users do in two processes at once. In the last round nobody unblocks; the long one has 1,000.
+    """Both users see the same after any changes by two processes. Nobody unblocks in the last round, so blocks remain.
 
-    In the first round they only follow and unfollow each other: both sides then match the last event.
+    In the first round, they only follow and unfollow each other: both sides then match the last event. In the long
+    profile, each round has 1,000 changes.
     """
     alice, bob = [(await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob")]
     async with AsyncExitStack() as stack:
@@ -72,7 +73,7 @@ def follow_of(body: EventBody) -> tuple[int, int] | None:
 
 @asynccontextmanager
 async def rival(graph: Graph, alice: int, bob: int, seed: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a process that changes how two users stand to each other, round by round."""
+    """Run a process that changes the relationship of two users, round by round."""
     command = ["-m", "tests.faults.rival", graph.store.url, str(alice), str(bob), str(seed)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT, stdin=pipe, stdout=pipe)
@@ -88,13 +89,13 @@ async def rival(graph: Graph, alice: int, bob: int, seed: int) -> AsyncIterator[
 
 
 async def answered(process: asyncio.subprocess.Process, answer: str) -> None:
-    """Wait for a line of a process."""
+    """Wait until a process prints a line."""
     assert process.stdout is not None
     assert (await asyncio.wait_for(process.stdout.readline(), 10 * PATIENCE)).decode().strip() == answer
 
 
 async def check_agreement(graph: Graph, alice: int, bob: int) -> None:
-    """Check that both users see the same follows and blocks, and no follow across a block."""
+    """Check that both users see the same follows and blocks, and that no follow crosses a block."""
     for user, other in ((alice, bob), (bob, alice)):
         [mine] = await graph.relationships.between(user, [other])
         [theirs] = await graph.relationships.between(other, [user])

@@ -1,4 +1,4 @@
-"""A worker is killed: another one takes over its events within five seconds."""
+"""When a worker is killed, another one takes over its events within five seconds."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ asyncio.run(main())
 
 
 async def test_the_events_of_a_killed_worker_are_taken_over(graph: Graph, store_url: str) -> None:
-    """After the lease of the worker that takes them over, here a short one."""
+    """Another worker takes over the events after its own lease time, which is short here."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HANGING_WORKER, store_url)
@@ -42,5 +42,5 @@ async def test_the_events_of_a_killed_worker_are_taken_over(graph: Graph, store_
 
 
 def test_events_are_taken_over_within_five_seconds() -> None:
-    """The lease, and the longest time until the next look for expired ones."""
+    """The lease and the longest pause between looks for expired leases add up to less than five seconds."""
     assert LEASE + timedelta(seconds=CLAIM_SECONDS) < timedelta(seconds=5)

@@ -1,4 +1,4 @@
-"""A shard does not answer a worker: everything else goes on, and nothing is repeated needlessly or given up."""
+"""A shard does not answer a worker: all other work continues, and nothing is repeated needlessly or given up."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -30,7 +30,7 @@ HAND_OVERS = 4
 
 
 async def test_the_other_events_of_a_batch_are_projected(graph: Graph, another: Open) -> None:
-    """While the shard is lost, its events are tried seldom. Afterwards they are projected."""
+    """While the shard is lost, its events are seldom retried. Afterwards they are projected."""
     partial = await another()
     alice, bob, *others = await crowd(graph, 30)
     await graph.worker().drain()
@@ -63,7 +63,7 @@ async def refusals(shard: LostShard) -> int:
 
 
 async def test_a_fan_out_reaches_the_followers_on_other_shards(another: Open, raw: Redis) -> None:
-    """Its tasks are added once, and continue with those followers who could not be reached."""
+    """The tasks of a fan-out are added once, and continue with the followers who could not be reached."""
     graph, partial = await another(fan_out_task=10), await another(fan_out_task=10)
     star, fans = await star_with_fans(graph, raw, 34)
     shard = LostShard(partial.store, of_users(fans[5]))
@@ -90,7 +90,7 @@ async def negative(number: Awaitable[int]) -> int:
 
 
 async def test_a_short_fan_out_becomes_a_task(graph: Graph, another: Open, raw: Redis) -> None:
-    """So that its event does not wait for the lost shard."""
+    """A short fan-out becomes a task, so that its event does not wait for the lost shard."""
     partial = await another()
     star, fans = await star_with_fans(graph, raw, 5)
     LostShard(partial.store, of_users(fans[0]))
@@ -105,7 +105,7 @@ async def test_a_short_fan_out_becomes_a_task(graph: Graph, another: Open, raw: 
 
 
 async def test_an_event_that_is_projected_again_adds_no_tasks(another: Open, raw: Redis) -> None:
-    """Not even if all of its tasks are done, as long as the watermark has not passed the event."""
+    """As long as the watermark has not passed the event, no tasks are added again, even if all are done."""
     graph = await another(fan_out_task=10)
     star, _ = await star_with_fans(graph, raw, 34)
     await append(graph, PostPublished(star, "held"))
@@ -126,7 +126,7 @@ async def test_an_event_that_is_projected_again_adds_no_tasks(another: Open, raw
 
 
 async def test_a_worker_leaves_what_it_cannot_reach_to_another(graph: Graph, another: Open) -> None:
-    """After three leases without progress."""
+    """After three leases without progress, another worker takes over."""
     partial = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -142,7 +142,7 @@ async def test_a_worker_leaves_what_it_cannot_reach_to_another(graph: Graph, ano
 
 
 async def test_a_worker_that_hangs_loses_its_lease(graph: Graph, another: Open) -> None:
-    """Although it could renew the lease."""
+    """A worker that hangs loses its lease, although it could renew the lease."""
     hanging = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -157,7 +157,7 @@ async def test_a_worker_that_hangs_loses_its_lease(graph: Graph, another: Open) 
 
 
 async def test_an_outage_never_makes_a_dead_letter(graph: Graph, another: Open, raw: Redis) -> None:
-    """However often the event is given up and claimed again."""
+    """The event never becomes a dead letter, however often it is given up and claimed again."""
     partial = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -174,7 +174,7 @@ async def test_an_outage_never_makes_a_dead_letter(graph: Graph, another: Open, 
 
 
 async def test_a_stopped_worker_releases_what_it_retries(graph: Graph, another: Open) -> None:
-    """Other workers need not wait for the lease, and the delivery does not count."""
+    """Other workers need not wait for the lease, and the delivery is not counted."""
     partial = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -192,9 +192,9 @@ async def test_a_stopped_worker_releases_what_it_retries(graph: Graph, another: 
 async def test_deliveries_during_an_outage_do_not_add_up(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two workers meet a shard that hangs, and leave what needs it to each other, again and again.
+    """Two workers meet a shard that hangs, and repeatedly leave its events to each other.
 
-    A worker that was busy for a whole lease loses it, so another delivery may count until it meets the outage.
+    A worker that was busy for a whole lease loses it, so another delivery may count until that worker meets the outage.
     """
     monkeypatch.setattr("graph.worker.retries.GROUPS", 1)
     alice, *others = await crowd(graph, 50)
@@ -223,7 +223,7 @@ async def deliveries(graph: Graph) -> list[int]:
 
 
 async def test_a_cancelled_retry_is_released_to_the_end(graph: Graph, another: Open) -> None:
-    """Also if the store answers later than the cancellation is repeated."""
+    """The retry is released, even if the store answers after the cancellation was repeated."""
     partial = await another()
     assert isinstance(partial.store, HookedStore)
     alice, bob = await people(graph, "alice", "bob")
@@ -245,7 +245,7 @@ async def test_a_cancelled_retry_is_released_to_the_end(graph: Graph, another: O
 async def test_a_worker_with_many_retries_takes_no_further_entries(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until some of them succeed."""
+    """The worker takes further entries once some retries succeed."""
     monkeypatch.setattr("graph.worker.worker.MOST_EVENTS", 2)
     partial = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
@@ -264,7 +264,7 @@ async def test_a_worker_with_many_retries_takes_no_further_entries(
 
 
 async def test_an_entry_that_fails_for_another_reason_is_not_held(graph: Graph) -> None:
-    """It can be claimed while the others of its group are retried."""
+    """The entry can be claimed while the others of its group are retried."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
     failing, hanging = map(entry_id, await append(graph, Followed(alice, bob), Followed(bob, alice)))
@@ -307,7 +307,7 @@ async def test_waits_for_the_pace_do_not_count_as_an_outage(graph: Graph) -> Non
 async def test_a_worker_does_not_wait_again_for_a_shard_that_hangs(
     another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it retries an entry, later events and tasks go on without the shard."""
+    """While the worker retries an entry, later events and tasks continue without the shard."""
     monkeypatch.setattr("graph.worker.worker.OUTAGE_SECONDS", 0.1)
     monkeypatch.setattr("graph.home.fan_out.SHARD_SECONDS", 0.1)
     graph = await another()
@@ -333,7 +333,7 @@ async def hang(_: Pace) -> None:
 
 
 async def test_a_task_continues_where_an_outage_stopped_it(another: Open, raw: Redis) -> None:
-    """The followers who have the post get it no second time. A run that reaches nobody is no progress."""
+    """Followers who have the post do not get it again. A run that reaches no follower is not progress."""
     graph = await another()
     assert isinstance(graph.store, HookedStore)
     star, fans = await star_with_fans(graph, raw, 5)
@@ -363,7 +363,7 @@ async def test_a_task_continues_where_an_outage_stopped_it(another: Open, raw: R
 
 
 async def test_a_task_does_not_wait_for_a_shard_that_is_known_to_hang(another: Open, raw: Redis) -> None:
-    """Its first chunk is delivered at once, except to the followers on this shard."""
+    """The task delivers its first chunk at once, except to followers on this shard."""
     graph = await another()
     star, fans = await star_with_fans(graph, raw, 5)
     [post] = await append(graph, PostPublished(star, "hi"))

@@ -1,4 +1,4 @@
-"""The comparison of what was acknowledged with what is readable."""
+"""The comparison of acknowledged changes with what can be read."""
 
 import asyncio
 import time
@@ -20,10 +20,10 @@ async def differences(
     gaps: bool = False,
     seconds: float = SETTLE_SECONDS,
 ) -> list[str]:
-    """Return what is still wrong after a time in which workers complete what faults interrupted.
+    """Return the differences that remain after workers had time to complete what faults interrupted.
 
-    With `lossy`, acknowledged changes may be missing, if a `Gap` says so and everything derived agrees with the rest.
-    With `gaps`, there may be a `Gap`, but nothing may be missing.
+    With `lossy`, acknowledged changes may be missing if a `Gap` was sent, but all derived data must agree with the
+    rest. With `gaps`, there may be a `Gap`, but no change may be missing.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -39,7 +39,7 @@ async def differences(
 
 
 def compare(person: Person, readings: dict[str, Reading], *, lossy: bool) -> Iterator[str]:
-    """Yield the differences between what a user was told and reads, and between the user's data and the rest."""
+    """Yield the differences between a user's acknowledged and readable data, and between that and other users' data."""
     mine = readings[person.id]
     if not lossy:
         yield from difference(f"{person.login}'s posts", set(person.posts), set(mine.posts))
@@ -58,7 +58,7 @@ def compare(person: Person, readings: dict[str, Reading], *, lossy: bool) -> Ite
 
 
 def compare_stream(people: list[Person], stream: EventsListener, *, lossy: bool) -> Iterator[str]:
-    """Yield what the stream of all users' events lacks, repeats, or has in the wrong order."""
+    """Yield the events that the stream of all users lacks, repeats, or has in the wrong order."""
     repeated = {post for count in (stream.published, stream.deleted) for post, times in count.items() if times > 1}
     yield from difference("sent twice", set(), repeated)
     if lossy and stream.gaps:

@@ -1,4 +1,4 @@
-"""Clients of streams that follow the documentation: they resume after each disconnect, and refetch after a `Gap`."""
+"""Clients of streams that follow the documentation: they resume after a disconnect, and fetch again after a `Gap`."""
 
 import asyncio
 import random
@@ -74,7 +74,7 @@ class Listener:
 
 
 class EventsListener(Listener):
-    """Collects all events of users: the posts and deletions, how often each came since a `Gap`, and the follows."""
+    """Collects all events of users: posts and deletions, with their number since the last `Gap`, and follows."""
 
     field, query = "events", EVENTS
 
@@ -86,7 +86,7 @@ class EventsListener(Listener):
         self.by_author: dict[str, list[str]] = {}
 
     async def begin(self) -> None:
-        """Begin after the `liveCursor` of a page."""
+        """Start after the `liveCursor` of a page."""
         if self.cursor is None:
             _, self.cursor = await home_of(self.person)
 
@@ -102,16 +102,16 @@ class EventsListener(Listener):
                 self.follows.add((event["follower"]["id"], event["followee"]["id"]))
             case "UserUnfollowed":
                 self.follows.discard((event["follower"]["id"], event["followee"]["id"]))
-            case "Gap":  # the client refetches what it shows, so later events may repeat earlier ones
+            case "Gap":  # the client fetches its page again, so later events may repeat earlier ones
                 self.published.clear()
                 self.deleted.clear()
 
 
 class HomeListener(Listener):
-    """Holds a home timeline: fetches it once, applies every event, and refetches when an event requires it.
+    """Holds a home timeline: fetches it once, applies every event, and fetches it again if an event demands it.
 
-    `due` are the posts that a refetch showed before the stream sent them. The stream must send them later, or tell that
-    they or their authors are gone, so that a refetch does not hide what the stream has lost.
+    `due` are the posts that a later fetch showed before the stream sent them. The stream must send them later, or
+    announce that they or their authors are gone. Otherwise a fetch would hide events that the stream has lost.
     """
 
     field, query = "homeTimeline", HOME
@@ -122,12 +122,12 @@ class HomeListener(Listener):
         self.due: dict[str, str] = {}
 
     async def begin(self) -> None:
-        """Fetch the timeline, and begin after its `liveCursor`."""
+        """Fetch the timeline, and start after its `liveCursor`."""
         if self.cursor is None:
             self.held, self.cursor = await home_of(self.person)
 
     async def take(self, event: Any) -> None:
-        """Apply an event to the posts that are held, or refetch them."""
+        """Apply an event to the held posts, or fetch them again."""
         match event["__typename"]:
             case "PostAdded":
                 post = event["edge"]["node"]

@@ -1,4 +1,4 @@
-"""Load by several users at once, and the check after it."""
+"""Load by several users at once, and the check afterwards."""
 
 import asyncio
 import random
@@ -29,7 +29,7 @@ class Load:
 
     async def start(self) -> None:
         """Sign up, listen, and begin to act."""
-        for person in self.people:  # one after another: at once, hashes of passwords would exceed the deadline
+        for person in self.people:  # one after another: hashing all passwords at once would exceed the deadline
             await person.join()
         self.stream = EventsListener(self.people[0], [person.id for person in self.people])
         self.homes = [HomeListener(person) for person in self.people[:WATCHERS]]
@@ -40,11 +40,11 @@ class Load:
 
     @property
     def acknowledged(self) -> int:
-        """The number of operations that were acknowledged."""
+        """The number of acknowledged operations."""
         return sum(len(person.delays) for person in self.people)
 
     def summary(self) -> str:
-        """Return how much was acknowledged, what the clients were told, and how long they waited."""
+        """Return the number of acknowledged operations, the longest wait, and the outcomes of requests by code."""
         answers = sum((Counter(person.answers) for person in self.people), Counter[str]())
         longest = max(delay for person in self.people for delay in person.delays)
         return (
@@ -60,7 +60,7 @@ class Load:
                 await asyncio.sleep(0.02)
 
     async def stop(self) -> None:
-        """Wait until all users are told the outcome of what they do, and do nothing more."""
+        """Wait until every user's current operation is acknowledged, and start no more."""
         self._stopped = True
         await asyncio.gather(*self._tasks)
         self._check_tasks()
@@ -88,11 +88,11 @@ class Load:
 async def checked(
     system: System, *, lossy: bool = False, gaps: bool = False, healed: bool = False
 ) -> AsyncIterator[Load]:
-    """Run load beside the block, then assert that all that was acknowledged is readable and the store needs no repair.
+    """Run load during the block, then assert that all acknowledged changes are readable and the store needs no repair.
 
-    With `lossy`, changes may be missing if they are announced; with `gaps`, streams may have a `Gap` although nothing
-    is lost. With `healed`, a worker repairs the store meanwhile. Live home timelines are not compared then, because a
-    repair changes pages and sends no events.
+    With `lossy`, changes may be missing if a `Gap` announces it; with `gaps`, streams may have a `Gap` although no
+    event is lost. With `healed`, a worker repairs the store meanwhile. Live home timelines are not compared then,
+    because a repair changes pages and sends no events.
     """
     load = Load(system)
     try:

@@ -1,4 +1,4 @@
-"""A user who acts through HTTP, one request at a time, and notes what was acknowledged."""
+"""A user who acts through HTTP, one request at a time, and records what was acknowledged."""
 
 import asyncio
 import random
@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 REQUEST_SECONDS = 12.0  # above the server's deadline
-PATIENCE = 60.0  # seconds until a request that is repeated must be acknowledged
+PATIENCE = 60.0  # seconds within which a repeated request must be acknowledged
 EXPECTED = {"STORE_UNAVAILABLE", "OVERLOADED", "NOT_DURABLE", "DEADLINE_EXCEEDED", "RATE_LIMITED"}
 PASSWORD = "violet harbour 71"
 
@@ -35,10 +35,11 @@ class Refused(Exception):
 
 @dataclass
 class Person:
-    """A user, with all that the server has acknowledged.
+    """A user, with all changes that the server has acknowledged.
 
-    `posts` holds the texts of the posts that exist, by id; `acknowledged` is when each of them was. `not_found` are
-    those that were gone when the user wanted to delete them. `answers` counts outcomes of requests by their codes.
+    `posts` holds the texts of existing posts by id; `acknowledged` is the time at which each was acknowledged.
+    `not_found` are posts that were missing when the user deleted them. `answers` counts the outcomes of requests by
+    code.
     """
 
     login: str
@@ -91,7 +92,7 @@ class Person:
             await asyncio.sleep(random.uniform(0.05, 0.15))
 
     async def join(self) -> None:
-        """Sign up. If only the answer of an earlier attempt was lost, log in."""
+        """Sign up. If only the response to an earlier attempt was lost, log in."""
         answer = (await self.insist(SIGN_UP, login=self.login, password=PASSWORD))["signUp"]
         if answer["session"] is None:
             answer = (await self.insist(LOG_IN, login=self.login, password=PASSWORD))["logIn"]
@@ -99,7 +100,7 @@ class Person:
         self.delays.clear()  # hashing passwords takes long on a busy machine
 
     async def publish(self) -> None:
-        """Publish a post whose text no other post has."""
+        """Publish a post with a unique text."""
         self._published += 1
         text = f"{self.login} writes {self._published}"
         post = (await self.insist(PUBLISH, text=text, key=text))["publishPost"]["post"]["id"]
@@ -130,7 +131,7 @@ class Person:
         assert outcomes <= expected, f"{self.login} cannot {name} {user}: {answer}"
 
     async def act(self, others: list[str]) -> None:
-        """Do something at random."""
+        """Perform a random operation."""
         choice = random.random()
         if choice < 0.55:
             await self.publish()
@@ -143,6 +144,6 @@ class Person:
             await self.insist(HOME)
 
     def unexpected(self) -> dict[str, int]:
-        """Return the codes of errors that no outage explains, and how often they came."""
+        """Return the codes of errors that no outage explains, with their numbers."""
         known = {"no answer", *EXPECTED}
         return {code: count for code, count in self.answers.items() if code not in known}

@@ -1,4 +1,4 @@
-"""What the API returns about users: profiles, lists and timelines, page by page."""
+"""The data that the API returns about users: profiles, lists and timelines, page by page."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ EXISTING = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 
 @dataclass
 class Reading:
-    """What can be read about a user."""
+    """The readable data of a user."""
 
     posts: dict[str, str]
     home: dict[str, str]
@@ -28,11 +28,11 @@ class Reading:
     listed: int
     """The number of entries in `posts`, `followers` and `following` before duplicates were removed."""
     existing: set[str]
-    """The posts that were deleted and can still be read."""
+    """The posts that were deleted but can still be read."""
 
 
 async def read(person: Person) -> Reading:
-    """Return what can be read about a user."""
+    """Return the readable data of a user."""
     profile = (await person.insist(PROFILE, id=person.id))["user"]
     nodes = await pages(person, POSTS, "timeline", "posts")
     followers = await pages(person, FOLLOWS % "followers", "followers")
@@ -81,7 +81,7 @@ async def home_of(person: Person) -> tuple[dict[str, str], str]:
 
 
 async def existing(person: Person, posts: list[str]) -> set[str]:
-    """Return those of some posts that can be read."""
+    """Return those of the given posts that can be read."""
     found: set[str] = set()
     for start in range(0, len(posts), PAGE):
         nodes = (await person.insist(EXISTING, ids=posts[start : start + PAGE]))["nodes"]

@@ -1,4 +1,4 @@
-"""`fanline serve` and `fanline worker` in their own processes, which tests kill and start again."""
+"""`fanline serve` and `fanline worker` in their own processes, which tests kill and restart."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class Process:
             await self._process.wait()
 
     async def restart(self) -> None:
-        """Kill the process and start another."""
+        """Kill the process and start another one."""
         await self.end(signal.SIGKILL)
         await self.start()
 
