@@ -1,4 +1,4 @@
-"""Deletions of accounts: what ends, what is refused, and what is hidden."""
+"""Deletion of accounts: which data ends, which requests are refused, and what is hidden."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ async def refusal(graph: Graph, login: str, password: str = PASSWORD) -> list[Pr
 
 
 async def test_a_deletion_ends_the_account(graph: Graph, another: Open, raw: Redis) -> None:
-    """In every process: the sessions, the log-in and the profile. Eight round trips and one hash."""
+    """Sessions, log-in and profile end in every process. A deletion takes 8 round trips and computes 1 hash."""
     alice, bob = await people(graph, "alice", "bob")
     session = await graph.sessions.start(bob)
     other = await another()
@@ -75,7 +75,7 @@ async def test_a_log_in_with_a_deleted_login_costs_what_an_unknown_one_costs(gra
 
 @pytest.mark.parametrize("password", ["wrong password", "", "\ud800", "x" * 1000])
 async def test_a_wrong_password_writes_nothing(graph: Graph, raw: Redis, password: str) -> None:
-    """The problem names the field. The account stays."""
+    """The problem names the field, and the account stays."""
     [bob] = await people(graph, "bob")
     session = await graph.sessions.start(bob)
     kept = ("{log}", "{suspended}:version", "attempts:")
@@ -91,7 +91,7 @@ async def test_a_wrong_password_writes_nothing(graph: Graph, raw: Redis, passwor
 
 
 async def test_wrong_passwords_count_as_failed_log_ins(graph: Graph) -> None:
-    """From the same network. Then the right password is refused, too."""
+    """After too many wrong passwords from a network, even the right password is refused there."""
     [bob] = await people(graph, "bob")
     await outcomes_of(*(graph.account_deletion.delete(bob, "wrong", network="a") for _ in range(FREE_ATTEMPTS)))
 
@@ -104,7 +104,7 @@ async def test_wrong_passwords_count_as_failed_log_ins(graph: Graph) -> None:
 
 
 async def test_a_second_deletion_writes_nothing(graph: Graph, another: Open, raw: Redis) -> None:
-    """Whether the first one is complete or not projected yet, also of two at once."""
+    """A second deletion writes nothing, whether the first is complete, not yet projected, or concurrent."""
     alice, bob = await people(graph, "alice", "bob")
     other = await another()
     first, second = await outcomes_of(
@@ -146,7 +146,7 @@ REQUESTS: dict[str, Callable[[Graph, int, int, int], Awaitable[Any]]] = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_what_is_under_way_is_refused(graph: Graph, another: Open, name: str) -> None:
-    """Whatever the request has read before the deletion, like in an ended session."""
+    """A request that began before the deletion is refused like a request of an ended session."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.sessions.start(bob)
@@ -165,7 +165,7 @@ async def test_what_is_under_way_is_refused(graph: Graph, another: Open, name: s
 
 
 async def test_operators_find_no_account_that_is_deleted_meanwhile(graph: Graph) -> None:
-    """A log that is ahead of the profile refuses their events. Posts can be removed in any case."""
+    """If the log is ahead of the profile, it refuses the operators' events. Posts can be removed in any case."""
     [bob] = await people(graph, "bob")
     [post] = await posts(graph, bob, "hi")
     await append_events(graph, [UserDeleted(bob, login_hash("bob"))])
@@ -180,7 +180,7 @@ async def test_operators_find_no_account_that_is_deleted_meanwhile(graph: Graph)
 
 
 async def test_a_login_is_never_used_again(graph: Graph, another: Open, raw: Redis) -> None:
-    """In no process, in any case and with any password. The refused sign-up leaves no claim."""
+    """The login stays reserved in every process, case and for any password. The refused sign-up leaves no claim."""
     other = await another()
     [bob] = await people(graph, "bob")
     await graph.account_deletion.delete(bob, PASSWORD)
@@ -196,7 +196,7 @@ async def test_a_login_is_never_used_again(graph: Graph, another: Open, raw: Red
 
 
 async def test_a_sign_up_beside_a_deletion_does_not_get_the_login(graph: Graph, another: Open) -> None:
-    """At no point of the sign-up: it claims the login when it is free, and finds the reservation then."""
+    """Whenever the deletion comes, the login stays reserved: a sign-up that claims it then finds the reservation."""
     for step in ("claim_login", "append"):
         other = await another()
         [user] = await people(graph, login := f"user_{step}"[:12])
@@ -224,7 +224,7 @@ async def test_a_login_that_a_failover_brings_back_is_freed_by_a_log_in(graph: G
 
 
 async def test_everything_of_a_deleted_user_is_hidden_at_once(graph: Graph, another: Open) -> None:
-    """In all processes, also in those that have answered before."""
+    """All data is hidden in all processes, even in those that have already answered with it."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, bob, alice)

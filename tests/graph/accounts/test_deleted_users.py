@@ -1,4 +1,4 @@
-"""What the log and the store hold of deleted users."""
+"""The data of deleted users in the log and the store."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ def deletion(user: int, login: str) -> UserDeleted:
 
 
 async def test_the_log_refuses_events_of_a_deleted_user(graph: Graph, raw: Redis) -> None:
-    """From the same moment on, before anything is projected. Nothing is written."""
+    """The log refuses events as soon as the deletion is appended, before anything is projected, and writes nothing."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await append_events(graph, [deletion(bob, "bob")])
     length = await raw.xlen(keys.LOG)
@@ -65,7 +65,7 @@ async def test_the_log_accepts_what_the_erasure_appends(graph: Graph) -> None:
 
 
 async def test_a_repeated_append_answers_as_before_the_deletion(graph: Graph) -> None:
-    """A client of the store repeats an append whose answer was lost."""
+    """A repeated append whose reply was lost gets the same reply as before the deletion."""
     [bob] = await people(graph, "bob")
     key = IdempotencyKey(bob, "k")
     first = await append_events(graph, [PostPublished(bob, "hi")], key)
@@ -76,7 +76,7 @@ async def test_a_repeated_append_answers_as_before_the_deletion(graph: Graph) ->
 
 
 async def test_a_user_who_is_deleted_meanwhile_is_not_followed(graph: Graph, another: Open) -> None:
-    """The other users are."""
+    """The follow of the deleted user is refused, and the others succeed."""
     slow = await another()
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     stop = Stop(slow.store, runs("append"))
@@ -95,7 +95,7 @@ async def test_a_user_who_is_deleted_meanwhile_is_not_followed(graph: Graph, ano
 
 
 async def test_a_deletion_leaves_a_tombstone_a_reservation_and_notes(graph: Graph, raw: Redis) -> None:
-    """Nothing else of the profile, the login and the sessions. The projection takes four round trips."""
+    """Nothing else remains of the profile, the login and the sessions. The projection takes 4 round trips."""
     [bob] = await people(graph, "bob")
     await graph.users.check_password("bob", PASSWORD)
     session = await graph.sessions.start(bob, "a browser")
@@ -121,7 +121,7 @@ async def test_a_deletion_leaves_a_tombstone_a_reservation_and_notes(graph: Grap
 async def test_a_worker_completes_a_deletion_after_a_crash(
     graph: Graph, another: Open, raw: Redis, step: int, after: bool
 ) -> None:
-    """After a crash at any step."""
+    """A worker completes a deletion after a crash at any step."""
     dying = await another()
     [bob] = await people(dying, "bob")
     death = Death(dying.store, step, after=after)
@@ -156,7 +156,7 @@ async def test_earlier_events_change_nothing_after_a_deletion(graph: Graph, raw:
 
 
 async def test_no_session_begins_after_a_deletion(graph: Graph, another: Open) -> None:
-    """The password was checked before."""
+    """No session begins, even if the password was checked before the deletion."""
     slow = await another()
     [bob] = await people(graph, "bob")
     stop = Stop(slow.store, runs("start_session"))
@@ -173,7 +173,7 @@ async def test_no_session_begins_after_a_deletion(graph: Graph, another: Open) -
 
 
 async def test_a_login_of_another_user_is_not_freed(graph: Graph, raw: Redis) -> None:
-    """A failover of the shard of the profile can leave the deleted user with a login that another one has."""
+    """After a failover of the profile's shard, a deleted user may have a login that now belongs to another user."""
     alice, bob = await people(graph, "alice", "bob")
     await raw.hset(keys.user(bob), "login", "alice")
 
@@ -183,7 +183,7 @@ async def test_a_login_of_another_user_is_not_freed(graph: Graph, raw: Redis) ->
 
 
 async def test_an_erased_user_is_no_longer_to_be_erased(graph: Graph, raw: Redis) -> None:
-    """Also if the deletion is projected again. Both stay noted for the log."""
+    """The user is not erased again, even if the deletion is projected again. The log's note stays."""
     [bob] = await people(graph, "bob")
     deleted = await graph.commit([deletion(bob, "bob")])
     [erased] = await graph.commit([UserErased(bob)], erasing=True)
@@ -197,7 +197,7 @@ async def test_an_erased_user_is_no_longer_to_be_erased(graph: Graph, raw: Redis
 
 
 async def test_a_failed_shard_of_the_log_gets_its_notes_back(graph: Graph, raw: Redis) -> None:
-    """When the deletion is projected again after the failover."""
+    """The notes come back when the deletion is projected again after the failover."""
     alice, bob = await people(graph, "alice", "bob")
     [event] = await graph.commit([deletion(bob, "bob")])
     await raw.delete(keys.DELETED, keys.ERASING)

@@ -1,4 +1,4 @@
-"""Changes of passwords: what ends, what is refused, and crashes and races between their steps."""
+"""Changes of passwords: what they end, what is refused, and crashes and races between their steps."""
 
 import asyncio
 from contextlib import suppress
@@ -26,7 +26,7 @@ async def works(graph: Graph, password: str, login: str = "alice") -> bool:
 
 
 async def test_a_change_ends_all_other_sessions(graph: Graph, another: Open) -> None:
-    """In every process, and starts one. Nine round trips and two hashes. Users with other logins are not affected."""
+    """Other sessions end in every process, and one starts. It takes 9 round trips and 2 hashes. Others keep theirs."""
     alice, bob = await people(graph, "alice", "bob")
     old, bobs = [await graph.sessions.start(alice) for _ in range(2)], await graph.sessions.start(bob)
     other = await another()
@@ -44,7 +44,7 @@ async def test_a_change_ends_all_other_sessions(graph: Graph, another: Open) -> 
 
 
 async def test_the_log_holds_no_secret(graph: Graph, raw: Redis) -> None:
-    """Nor the password. The hash that waited for the event is gone."""
+    """The log does not hold the password either. The hash that waited for the event is deleted."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
 
@@ -78,7 +78,7 @@ async def test_the_log_holds_no_secret(graph: Graph, raw: Redis) -> None:
 async def test_a_refused_change_writes_nothing(
     graph: Graph, raw: Redis, current: str, new: str, code: ProblemCode, field: str
 ) -> None:
-    """And ends no session. A weak password is refused before anything is checked."""
+    """A refused change writes nothing and ends no session. A weak password is refused before anything is checked."""
     [alice] = await people(graph, "alice___")
     session = await graph.sessions.start(alice)
     before, last = await state(raw, but=("{log}", "attempts")), await graph.log.last()
@@ -92,7 +92,7 @@ async def test_a_refused_change_writes_nothing(
 
 
 async def test_failures_are_counted_like_failed_log_ins(graph: Graph) -> None:
-    """Whoever has a session cannot guess the password. Other networks can log in."""
+    """A client with a session cannot guess the password. Other networks can still log in."""
     [alice] = await people(graph, "alice")
     for _ in range(10):
         with suppress(Rejected):
@@ -115,7 +115,7 @@ async def test_an_unknown_user_cannot_change_a_password(graph: Graph) -> None:
 
 
 async def test_the_last_of_concurrent_changes_wins(graph: Graph, another: Open, raw: Redis) -> None:
-    """Whatever the order of their projections. It ends the session that the other one has started."""
+    """The last change in the log wins in any order of projection, and ends the session that the other one started."""
     [alice] = await people(graph, "alice")
     slow = await another()
     stop = Stop(slow.store, runs("settle_secret"))
@@ -134,7 +134,7 @@ async def test_the_last_of_concurrent_changes_wins(graph: Graph, another: Open, 
 
 
 async def test_a_log_in_with_the_old_password_starts_no_session(graph: Graph, another: Open) -> None:
-    """If the password was checked before the change. A session that begins before the change ends with it."""
+    """A password check before the change starts no session after it. A session that begins before the change ends."""
     [alice] = await people(graph, "alice")
     slow = await another()
     stop = Stop(slow.store, runs("settle_secret"))
@@ -154,7 +154,7 @@ async def test_a_log_in_with_the_old_password_starts_no_session(graph: Graph, an
 
 
 async def test_a_log_in_with_the_new_password_survives_the_change(graph: Graph, another: Open) -> None:
-    """Although the sessions of the old password have not ended yet."""
+    """The new session stays, although the sessions of the old password have not ended yet."""
     [alice] = await people(graph, "alice")
     slow = await another()
     stop = Stop(slow.store, runs("end_old_sessions"))
@@ -170,7 +170,7 @@ async def test_a_log_in_with_the_new_password_survives_the_change(graph: Graph, 
 
 
 async def test_a_repeated_projection_ends_no_later_session(graph: Graph) -> None:
-    """Nor does that of an earlier change."""
+    """A repeated projection of this change, or of an earlier one, ends no later session."""
     [alice] = await people(graph, "alice")
     await graph.passwords.change(alice, PASSWORD, NEW)
     await graph.passwords.change(alice, NEW, NEWER)
@@ -188,7 +188,7 @@ async def test_a_repeated_projection_ends_no_later_session(graph: Graph) -> None
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("exchange", range(4, 9))
 async def test_a_crash_leaves_one_password(graph: Graph, another: Open, exchange: int, after: bool) -> None:
-    """After the worker has run: the old password with its sessions, or the new one without them."""
+    """After the worker has run, the old password works with its sessions, or the new one without them."""
     [alice] = await people(graph, "alice")
     old = await graph.sessions.start(alice)
     dying = await another()
@@ -208,7 +208,7 @@ async def test_a_crash_leaves_one_password(graph: Graph, another: Open, exchange
 
 
 async def test_a_change_whose_hash_has_expired_keeps_the_password(graph: Graph) -> None:
-    """It was never projected. The sessions end nevertheless, and log-ins work."""
+    """The change was never projected. The sessions end nevertheless, and log-ins work."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     number = await graph.log.last() + 1

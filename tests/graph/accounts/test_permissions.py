@@ -1,4 +1,4 @@
-"""Permissions: the last event in the log counts, in whatever order the events are projected."""
+"""Permissions: the last event in the log decides, whatever the order of projection."""
 
 import asyncio
 import random
@@ -21,7 +21,7 @@ Change = Callable[[Users, int, Permission], Awaitable[bool]]
 
 
 async def test_users_have_no_permission_at_first(graph: Graph) -> None:
-    """One round trip."""
+    """A new user has no permission. The check takes 1 round trip."""
     [alice] = await people(graph, "alice")
 
     async with counted(graph) as cost:
@@ -32,7 +32,7 @@ async def test_users_have_no_permission_at_first(graph: Graph) -> None:
 
 
 async def test_a_permission_holds_until_it_is_revoked(graph: Graph) -> None:
-    """Before and after a drain. Three round trips per change."""
+    """A permission holds from the grant to the revocation, before and after a drain. A change takes 3 round trips."""
     alice, bob = await people(graph, "alice", "bob")
 
     async with counted(graph) as cost:
@@ -78,7 +78,7 @@ async def test_permissions_are_not_part_of_profiles(graph: Graph) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_in_any_order_the_highest_number_counts(graph: Graph, seed: int) -> None:
-    """Also with repeated events."""
+    """The event with the highest number decides, even with repeated events."""
     [alice] = await people(graph, "alice")
     rng = random.Random(seed)  # noqa: S311 - reproducible
     first = await graph.log.last() + 1
@@ -97,7 +97,7 @@ async def test_in_any_order_the_highest_number_counts(graph: Graph, seed: int) -
 
 
 async def test_concurrent_grants_and_revocations_end_with_the_last_in_the_log(graph: Graph, another: Open) -> None:
-    """Before and after a drain, in every process."""
+    """The last event in the log decides, before and after a drain and in every process."""
     [alice] = await people(graph, "alice")
     processes = [graph, await another()]
     changes = [(process.users.grant, process.users.revoke)[n % 2] for n in range(20) for process in processes]

@@ -1,4 +1,4 @@
-"""What users see of their sessions: times, programs, and the end of one of them."""
+"""The sessions that users see: times and user agents, and ending one of them."""
 
 import asyncio
 import time
@@ -16,25 +16,25 @@ from tests.support.graph_worlds import Open, codes, counted, people, reached
 
 
 async def set_age(raw: Redis, user: int, session: str, seconds: int) -> int:
-    """Let a session be created and last used some time ago, and return that time."""
+    """Set the age of a session's creation and last use, and return that time."""
     then = int(time.time()) - seconds
     await raw.hset(keys.session_details(user), mapping={f"{session}:created": then, f"{session}:used": then})
     return then
 
 
 async def fields_of(raw: Redis, user: int) -> set[str]:
-    """Return the fields with the details of a user's sessions."""
+    """Return the names of the fields with the details of a user's sessions."""
     return {str(field) for field in await raw.hkeys(keys.session_details(user))}
 
 
 async def used(graph: Graph, user: int) -> int:
-    """Return when the user's only session was last used."""
+    """Return the time at which the user's only session was last used."""
     [info] = await graph.sessions.infos(user)
     return int(info.last_used_at.timestamp())
 
 
 async def test_sessions_are_listed_newest_first(graph: Graph, raw: Redis) -> None:
-    """With their times and programs, in one round trip. Expired ones and those of others are not."""
+    """Each session has its times and user agent, in 1 round trip. Expired sessions and those of others are left out."""
     alice, bob = await people(graph, "alice", "bob")
     phone, laptop = await graph.sessions.start(alice, "Phone 1.0"), await graph.sessions.start(alice)
     await graph.sessions.start(bob, "Bob's")
@@ -54,7 +54,7 @@ async def test_sessions_are_listed_newest_first(graph: Graph, raw: Redis) -> Non
 
 
 async def test_an_id_does_not_reveal_the_session(graph: Graph) -> None:
-    """It is a number of 53 bits that stays the same."""
+    """The id is a stable number of 53 bits."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
 
@@ -65,7 +65,7 @@ async def test_an_id_does_not_reveal_the_session(graph: Graph) -> None:
 
 
 async def test_a_session_without_details_has_times(graph: Graph, raw: Redis) -> None:
-    """A process of an older version has started it: it began its lifetime before its expiry."""
+    """A process of an older version started the session: its start is its expiry less its lifetime."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice, "Phone")
     await raw.delete(keys.session_details(alice))
@@ -77,7 +77,7 @@ async def test_a_session_without_details_has_times(graph: Graph, raw: Redis) -> 
 
 
 async def test_a_use_is_noted_once_an_hour(graph: Graph, another: Open, raw: Redis) -> None:
-    """Without delaying the check. Every process notes uses, and a later time stays."""
+    """The note does not delay the check. Every process notes uses, and a later time is kept."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     then = await set_age(raw, alice, session.id, USE_SECONDS + 1)
@@ -102,7 +102,7 @@ async def test_a_use_is_noted_once_an_hour(graph: Graph, another: Open, raw: Red
 
 
 async def test_the_use_of_an_ended_session_is_not_noted(graph: Graph, another: Open, raw: Redis) -> None:
-    """Not even if it ends between the check and the note."""
+    """No use is noted, even if the session ends between the check and the note."""
     [alice] = await people(graph, "alice")
     session, stays = await graph.sessions.start(alice), await graph.sessions.start(alice)
     other = await another()
@@ -122,13 +122,13 @@ async def test_the_end_of_a_session_removes_its_details(graph: Graph, raw: Redis
 
     await graph.sessions.end(alice, sessions[0].id)
 
-    details = ("created", "used", "agent")  # there was no change of the password
+    details = ("created", "used", "agent")  # the password was not changed
     fields = {f"{session.id}:{name}" for session in sessions[1:] for name in details}
     assert await fields_of(raw, alice) == fields
 
 
 async def test_a_log_in_removes_the_details_of_sessions_that_are_gone(graph: Graph, raw: Redis) -> None:
-    """Of expired and replaced ones, and of those that a process of an older version has ended."""
+    """The details of sessions that expired, were replaced, or were ended by an older version are removed."""
     [alice] = await people(graph, "alice")
     now = int(time.time())
     await raw.hset(keys.sessions(alice), mapping={f"s{n}": now + 100 + n for n in range(MAX_SESSIONS)})
@@ -143,7 +143,7 @@ async def test_a_log_in_removes_the_details_of_sessions_that_are_gone(graph: Gra
 
 
 async def test_details_live_as_long_as_the_sessions(graph: Graph, another: Open, raw: Redis) -> None:
-    """Also if a session is extended, or if a process of an older version has started it."""
+    """Details do not expire earlier, even if a session is extended or was started by an older version."""
     short = await another(session_ttl=timedelta(hours=1))
     alice, bob = await people(graph, "alice", "bob")
     session = await short.sessions.start(alice)
@@ -161,7 +161,7 @@ async def test_details_live_as_long_as_the_sessions(graph: Graph, another: Open,
 
 
 async def test_a_session_can_be_ended_by_its_id(graph: Graph) -> None:
-    """In three round trips. Other sessions stay."""
+    """Ending a session by its id takes 3 round trips. Other sessions stay."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
     number = {info.session: info.id for info in await graph.sessions.infos(alice)}[phone.id]
@@ -177,7 +177,7 @@ async def test_a_session_can_be_ended_by_its_id(graph: Graph) -> None:
 
 
 async def test_other_sessions_cannot_be_ended(graph: Graph) -> None:
-    """Those of others, those that have ended, and unknown ones. Nothing is written."""
+    """The ids of others' sessions, ended sessions and unknown sessions are refused. Nothing is written."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.sessions.start(bob)
     [bobs] = await graph.sessions.infos(bob)
@@ -206,5 +206,5 @@ async def test_other_sessions_cannot_be_ended(graph: Graph) -> None:
     ],
 )
 def test_a_user_agent_is_cleaned(given: str, kept: str) -> None:
-    """It keeps printable ASCII characters, and its length is limited."""
+    """Only printable ASCII characters are kept, and the length is limited."""
     assert clean_user_agent(given) == kept

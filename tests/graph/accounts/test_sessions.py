@@ -12,7 +12,7 @@ from tests.support.graph_worlds import Open, counted, people
 
 
 async def test_a_session_is_live_for_thirty_days(graph: Graph) -> None:
-    """Checking takes one round trip."""
+    """A session is live for its whole lifetime. Checking it takes 1 round trip."""
     [alice] = await people(graph, "alice")
 
     session = await graph.sessions.start(alice)
@@ -34,7 +34,7 @@ async def test_a_session_belongs_to_one_user(graph: Graph) -> None:
 
 
 async def test_logging_out_ends_one_session_at_once(graph: Graph, another: Open) -> None:
-    """In every process. Other sessions stay live."""
+    """The session ends in every process. Other sessions stay live."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
     other = await another()
@@ -57,7 +57,7 @@ async def test_a_user_cannot_end_the_session_of_another(graph: Graph) -> None:
 
 
 async def test_all_sessions_of_a_user_can_be_ended(graph: Graph) -> None:
-    """In one event. Sessions started later are live."""
+    """One event ends all sessions. Sessions started later are live."""
     alice, bob = await people(graph, "alice", "bob")
     sessions = [await graph.sessions.start(alice) for _ in range(3)]
     bobs = await graph.sessions.start(bob)
@@ -83,7 +83,7 @@ async def test_ending_no_session_writes_nothing(graph: Graph) -> None:
 
 
 async def test_an_expired_session_is_not_live(graph: Graph, raw: Redis) -> None:
-    """Even if its record exists."""
+    """An expired session is not live, even if its record exists."""
     [alice] = await people(graph, "alice")
     await raw.hset(f"session:{{{alice}}}", "old", str(int(time.time()) - 1))
 

@@ -1,4 +1,4 @@
-"""Logins and passwords as users type them, on other keyboards and with what they paste."""
+"""Logins and passwords as users type them, on different keyboards and with pasted characters."""
 
 import unicodedata
 from typing import Literal, TypeAlias
@@ -20,7 +20,7 @@ async def test_a_login_is_trimmed_when_a_user_logs_in(graph: Graph, typed: str) 
 
 @pytest.mark.parametrize(("first", "second"), [("NFC", "NFD"), ("NFD", "NFC")])
 async def test_a_password_may_be_typed_on_another_keyboard(graph: Graph, first: Form, second: Form) -> None:
-    """The profile OpaqueString of RFC 8265. Case counts."""
+    """Passwords are prepared with the OpaqueString profile of RFC 8265. Case matters."""
     password = "Ñandú\u00a0überfährt\u3000Straße"
     user = await graph.users.sign_up("alice", unicodedata.normalize(first, password))
 
@@ -35,7 +35,7 @@ async def test_a_password_may_be_typed_on_another_keyboard(graph: Graph, first: 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 async def test_hashes_of_passwords_as_they_were_typed_still_hold(graph: Graph, raw: Redis, form: Form) -> None:
-    """Earlier versions hashed what was typed."""
+    """Hashes of earlier versions, which hashed the password as typed, still work."""
     password = "Ñandú überfährt"
     user = await graph.users.sign_up("alice", "correct horse battery")
     secret = graph.users.hashing._hasher.hash(unicodedata.normalize(form, password))

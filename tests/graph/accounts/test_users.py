@@ -28,7 +28,7 @@ from tests.support.stores import Crashed, Death
 
 
 async def everything(raw: Redis) -> str:
-    """Return all that the store holds, the log included, as a string."""
+    """Return everything in the store as a string, including the log."""
     entries: Any = await raw.xrange("{log}")
     return repr(entries) + repr(await state(raw, but=["{log}"]))
 
@@ -41,7 +41,7 @@ async def outcome(graph: Graph, login: str, password: str, name: str | None = No
 
 
 async def test_a_new_user_is_found_by_id_and_login(graph: Graph) -> None:
-    """Whatever the case of the login."""
+    """A new user is found by id and by login, whatever the case of the login."""
     alice = await graph.users.sign_up("Alice", PASSWORD, " Alice A. ")
 
     assert (alice.login, alice.name, alice.bio) == ("alice", "Alice A.", "")
@@ -54,7 +54,7 @@ async def test_without_a_name_the_login_is_the_name(graph: Graph) -> None:
 
 
 async def test_look_ups_return_users_in_order(graph: Graph) -> None:
-    """None for unknown users. One round trip each."""
+    """Unknown users are None. Each look-up takes 1 round trip."""
     alice, bob = await people(graph, "alice", "bob")
 
     async with counted(graph) as cost:
@@ -80,13 +80,13 @@ async def test_look_ups_return_users_in_order(graph: Graph) -> None:
 async def test_an_invalid_sign_up_writes_nothing(
     graph: Graph, raw: Redis, login: str, password: str, name: str | None, expected: list[ProblemCode]
 ) -> None:
-    """All problems are reported at once."""
+    """A sign-up reports all its problems at once and writes nothing."""
     assert await outcome(graph, login, password, name) == expected
     assert [key async for key in raw.scan_iter()] == [keys.BINDING]
 
 
 async def test_a_login_is_taken_in_any_case(graph: Graph) -> None:
-    """Also for the same password."""
+    """A login is taken in any case of letters, even with the same password."""
     await people(graph, "alice")
 
     assert await outcome(graph, "ALICE", PASSWORD) == [ProblemCode.LOGIN_TAKEN]
@@ -94,7 +94,7 @@ async def test_a_login_is_taken_in_any_case(graph: Graph) -> None:
 
 @pytest.mark.parametrize("same", [True, False], ids=["same password", "different passwords"])
 async def test_one_of_many_concurrent_sign_ups_succeeds(graph: Graph, another: Open, raw: Redis, same: bool) -> None:
-    """Its password works afterwards."""
+    """One sign-up succeeds, and its password works afterwards."""
     instances = [graph, await another()]
     passwords = [PASSWORD if same else f"{PASSWORD} {n}" for n in range(40)]
 
@@ -109,7 +109,7 @@ async def test_one_of_many_concurrent_sign_ups_succeeds(graph: Graph, another: O
 
 
 async def test_concurrent_sign_ups_with_different_names_make_one_account(graph: Graph, another: Open) -> None:
-    """With the same login and password, one succeeds and the other gets LOGIN_TAKEN."""
+    """Of two sign-ups with the same login and password, one succeeds and the other is refused with LOGIN_TAKEN."""
     other = await another()
 
     outcomes = await asyncio.gather(outcome(graph, "alice", PASSWORD, "A"), outcome(other, "alice", PASSWORD, "B"))
@@ -124,9 +124,9 @@ async def test_concurrent_sign_ups_with_different_names_make_one_account(graph: 
 async def test_a_crashed_sign_up_can_be_repeated_with_the_same_password(
     graph: Graph, another: Open, raw: Redis, step: int, after: bool
 ) -> None:
-    """After a crash at any step, the user gets the login by signing up again or by logging in."""
+    """After a crash at any step, the user gets the account by signing up again or by logging in."""
     dying = await another()
-    await people(dying, "bob")  # which loads the scripts, so that the steps are the sign-up's own
+    await people(dying, "bob")  # loads the scripts, so that the steps are those of the sign-up
     death = Death(dying.store, step, after=after)
     with pytest.raises(Crashed):
         await dying.users.sign_up("alice", PASSWORD)
@@ -146,7 +146,7 @@ async def test_a_crashed_sign_up_can_be_repeated_with_the_same_password(
 
 @pytest.mark.parametrize("step", [2, 3])
 async def test_a_crashed_sign_up_reserves_the_login(graph: Graph, another: Open, step: int) -> None:
-    """Until the claim expires, another password does not get the login."""
+    """Until the claim expires, a sign-up with another password is refused."""
     dying = await another()
     await people(dying, "bob")
     Death(dying.store, step, after=False)
@@ -206,7 +206,7 @@ async def test_passwords_are_stored_as_argon2id_hashes_in_one_place(graph: Graph
 
 
 async def test_the_right_password_returns_the_user(graph: Graph) -> None:
-    """The case of the login does not matter, that of the password does."""
+    """The case of the login does not matter; the case of the password does."""
     [alice] = await people(graph, "alice")
 
     assert (await graph.users.check_password("ALICE", PASSWORD)).id == alice
@@ -215,7 +215,7 @@ async def test_the_right_password_returns_the_user(graph: Graph) -> None:
 
 
 async def test_nobody_signs_up_with_a_reserved_login(another: Open) -> None:
-    """In any case. The other problems are told, too."""
+    """Reserved logins are refused in any case of letters. Other problems are reported too."""
     graph = await another(reserved_logins=frozenset({"admin"}))
     with pytest.raises(Rejected, match="reserved") as refused:
         await graph.users.sign_up("Admin", "short")
@@ -238,7 +238,7 @@ async def test_a_claimed_login_cannot_log_in(graph: Graph) -> None:
 
 
 async def test_a_profile_changes_field_by_field(another: Open) -> None:
-    """Fields that are not given stay. A biography can be emptied, and a URL removed."""
+    """Omitted fields stay unchanged. A biography can be emptied, and a URL removed."""
     graph = await another(media_hosts=frozenset({"example.org"}))
     [alice] = await people(graph, "alice")
 
@@ -279,7 +279,7 @@ async def test_a_profile_changes_field_by_field(another: Open) -> None:
 async def test_a_picture_is_on_a_host_that_the_operator_lists(
     another: Open, hosts: Iterable[str], message: str
 ) -> None:
-    """Each reader loads it from there. A website may have any host, because readers open it only if they want to."""
+    """Every reader loads a picture from its host. A website may have any host, because readers choose to open it."""
     graph = await another(media_hosts=frozenset(hosts))
     [alice] = await people(graph, "alice")
     last = await graph.log.last()
@@ -300,7 +300,7 @@ async def test_a_picture_is_on_a_host_that_the_operator_lists(
 async def test_a_look_up_that_evicts_a_login_does_not_hide_it_from_another(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ids that are remembered when a look-up begins are part of its result."""
+    """The ids that are cached when a look-up begins are part of its result."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     monkeypatch.setattr("graph.accounts.users.MAX_REMEMBERED_LOGINS", 1)
     other = await another()
@@ -348,7 +348,7 @@ async def test_the_last_change_of_a_profile_wins(graph: Graph, another: Open) ->
 
 
 async def test_counts_are_exact(graph: Graph) -> None:
-    """After deletions and repetitions too. One round trip."""
+    """Counts are right even after deletions and repetitions. They take 1 round trip."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, bob, carol)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the archive's SQL side."""
+"""Fixtures for tests of the archive's SQL code."""
 
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -11,14 +11,14 @@ from graph.archive.archive import Archive
 from tests.support.databases import PATIENCE, Server
 
 NewArchive: TypeAlias = Callable[[str], str]
-"""Returns the URL of a new and empty archive of a kind of database."""
+"""Returns the URL of a new and empty archive for a kind of database."""
 
 
 @pytest.fixture(scope="session")
 def new_archive(
     sqlite_archive: Path, sql_servers: Callable[[str], Server], tmp_path_factory: pytest.TempPathFactory
 ) -> NewArchive:
-    """Return a function that makes archives which tests can share."""
+    """Return a function that creates archives for tests to share."""
 
     def make(kind: str) -> str:
         if kind != "sqlite":

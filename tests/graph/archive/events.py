@@ -1,4 +1,4 @@
-"""Events for tests of the archive: rows as the archiver appends them, and what the tables hold."""
+"""Events for tests of the archive: rows as the archiver appends them, and the content of the tables."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ def row_of(post: Post) -> EventRow:
 
 
 def deletion(number: int, post: int, author: int = 1, body: str = '{"terms":"c2VjcmV0"}') -> EventRow:
-    """Return the row of a deletion, as the log has it."""
+    """Return the row of a deletion as it is in the log."""
     return EventRow(number, DELETION, author, post, body)
 
 
@@ -76,7 +76,7 @@ async def held(archive: Archive) -> list[EventRow]:
 
 
 async def ended(archive: Archive) -> dict[int, int]:
-    """Return the number of the event that undid another, by the other's number."""
+    """Return the numbers of the events that were undone, with the numbers of the events that undid them."""
 
     async def work(connection: AsyncConnection) -> dict[int, int]:
         query = select(EVENTS.c.number, EVENTS.c.ended).where(EVENTS.c.ended.is_not(None))

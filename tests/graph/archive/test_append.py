@@ -30,7 +30,7 @@ async def test_a_new_archive_is_unbound_and_empty(archive: Archive) -> None:
 
 
 async def test_binding_replaces_the_expected_store_only(archive: Archive) -> None:
-    """With `unused_only`, it also requires that nothing was ever appended."""
+    """`unused_only` also requires that nothing was ever appended."""
     assert not await archive.bind("a", replacing="b", unused_only=False)
     assert await archive.bind("a", replacing=None, unused_only=True)
     assert not await archive.bind("b", replacing=None, unused_only=True)
@@ -75,7 +75,7 @@ async def test_appending_inserts_events_and_raises_the_watermark(archive: Archiv
 
 
 async def test_an_empty_batch_raises_the_watermark(archive: Archive) -> None:
-    """The log can hold removed entries only. An equal watermark is no failure, and a lower one changes nothing."""
+    """The log may hold only removed entries. An equal watermark is not an error, and a lower one changes nothing."""
     for upto, expected in ((7, 7), (7, 7), (5, 7)):
         await append(archive, upto=upto)
         assert (await archive.state()).watermark == expected
@@ -99,7 +99,7 @@ async def test_an_unbound_archive_refuses_events(archive: Archive) -> None:
 
 
 async def test_one_of_several_concurrent_appends_wins(archive: Archive, archive_url: str) -> None:
-    """The others raise Overtaken, also if they come while the winner waits before its commit."""
+    """The others raise Overtaken, even if they arrive while the winner waits before its commit."""
     await append(archive)
     others = [archive, *(Archive(archive_url) for _ in range(3))]
     for turn in range(1, 4):
@@ -125,7 +125,7 @@ async def test_one_of_several_concurrent_appends_wins(archive: Archive, archive_
 
 
 async def test_a_store_that_was_replaced_meanwhile_is_refused(archive: Archive) -> None:
-    """Of an append and a rebuild that gives the archive another store, the one that comes later sees the other."""
+    """If an append and a rebuild that binds another store run at once, the later one sees the other."""
     await append(archive, post(1))
     started, finish = asyncio.Event(), asyncio.Event()
 
@@ -148,7 +148,7 @@ async def test_a_store_that_was_replaced_meanwhile_is_refused(archive: Archive) 
 
 
 async def test_appending_twice_appends_once(archive: Archive) -> None:
-    """Rows that exist stay unchanged, and missing rows are added."""
+    """Existing rows stay unchanged, and missing rows are added."""
     await append(archive, post(1), followed(3), upto=5)
 
     await append(archive, post(1), post(2), followed(3), post(4), low=0)
@@ -174,7 +174,7 @@ async def test_another_event_under_the_same_number_is_refused(archive: Archive, 
 
 
 async def test_a_row_without_content_is_equal_to_its_event(archive: Archive) -> None:
-    """A post is redacted after its deletion, and the archive keeps events that the database refused without a body."""
+    """Deleted posts are redacted, and the archive keeps refused events without a body."""
     refused = EventRow(3, "ProfileChanged", 1, None, None)
     await append(archive, post(1), deletion(2, 1), refused, refused._replace(number=4, kind="PostPublished"))
     before = await held(archive)
@@ -197,7 +197,7 @@ async def test_events_above_the_new_watermark_are_refused(archive: Archive) -> N
 
 
 async def test_credentials_are_inserted_once(archive: Archive) -> None:
-    """A user without a password has credentials without a hash. Those with the same number stay unchanged."""
+    """A user without a password has credentials without a hash. Credentials with the same number stay unchanged."""
     bob, alice = Credential(1, "bob", "$argon2id$" + "x" * 500, 1), Credential(2, "alice", None, 2)
     await append(archive, post(1), credentials=[bob, alice])
     await append(archive, post(2), credentials=[bob._replace(hash=None), Credential(3, "Bob", None, 3)])
@@ -207,7 +207,7 @@ async def test_credentials_are_inserted_once(archive: Archive) -> None:
 
 
 async def test_the_credentials_with_the_highest_number_stay(archive: Archive) -> None:
-    """Within a batch, and among batches. Others are not affected."""
+    """The highest number wins within a batch and across batches. Other credentials are not affected."""
     bob, alice = Credential(1, "bob", "first", 1), Credential(2, "alice", "hers", 2)
     await append(archive, post(1), credentials=[bob._replace(hash="third", number=6), bob, alice])
     await append(archive, post(2), credentials=[bob._replace(hash="second", number=4)])
@@ -219,7 +219,7 @@ async def test_the_credentials_with_the_highest_number_stay(archive: Archive) ->
 
 
 async def test_a_login_of_another_user_is_refused(archive: Archive) -> None:
-    """It is not skipped: without credentials, the account would silently be void."""
+    """The batch is refused rather than skipped: without credentials, the account would silently be void."""
     await append(archive, post(1), credentials=[Credential(1, "bob", None, 1)])
 
     with pytest.raises(EventsRefused):
@@ -245,7 +245,7 @@ no_kind: Any = None
     ids=["null", "out of range", "not Unicode", "truncated JSON", "no text", "not JSON"],
 )
 async def test_a_batch_with_a_refused_row_writes_nothing(archive: Archive, refused: EventRow) -> None:
-    """The same event without a body is accepted, so that one event cannot stop the archive."""
+    """The same event without a body is accepted, so one event cannot stop the archive."""
     credentials = [Credential(1, "bob", None, 1)]
     with pytest.raises(EventsRefused):
         await append(archive, post(1), refused, followed(3), credentials=credentials)
@@ -259,7 +259,7 @@ async def test_a_batch_with_a_refused_row_writes_nothing(archive: Archive, refus
 
 
 async def test_a_value_that_is_too_long_is_refused(archive: Archive) -> None:
-    """SQLite has no limit."""
+    """PostgreSQL and MariaDB refuse the value. SQLite has no limit."""
     if archive.database.kind == "sqlite":
         pytest.skip("SQLite does not limit lengths")
     with pytest.raises(EventsRefused):
@@ -268,7 +268,7 @@ async def test_a_value_that_is_too_long_is_refused(archive: Archive) -> None:
 
 
 async def test_a_missing_column_is_no_refusal(archive: Archive) -> None:
-    """Otherwise the archiver would give up one event after the other."""
+    """Otherwise the archiver would give up one event after another."""
     await append(archive, post(1))
     async with archive.database.engine.begin() as connection:
         await connection.execute(text("ALTER TABLE credentials DROP COLUMN hash"))
@@ -278,7 +278,7 @@ async def test_a_missing_column_is_no_refusal(archive: Archive) -> None:
 
 
 async def test_an_error_before_the_commit_leaves_nothing(archive: Archive) -> None:
-    """The rows were already written when `before_commit` is awaited, and no other connection sees them."""
+    """The rows are already written when `before_commit` is awaited, but no other connection sees them."""
     await append(archive, post(1))
     seen: list[Any] = []
 
@@ -306,7 +306,7 @@ async def test_an_error_before_the_commit_leaves_nothing(archive: Archive) -> No
 async def test_a_process_killed_before_the_commit_leaves_nothing(
     sqlite_archive: Path, sql_servers: Callable[[str], Server], tmp_path: Path, opened: Callable[..., Archive]
 ) -> None:
-    """It leaves no rows, no watermark and no lock, in each kind of database."""
+    """A killed process leaves no rows, no watermark and no lock, in each kind of database."""
     script = """
         import asyncio, os, signal, sys
         from graph.archive.archive import Archive
@@ -338,7 +338,7 @@ async def test_a_process_killed_before_the_commit_leaves_nothing(
 
 
 async def test_the_number_of_statements_does_not_depend_on_the_batch(archive: Archive) -> None:
-    """In order of arrival: two statements, seven for posts, eight for deletions, two for users, two for the others.
+    """A batch in order takes 2 statements, 7 for posts, 8 for deletions, 2 for users, and 2 for other events.
 
     Texts with more than 900 different terms take more.
     """

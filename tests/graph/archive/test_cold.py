@@ -24,7 +24,7 @@ Opened = Callable[[str], Awaitable[Graph]]
 
 @pytest.fixture
 async def archived_in(store_url: str, tmp_path: Path) -> AsyncIterator[Opened]:
-    """Return a function that opens a graph with the archive of this name; at most 25 posts of an author are hot."""
+    """Return a function that opens a graph with the archive of this name. At most 25 posts of an author are hot."""
     opened: list[Graph] = []
 
     async def open_(name: str) -> Graph:
@@ -46,7 +46,7 @@ async def archive(graph: Graph) -> None:
 
 
 async def test_a_wrong_archive_is_not_read(archived_in: Opened, raw: Redis) -> None:
-    """Pages that need older posts fail. Home caches do not change."""
+    """Pages that need older posts fail, and home caches do not change."""
     right, wrong = await archived_in("archive"), await archived_in("another")
     await right.binding.check()
     viewer, author = await crowd(right, 2)
@@ -92,7 +92,7 @@ async def test_an_unavailable_archive_fails_only_the_items_of_a_batch_that_need_
 
 
 async def test_first_pages_that_reach_the_archive_take_one_round_trip_more(archived_in: Opened) -> None:
-    """The lists that do not reach it are read once."""
+    """Lists that do not reach the archive are read once."""
     graph = await archived_in("archive")
     await graph.binding.check()
     quiet, busy = await crowd(graph, 2)
@@ -112,7 +112,7 @@ async def test_first_pages_that_reach_the_archive_take_one_round_trip_more(archi
 
 
 async def test_skipping_many_deleted_posts_takes_few_round_trips(archived_in: Opened) -> None:
-    """The size of each further read grows."""
+    """Each further read is larger than the one before."""
     graph = await archived_in("archive")
     await graph.binding.check()
     [author] = await crowd(graph, 1)

@@ -37,7 +37,7 @@ LONG_TIMEOUT = 20.0
 
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest, sql_servers: Callable[[str], Server]) -> Server:
-    """Return a server that the test may kill and freeze. The next test that needs it starts it again."""
+    """Return a server that tests may kill and freeze. The next test that needs it starts it again."""
     return sql_servers(request.param)
 
 
@@ -153,7 +153,7 @@ def test_processes_that_start_together_migrate_once(sql_servers: Callable[[str],
 
 
 def differences(connection: Connection) -> Any:
-    """Return what Alembic finds different between the database and the declarations."""
+    """Return the differences that Alembic finds between the database and the declarations."""
     options = {"version_table": VERSION_TABLE, "compare_type": True}
     return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
 
@@ -161,7 +161,7 @@ def differences(connection: Connection) -> Any:
 async def test_the_migrations_create_the_declared_tables(
     empty_database: str, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing logs a warning."""
+    """The migrations create exactly the declared tables and log no warning."""
     archive = opened(empty_database)
     await archive.migrate()
 
@@ -171,13 +171,13 @@ async def test_the_migrations_create_the_declared_tables(
 
 
 async def test_the_archives_of_tests_have_the_declared_tables(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """They are copies of one that the migrations have made."""
+    """They are copies of an archive that the migrations created."""
     async with opened(archive_url).database.engine.connect() as connection:
         assert await connection.run_sync(differences) == []
 
 
 async def test_an_interrupted_migration_is_continued(empty_database: str, opened: Callable[..., Archive]) -> None:
-    """Existing tables and the identity stay, if each step was committed by itself."""
+    """Existing tables and the identity stay if each step was committed separately."""
     archive = opened(empty_database)
     before = await identity(archive)
     of_table = " ON events" if archive.database.kind == "mysql" else ""
@@ -218,7 +218,7 @@ async def test_several_archives_migrate_in_one_process(tmp_path: Path, opened: C
 async def test_a_cancelled_caller_leaves_a_complete_transaction(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """The watermark is that of the last row, whenever the caller is cancelled. The archive stays usable."""
+    """The watermark is always that of the last row, whenever the caller is cancelled. The archive stays usable."""
     archive = opened(archive_url)
     await append(archive)
     random = Random(3)  # noqa: S311 - delays, no secret
@@ -229,7 +229,7 @@ async def test_a_cancelled_caller_leaves_a_complete_transaction(
         caller = asyncio.create_task(append(archive, post(last + 1), followed(last + 2)))
         for _ in range(random.randrange(40)):
             await asyncio.sleep(0)
-        await asyncio.sleep(random.random() * attempt / 5000)  # longer and longer, until some are committed in time
+        await asyncio.sleep(random.random() * attempt / 5000)  # longer and longer, until some commit in time
         caller.cancel()
         await asyncio.wait({caller})
     await archive.close()
@@ -286,7 +286,7 @@ async def test_a_hanging_server_is_unavailable_within_the_timeout(
 async def test_an_archive_that_is_down_at_startup_is_migrated_later(
     server: Server, opened: Callable[..., Archive]
 ) -> None:
-    """The first transaction that reaches the server migrates. Concurrent transactions share the attempt."""
+    """The first transaction that reaches the server runs the migrations. Concurrent transactions share the attempt."""
     archive = opened(server.database())
     server.stop()
     with pytest.raises(ArchiveUnavailable):
@@ -300,7 +300,7 @@ async def test_an_archive_that_is_down_at_startup_is_migrated_later(
 async def test_wrong_credentials_are_an_outage_that_names_no_password(
     server: Server, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The reason names the user, for the operator."""
+    """The reason names the user, but not the password, for the operator."""
     wrong = read_url(server.database()).set(username="nobody_here", password="s3cret" + PASSWORD)
 
     reason = await unavailable(opened(wrong.render_as_string(hide_password=False)))
@@ -323,7 +323,7 @@ async def test_an_invalid_row_is_not_an_outage(archive_url: str, opened: Callabl
 
 
 async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path, opened: Callable[..., Archive]) -> None:
-    """Neither a folder, nor a file that is not a database, nor a path below a file can be opened."""
+    """A folder, a file that is not a database, and a path below a file cannot be opened."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"no database at all" * 100)
     for path in ("folder", "file", "file/archive.sqlite"):
@@ -357,7 +357,7 @@ async def test_a_locked_file_is_unavailable_to_writers(tmp_path: Path, opened: C
 async def test_a_new_file_is_used_once_another_process_has_written_to_it(
     tmp_path: Path, opened: Callable[..., Archive]
 ) -> None:
-    """SQLite refuses at once to switch a file to WAL mode while somebody writes to it in the former mode."""
+    """SQLite refuses at once to switch a file to WAL mode while another process writes to it in the old mode."""
     archive = opened(f"sqlite:///{tmp_path}/archive.sqlite")
     with closing(sqlite3.connect(tmp_path / "archive.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

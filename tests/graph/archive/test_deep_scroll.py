@@ -101,7 +101,7 @@ async def test_a_home_timeline_of_a_hundred_thousand_posts_is_read_completely(gr
 
 
 async def test_a_page_that_needs_an_unavailable_archive_fails(store_url: str, graph: Graph, tmp_path: Path) -> None:
-    """Pages of hot posts are still served. The archive is that of another store."""
+    """Pages of hot posts are still served. The archive belongs to another store."""
     viewer, author = await crowd(graph, 2)
     await graph.commit([Followed(viewer, author)])
     ids = await publish_and_archive(graph, [author] * 1000)

@@ -23,7 +23,7 @@ REDACTED = {kind: body.replace("secret", "") for kind, body in BODIES.items()}
 
 
 def texts(user: int, first: int) -> list[EventRow]:
-    """Return a row of each kind that holds texts of a user. The first one is the user's sign-up."""
+    """Return a row of each kind with texts of a user. The first one is the user's sign-up."""
     numbered = enumerate(BODIES.items(), first)
     return [EventRow(number, kind, user, None if number == first else 9, body) for number, (kind, body) in numbered]
 
@@ -42,18 +42,18 @@ def test_every_kind_with_texts_is_tested() -> None:
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_an_event_without_its_texts_is_the_same_event(kind: str) -> None:
-    """A damaged body is removed."""
+    """An event matches its row without texts. A damaged body is removed."""
     row = EventRow(5, kind, ALICE, 9, BODIES[kind])
 
     assert orjson.loads(without_texts(row).body or "") == orjson.loads(REDACTED[kind])
     assert same_event(without_texts(row), row)
     other = row._replace(body=BODIES[kind].replace("secret", "other"))
-    assert same_event(other, row) is (kind == "ClosedReport")  # whose body is never compared
+    assert same_event(other, row) is (kind == "ClosedReport")  # its body is never compared
     assert without_texts(row._replace(body='["secret"]')).body is None
 
 
 async def test_the_texts_of_a_user_are_emptied_in_steps(archive: Archive) -> None:
-    """Other users keep theirs. A repetition changes nothing."""
+    """Texts of other users stay. A repetition changes nothing."""
     await append(archive, *texts(ALICE, ALICE), followed(20, ALICE, BOB), *texts(BOB, 30))
 
     steps = []
@@ -70,7 +70,7 @@ async def test_the_texts_of_a_user_are_emptied_in_steps(archive: Archive) -> Non
 
 
 async def test_texts_of_an_erased_user_that_arrive_late_are_emptied(archive: Archive) -> None:
-    """After a failover of the store. The search index of names does not learn them either."""
+    """Texts may arrive late after a failover of the store. They do not enter the search index of names either."""
     await append(archive, *deleted(ALICE, 40), *deleted(BOB, 50)[:1], upto=60)
     late = texts(ALICE, ALICE)
     await append(archive, *late[:4], *texts(BOB, 30), low=0, upto=60)
@@ -94,7 +94,7 @@ async def test_a_user_leaves_the_index_of_names(archive: Archive) -> None:
 
 
 async def test_the_notifications_of_a_user_are_removed_in_steps(archive: Archive) -> None:
-    """Those of others stay."""
+    """Notifications of other users stay."""
     follows = [followed(number << 44, 3, ALICE) for number in range(1, 503)]
     await append(archive, *follows, followed(503 << 44, 3, BOB))
 
@@ -113,7 +113,7 @@ async def test_only_the_process_of_the_store_erases(archive: Archive) -> None:
 
 
 async def test_a_deletion_replaces_the_login_in_the_credentials(archive: Archive) -> None:
-    """By its hash. An earlier change of the password that arrives late does not bring it back."""
+    """The login's hash replaces the login. An earlier change of the password that arrives late does not restore it."""
     await append(archive, followed(1), credentials=[Credential(ALICE, "secret", "hash", 1)])
     await append(archive, followed(2), credentials=[Credential(ALICE, "ab", None, 9)])
     await append(archive, followed(3), credentials=[Credential(ALICE, "secret", "another", 5)])
@@ -122,7 +122,7 @@ async def test_a_deletion_replaces_the_login_in_the_credentials(archive: Archive
 
 
 async def test_the_lists_that_a_user_was_added_to_are_found_until_they_are_erased(archive: Archive) -> None:
-    """In pages. Late rows count, repetitions do not, and neither do lists of others."""
+    """The lists are found in pages. Late rows count; repetitions and lists of other users do not."""
     rows = [list_created(10, [ALICE, BOB, ALICE]), list_changed(11, [ALICE]), list_changed(12, [BOB])]
     await append(archive, *rows, EventRow(13, "ListDeleted", 1, 9, "{}"))
     await append(archive, *rows[:2], list_changed(9, [ALICE]), low=0)

@@ -1,4 +1,4 @@
-"""The gate before the archive's connections: fair shares, reserved connections, and callers that go away."""
+"""The gate in front of the archive's connections: fair shares, reserved connections, and cancelled callers."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ async def enter(gate: Gate, usage: Usage | None, seconds: float = PATIENCE) -> L
 
 
 async def settle() -> None:
-    """Let all tasks go on that can."""
+    """Let all tasks run that can."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -41,14 +41,14 @@ def start(gate: Gate, usage: Usage | None) -> "asyncio.Task[Leave]":
 
 
 async def admitted(gate: Gate, *usages: Usage | None) -> list["asyncio.Task[Leave]"]:
-    """Ask for a connection for each of these callers, in order. Return those who get one at once."""
+    """Request a connection for each of these callers, in order. Return the callers that get one at once."""
     tasks = [start(gate, usage) for usage in usages]
     await settle()
     return [task for task in tasks if task.done()]
 
 
 async def test_a_caller_gets_two_connections_at_once() -> None:
-    """The others are for others."""
+    """The remaining connections are for other callers."""
     gate = Gate(8)
     assert len(await admitted(gate, *[user("alice")] * 5)) == 2
     assert len(await admitted(gate, user("bob"))) == 1
@@ -62,7 +62,7 @@ async def test_all_anonymous_callers_together_get_half_of_the_connections() -> N
 
 
 async def test_two_connections_are_reserved_for_the_system() -> None:
-    """It gets a connection at once, however many callers wait; it may use all of them if nobody else does."""
+    """The system gets a connection at once, however many callers wait. It may use all connections that are free."""
     gate = Gate(8)
     assert len(await admitted(gate, *[user(f"user {at}") for at in range(20)])) == 6
     assert len(await admitted(gate, SYSTEM, SYSTEM, SYSTEM)) == 2
@@ -80,7 +80,7 @@ async def test_the_system_comes_first_when_a_connection_is_free_again() -> None:
 
 
 async def test_who_has_used_the_connections_least_comes_first() -> None:
-    """Not who came first: who searches all the time waits for those who read one page."""
+    """Order of arrival does not count: a caller that constantly searches waits for callers that read one page."""
     gate = Gate(1, reserved=0)
     leave = await enter(gate, user("searching"))
     gate._used["searching"] = Used(5.0, asyncio.get_running_loop().time())
@@ -95,7 +95,7 @@ async def test_who_has_used_the_connections_least_comes_first() -> None:
 
 
 async def test_of_equal_callers_each_gets_its_turn() -> None:
-    """A caller with many waiting transactions does not keep out one with a single transaction."""
+    """A caller with many waiting transactions does not block a caller with a single one."""
     gate = Gate(1, reserved=0)
     leave = await enter(gate, user("many"))
     many = [start(gate, user("many")) for _ in range(10)]
@@ -122,7 +122,7 @@ async def test_a_caller_that_gives_up_leaves_the_queue() -> None:
 
 
 async def test_a_turn_that_comes_with_the_cancellation_is_passed_on() -> None:
-    """In the same iteration of the event loop."""
+    """A turn that is given in the same event-loop iteration as the cancellation goes to the next caller."""
     gate = Gate(1, reserved=0)
     [first] = await admitted(gate, user("alice"))
     gone, next_ = start(gate, user("bob")), start(gate, user("carol"))
@@ -144,7 +144,7 @@ async def test_who_waits_too_long_is_told_so() -> None:
 
 
 async def test_a_cancelled_caller_holds_its_connection_until_the_transaction_ends(tmp_path: Path) -> None:
-    """Otherwise a caller that goes away again and again would use all connections."""
+    """Otherwise a caller that is cancelled again and again could use all connections."""
     archive = Archive(f"sqlite:///{tmp_path}/archive.sqlite")
     begun, go_on = asyncio.Event(), asyncio.Event()
 

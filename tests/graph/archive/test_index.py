@@ -44,7 +44,7 @@ async def ranges_of(archive: Archive) -> tuple[list[tuple[int, int]], list[tuple
 
 
 def expected(rows: list[EventRow]) -> dict[int, set[int]]:
-    """Return what the index of these rows holds."""
+    """Return the index that these rows must have."""
     found: dict[int, set[int]] = {}
     for row in rows:
         if row.kind == "PostPublished":
@@ -71,7 +71,7 @@ def test_a_post_has_the_codes_of_its_words_author_and_cells() -> None:
 
 
 def test_codes_never_change() -> None:
-    """They are stored."""
+    """Codes are stored, so they must never change."""
     assert [code_of(term) for term in ("red", "北京", "author:7", "cell:4:1:2")] == [
         2053201807,
         1282113169,
@@ -82,7 +82,7 @@ def test_codes_never_change() -> None:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_a_location_has_a_code_of_each_area_that_contains_it(seed: int) -> None:
-    """Also at the edges of the area, at the poles and on both sides of the antimeridian."""
+    """Points on the edges of areas, at the poles and on both sides of the antimeridian have all codes."""
     random = Random(seed)  # noqa: S311 - reproducible
     edges = sorted(random.choice([-90, 90, random.uniform(-90, 90)]) for _ in range(2))
     sides = [random.choice([-180, 180, random.uniform(-180, 180)]) for _ in range(2)]
@@ -98,7 +98,7 @@ def test_a_location_has_a_code_of_each_area_that_contains_it(seed: int) -> None:
 
 
 def test_a_long_keyword_is_looked_up_by_eight_terms() -> None:
-    """By its longest words and by pairs from all over its phrases."""
+    """The terms are the longest words and pairs of characters from all parts of the phrases."""
     [codes] = keyword_clause([keyword_of("北京大学生活动中心欢迎你们 a bb ccc")])
 
     assert len(codes) == 8
@@ -106,7 +106,7 @@ def test_a_long_keyword_is_looked_up_by_eight_terms() -> None:
 
 
 async def test_appended_posts_are_indexed(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batch by batch, in segments that follow each other."""
+    """Each batch is indexed in segments that follow each other."""
     monkeypatch.setattr(index, "SEGMENT_POSTS", 7)
     random = Random(1)  # noqa: S311 - reproducible
     for low in (0, 20, 40, 100, 120):
@@ -122,7 +122,7 @@ async def test_appended_posts_are_indexed(archive: Archive, monkeypatch: pytest.
 
 
 async def test_deleted_posts_leave_the_index(archive: Archive) -> None:
-    """With their codes, also if they arrive together with their deletion or after it."""
+    """Deleted posts leave with their codes, even if they arrive with or after their deletion."""
     random = Random(2)  # noqa: S311 - reproducible
     await append(archive, *(random_post(random, number) for number in range(1, 100)))
     await append(archive, *(deletion(number + 100, number) for number in range(1, 60)), deletion(190, 195))
@@ -133,7 +133,7 @@ async def test_deleted_posts_leave_the_index(archive: Archive) -> None:
 
 
 async def test_posts_that_arrive_late_are_indexed(archive: Archive) -> None:
-    """In the segment that covers their number."""
+    """Late posts are indexed in the segment that covers their number."""
     random = Random(3)  # noqa: S311 - reproducible
     await append(archive, *(random_post(random, number) for number in range(10, 100, 10)))
     await archive.insert([random_post(random, number) for number in range(5, 95, 10)], store=STORE)
@@ -153,7 +153,7 @@ async def test_a_segment_without_places_makes_gaps(archive: Archive, monkeypatch
 
 
 async def test_posts_without_an_index_become_a_gap(archive: Archive) -> None:
-    """The segments begin after it. Posts that are deleted or arrive late there are not indexed."""
+    """The segments begin after the gap. Posts in the gap that are deleted or arrive late are not indexed."""
     await append(archive, post(1))
     await archive.append([post(5), post(6)], [], store=STORE, watermark=1, upto=9, indexes=False)
     await append(archive, post(12))

@@ -63,7 +63,7 @@ async def test_owners_are_found_in_order(talk: Archive) -> None:
 
 
 async def test_a_deleted_post_leaves_all_its_lists(talk: Archive) -> None:
-    """The lists under it stay."""
+    """The lists under the deleted post stay."""
     await append(talk, deletion(16, 13, 2), deletion(17, 10))
 
     assert await listed(talk, REPLIED, 2) == [12]

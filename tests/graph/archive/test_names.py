@@ -48,7 +48,7 @@ async def index_of(archive: Archive) -> dict[int, set[int]]:
 
 
 async def found(archive: Archive, text: str, window: Window = ALL) -> list[int]:
-    """Return all users in a window whom a text finds, read part by part, in the direction of paging."""
+    """Return all users in a window whom a text finds, read in parts, in the direction of paging."""
     users: list[int] = []
     rest: Window | None = window
     while rest is not None:
@@ -99,7 +99,7 @@ def test_a_query_matches_beginnings_of_words_and_parts_of_runs(text: str, login:
 
 
 async def test_names_are_indexed_as_they_are_archived(archive: Archive) -> None:
-    """A new name replaces the old one; a change of something else changes nothing."""
+    """A new name replaces the old one. A change of another field changes nothing."""
     await append(archive, created(1, "anna", "Anna Smith"), created(2, "ben", "Ben"), post(3))
     await append(archive, renamed(4, 1, "Anna Jones"), renamed(5, 2, bio="Anna"), renamed(6, 2, "Benno"))
 
@@ -110,7 +110,7 @@ async def test_names_are_indexed_as_they_are_archived(archive: Archive) -> None:
 
 
 async def test_the_newest_name_counts_in_any_order_and_repetition(archive: Archive) -> None:
-    """Also if the sign-up arrives last, because a failover or a cut found it missing."""
+    """The newest name counts even if the sign-up arrives last, because a failover or a cut found it missing."""
     events = [
         created(1, "anna", "A"),
         created(2, "ben", "B"),
@@ -137,7 +137,7 @@ async def test_a_damaged_event_sets_no_name(archive: Archive, body: str | None) 
 
 
 async def test_users_are_found_in_parts_in_both_directions(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every window, with one word and with several; equal to a plain scan."""
+    """Every window finds the same users as a plain scan, with one word and with several."""
     monkeypatch.setattr(names, "SCANNED", 3)
     random = Random(3)  # noqa: S311 - reproducible
     words = ["ann", "anna", "ben", "bea", "王小", "明", "小明"]
@@ -154,7 +154,7 @@ async def test_users_are_found_in_parts_in_both_directions(archive: Archive, mon
 
 
 async def test_names_that_were_not_indexed_are_indexed_later(archive: Archive) -> None:
-    """From the oldest sign-up on, with the newest name; those that arrive meanwhile are indexed at once."""
+    """Indexing starts at the oldest sign-up, with the newest name; names that arrive meanwhile are indexed at once."""
     await append(archive)
     rows = [created(n, f"user{n}", f"Name {n}") for n in range(1, 8)] + [renamed(8, 2, "Other")]
     await archive.append(rows, [], store=STORE, watermark=0, upto=8, indexes=False)
@@ -173,7 +173,7 @@ async def test_names_that_were_not_indexed_are_indexed_later(archive: Archive) -
 
 
 async def test_a_later_seeding_is_indexed_too(archive: Archive) -> None:
-    """Although everything was indexed before; renames of indexed users are indexed at once."""
+    """Although everything was indexed before, a later seeding is indexed, and renames are indexed at once."""
     await append(archive, created(1, "anna", "A"))
     while await archive.index_names(3, STORE):
         pass
@@ -203,7 +203,7 @@ async def test_an_emptied_index_is_built_anew(archive: Archive) -> None:
 
 
 async def test_finding_users_reads_the_index_in_order(archive: Archive) -> None:
-    """Only as many entries of each code as a page needs, however many users have it."""
+    """A page reads only the entries of each code that it needs, however many users have the code."""
     await append(archive, *(created(n, f"user{n}", "Anna Smith") for n in range(1, 1500)))
     explain = "EXPLAIN QUERY PLAN" if archive.database.kind == "sqlite" else "EXPLAIN"
     for forward in (True, False):

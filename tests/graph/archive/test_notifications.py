@@ -20,7 +20,7 @@ def read(number: int, upto: int, user: int = 2) -> EventRow:
 
 
 async def test_a_group_keeps_the_highest_number(archive: Archive) -> None:
-    """In one batch and across batches, in any order."""
+    """The highest number stays in one batch and across batches, in any order."""
     await append(archive, followed(3, 7), followed(5, 8), followed(4, 9), upto=10)
     assert await archive.notifications([2], 10) == {2: {Group(FOLLOW, FIRST): 5}}
     await append(archive, followed(11, 7), unfollowed(12, 7))
@@ -29,7 +29,7 @@ async def test_a_group_keeps_the_highest_number(archive: Archive) -> None:
 
 
 async def test_the_newest_groups_of_each_user(archive: Archive) -> None:
-    """Newest first. Users without groups are left out."""
+    """Groups are newest first. Users without groups are left out."""
     rows = [post(number, 1, mentions=[number % 3 + 10]) for number in range(1, 31)]
     await append(archive, *rows, followed(DAY, 1, 10))
     found = await archive.notifications([10, 11, 99], 3)
@@ -41,7 +41,7 @@ async def test_the_newest_groups_of_each_user(archive: Archive) -> None:
 
 
 async def test_groups_of_unknown_kinds_are_left_out(archive: Archive) -> None:
-    """A later version has archived them, and this version rebuilds the store."""
+    """A later version archived the groups, and this version rebuilds the store."""
     await append(archive, followed(3, 7))
     unknown = insert(NOTIFICATIONS).values(subject=5, kind=99, recipient=2, number=9)
     await archive._transaction(lambda connection: connection.execute(unknown))
@@ -49,7 +49,7 @@ async def test_groups_of_unknown_kinds_are_left_out(archive: Archive) -> None:
 
 
 async def test_many_users_at_once(archive: Archive) -> None:
-    """More than fit into one statement."""
+    """Reading more users than fit into one statement works."""
     users = range(1000, 1600)
     await append(archive, *(followed(number, 1, user) for number, user in enumerate(users, 1)))
     with statements_of(archive) as sent:
@@ -61,7 +61,7 @@ async def test_many_users_at_once(archive: Archive) -> None:
 
 
 async def test_the_groups_of_a_deleted_post_are_deleted(archive: Archive) -> None:
-    """Whichever of the two events arrives first. A day with the same number stays."""
+    """The groups are deleted whichever of the two events arrives first. A day with the same number stays."""
     await append(archive, post(5, 1, mentions=[2, 3], reply_to=4, reply_to_author=3), followed(6, 1, 3))
     assert await archive.notifications([2, 3], 9) == {
         2: {Group(MENTION, 5): 5},
@@ -82,7 +82,7 @@ async def test_a_mark_keeps_the_highest_number_up_to_its_event(archive: Archive)
 
 
 async def test_rows_are_found_by_the_indexes(archive: Archive) -> None:
-    """However many there are, without statistics."""
+    """Statements use the indexes even without statistics, however many rows there are."""
     await append(archive, *(post(number, 1, mentions=[number % 50]) for number in range(60, 3060)))
     for call in (
         lambda: archive.notifications([7, 8], 5),

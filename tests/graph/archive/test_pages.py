@@ -69,7 +69,7 @@ async def test_posts_are_returned_in_the_requested_order(archive: Archive) -> No
 
 
 async def test_only_live_posts_are_posts(archive: Archive) -> None:
-    """Neither deleted posts, nor posts without content, nor other events are in any list of posts."""
+    """Deleted posts, posts without content, and other events are in no list of posts."""
     void = EventRow(3, "PostPublished", 1, None, None)
     await append(archive, post(1), post(2), void, deletion(4, 2), followed(5), post(6))
     ids, every = [1, 2, 3, 4, 5, 6], Window(9, True)
@@ -161,7 +161,7 @@ def filled_once(new_archive: NewArchive) -> Callable[[str], str]:
 async def filled(
     request: pytest.FixtureRequest, filled_once: Callable[[str], str], opened: Callable[..., Archive]
 ) -> Archive:
-    """Open an archive with many posts, which other tests read too."""
+    """Open an archive with many posts, which several tests read."""
     archive = opened(filled_once(request.param), timeout=PATIENCE)
     await archive.migrate()
     return archive
@@ -189,7 +189,7 @@ async def test_slices_equal_a_model(filled: Archive, seed: int) -> None:
 
 
 async def test_five_thousand_authors_are_merged(archive: Archive) -> None:
-    """Every author has posts, and the newest posts are by different authors."""
+    """The page has the newest posts, by different authors, although every author has posts."""
     posts = [Post(1 + n, 1 + n % 5000, "text") for n in range(5200)]
     await append(archive, *map(row_of, posts), indexes=False)
 
@@ -199,7 +199,7 @@ async def test_five_thousand_authors_are_merged(archive: Archive) -> None:
 
 
 async def test_reads_cost_one_statement(filled: Archive) -> None:
-    """MariaDB needs another for more than 256 authors, PostgreSQL for ranges, and the watermark costs one."""
+    """MariaDB needs another statement for more than 256 authors, PostgreSQL for ranges. The watermark costs one too."""
     page = Window(11, True)
     of_range = 2 if filled.database.kind == "postgresql" else 1
     costs: list[tuple[int, Callable[[], Awaitable[Any]]]] = [

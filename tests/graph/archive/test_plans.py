@@ -23,7 +23,7 @@ BY_ACTOR, BY_SUBJECT = "events_by_actor: actor kind number", "events_by_subject:
 BY_LISTED = "events_by_listed_by: listed_by number"
 BY_KIND, BY_PAIR, BY_NUMBER = "events_by_kind: kind number", "events_by_pair: actor number subject", "primary: number"
 
-# MariaDB shows the length of the part of an index that is searched.
+# MariaDB shows the length of the searched part of an index.
 LENGTHS = {("events_by_actor", 146), ("events_by_subject", 147), ("events_by_pair", 25), ("PRIMARY", 8)}
 LENGTHS |= {("events_by_kind", 138), ("events_by_listed_by", 17)}
 
@@ -41,7 +41,7 @@ def used_by_sqlite(plan: list[str]) -> set[str]:
 
 def used_by_postgresql(plan: list[str]) -> set[str]:
     every = "\n".join(plan)
-    # a bitmap has no order: LIMIT reads it all
+    # a bitmap has no order, so LIMIT reads all of it
     slow = r"Seq Scan on events|Bitmap|Filter: .*(number|actor|listed_by|subject)\b"
     found = {step for step in plan if re.search(slow, step)}
     pattern = r"Index (?:Only )?Scan (?:Backward )?using (\w+) .*\n *Index Cond: (.*)"
@@ -75,7 +75,7 @@ def described(index: str, conditions: str) -> str:
 
 
 async def plans_of(archive: Archive, call: Callable[[], Awaitable[Any]]) -> set[str]:
-    """Return what the statements of a call use, except INSERT and those that do not read events."""
+    """Return the index uses of a call's statements, except INSERT and statements that do not read events."""
     return set().union(*[used(archive.database.kind, plan) for plan in await steps_of(archive, call)])
 
 
@@ -97,7 +97,7 @@ async def steps_of(archive: Archive, call: Callable[[], Awaitable[Any]]) -> list
 
 
 def slow_steps(plans: list[list[str]]) -> list[str]:
-    """Return the steps that sort or read a whole table, or the pages of an index in no order."""
+    """Return the steps that sort, read a whole table, or read the pages of an index without order."""
     slow = "sort|TEMP B-TREE|Seq Scan|Bitmap|SCAN (events|public_posts)|\\|ALL\\|"
     return [
         step
@@ -129,7 +129,7 @@ async def fill(url: str, *, statistics: bool) -> None:
 
 @pytest.fixture(scope="module")
 def filled_once(new_archive: NewArchive) -> Callable[[str, bool], str]:
-    """Return a function that returns the URL of a filled archive of a kind of database. Tests leave it as it is."""
+    """Return a function that returns the URL of a filled archive of a kind of database. Tests must not change it."""
 
     @cache
     def filled(kind: str, statistics: bool) -> str:
@@ -156,13 +156,13 @@ def statistics(request: pytest.FixtureRequest) -> bool:
 def filled(
     filled_once: Callable[[str, bool], str], opened: Callable[..., Archive], kind: str, statistics: bool
 ) -> Archive:
-    """Open a filled archive, which other tests use too."""
+    """Open a filled archive, which several tests use."""
     return opened(filled_once(kind, statistics), timeout=PATIENCE)
 
 
 @pytest.fixture
 async def own(archive: Archive) -> Archive:
-    """Fill an archive of the test's own, which has no statistics."""
+    """Fill an archive for one test, without statistics."""
     await append(archive, *rows(), indexes=False)
     return archive
 
@@ -183,7 +183,7 @@ async def test_pages_scan_the_posts_of_their_authors_only(filled: Archive) -> No
 
 
 async def test_pages_do_not_read_all_posts_of_their_authors(archive: Archive) -> None:
-    """PostgreSQL would read and sort all of them, if there are only some hundreds of each author."""
+    """With a few hundred posts per author, PostgreSQL would otherwise read and sort all of them."""
     await append(archive, *(post(number, number % 100) for number in range(1, 20_001)), indexes=False)
     for read in (
         lambda: archive.merge(range(100), Window(31, True)),
@@ -203,14 +203,14 @@ async def test_ids_and_counts_read_the_index_of_the_author_only(filled: Archive)
 
 
 async def test_posts_with_likes_are_found_in_order(filled: Archive) -> None:
-    """The rest of the index is not read and sorted for each page."""
+    """The page does not read and sort the rest of the index."""
     [plan] = await steps_of(filled, lambda: filled.liked_posts(50, 10))
     assert [step for step in plan if "events_by_subject" in step]
     assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
 
 
 async def test_the_public_timeline_is_read_in_order(filled: Archive) -> None:
-    """In one index scan that stops early, and by number. Without sorting, whoever is left out."""
+    """One index scan, by number, stops early. Nothing is sorted, whichever authors are excluded."""
     for window in (FORWARD, BACKWARD):
         for hidden in (frozenset[int](), frozenset({1, 2, 3})):
             read = partial(filled.published, window, hidden)
@@ -219,7 +219,7 @@ async def test_the_public_timeline_is_read_in_order(filled: Archive) -> None:
 
 
 async def test_posts_that_are_not_filled_in_are_read_in_order(filled: Archive) -> None:
-    """Reads neither other kinds of events nor posts outside of the window."""
+    """The statement reads no other kinds of events and no posts outside the window."""
     await set_rest(filled, 3000)
     for window in (Window(11, True, 0, 2500), BACKWARD):
         plans = await plans_of(filled, partial(filled.published, window, frozenset({1})))
@@ -237,7 +237,7 @@ async def set_rest(archive: Archive, rest: int) -> None:
 
 
 async def test_moves_search_the_posts_of_their_author(own: Archive) -> None:
-    """The newest ones, in the order of the index."""
+    """Moves read the newest posts first, in the order of the index."""
     await append(own, EventRow(5001, SUSPENSION, 1, None, "{}"))
     assert slow_steps(await steps_of(own, partial(own.move_public_posts, 10, STORE))) == []
     await append(own, EventRow(5002, UNSUSPENSION, 1, None, "{}"))
@@ -255,14 +255,14 @@ async def test_events_are_found_by_number(filled: Archive) -> None:
 
 
 async def test_ranges_are_read_in_order(filled: Archive) -> None:
-    """The rest of the range is not read and sorted for each page."""
+    """The read does not read and sort the rest of the range."""
     for read in (lambda: filled.range(50, 5000, 10), lambda: filled.user_ids(50, 10)):
         [plan] = await steps_of(filled, read)
         assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
 
 
 async def test_folds_read_the_events_of_their_owners_only(filled: Archive, kind: str, statistics: bool) -> None:
-    """With statistics, which SQLite has only if somebody runs ANALYZE, it may read all events of one owner."""
+    """With statistics, which SQLite has only after ANALYZE, a fold may read all events of one owner."""
     if statistics and kind == "sqlite":
         pytest.skip("nothing runs ANALYZE on SQLite")
     for owners in ([2], range(1, 51)):
@@ -273,14 +273,14 @@ async def test_folds_read_the_events_of_their_owners_only(filled: Archive, kind:
 
 
 async def test_appending_searches_pairs_and_numbers(own: Archive) -> None:
-    """Ending a follow reads neither all follows of the follower nor all of the followee."""
+    """Ending a follow reads neither all follows of the follower nor all followers of the followee."""
     plans = await plans_of(own, lambda: append(own, deletion(5001, 7), unfollowed(5002, 1, 2)))
 
     assert plans == {BY_PAIR, BY_NUMBER}
 
 
 async def test_late_events_search_their_subjects(own: Archive) -> None:
-    """However many deletions and unfollows there were since."""
+    """Late events find deletions and unfollows by their subjects, however many came since."""
     await append(own, upto=6000)
 
     plans = await plans_of(own, lambda: append(own, post(5500), followed(5600), low=5400, upto=5700))

@@ -1,4 +1,4 @@
-"""The table of the posts on the public timeline, whatever the order in which events, moves and pages come."""
+"""The table of posts on the public timeline, with any order of events, moves and pages."""
 
 from collections.abc import Callable
 from random import Random, randrange
@@ -35,7 +35,7 @@ async def table(archive: Archive) -> dict[int, int]:
 
 
 async def definition(archive: Archive) -> dict[int, int]:
-    """Return the posts that the table must hold, as the events say."""
+    """Return the posts that the table must hold according to the events."""
     rows = await held(archive)
     newest = {row.actor: row.kind for row in sorted(rows) if row.kind in (SUSPENSION, UNSUSPENSION)}
     listed = [post_of(row) for row in rows if row.kind == POST]
@@ -63,7 +63,7 @@ async def pages(
 
 
 def history(random: Random, size: int) -> list[EventRow]:
-    """Return random events: posts, some of them not listed, reposts, deletions and suspensions."""
+    """Return random events: posts (not all of them listed), reposts, deletions and suspensions."""
     rows: list[EventRow] = []
     for number in range(1, size + 1):
         author, dice = random.choice(AUTHORS), random.random()
@@ -80,7 +80,7 @@ def history(random: Random, size: int) -> list[EventRow]:
 
 
 async def as_old(archive: Archive) -> None:
-    """Turn an archive into one from before the table, as an earlier version has written it."""
+    """Turn an archive into one of an earlier version without the table."""
     async with archive.database.engine.begin() as connection:
         for statement in (
             "DROP TABLE public_posts",
@@ -93,7 +93,7 @@ async def as_old(archive: Archive) -> None:
 
 
 async def arrive(archive: Archive, random: Random, rows: list[EventRow]) -> None:
-    """Append events in a random order, in batches with steps of moves between them."""
+    """Append events in random order, in batches, with steps of moves between them."""
     random.shuffle(rows)
     while rows:
         size = random.randint(1, 12)
@@ -104,7 +104,7 @@ async def arrive(archive: Archive, random: Random, rows: list[EventRow]) -> None
 
 
 async def test_the_table_does_not_depend_on_the_order_of_events_and_moves(archive: Archive) -> None:
-    """Posts, deletions and suspensions arrive in any order, and moves stop anywhere."""
+    """Posts, deletions and suspensions arrive in any order, and moves stop at any step."""
     random = Random(randrange(1000))  # noqa: S311 - reproducible
     await arrive(archive, random, history(random, 120))
     await finish(archive, random.randint(1, 20))
@@ -113,7 +113,7 @@ async def test_the_table_does_not_depend_on_the_order_of_events_and_moves(archiv
 
 
 async def test_an_old_archive_is_filled_while_it_is_used(archive: Archive, opened: Callable[..., Archive]) -> None:
-    """Its pages have the same posts before, meanwhile and afterwards, in both directions."""
+    """Its pages have the same posts before, during and after the filling, in both directions."""
     random = Random(randrange(1000))  # noqa: S311 - reproducible
     rows = history(random, 160)
     await append(archive, *rows[:100])
@@ -139,7 +139,7 @@ async def test_an_old_archive_is_filled_while_it_is_used(archive: Archive, opene
 
 
 async def test_the_newest_decision_wins(archive: Archive) -> None:
-    """Whatever a move that is half done did, and whatever arrives late."""
+    """The newest decision wins after any half-finished move and with any late event."""
     await append(archive, *(post(number) for number in range(1, 21)))
     await append(archive, suspended(30))
     await archive.move_public_posts(5, STORE)
@@ -156,7 +156,7 @@ async def test_the_newest_decision_wins(archive: Archive) -> None:
 
 
 async def test_a_suspended_author_adds_nothing(archive: Archive) -> None:
-    """Not even with posts that arrive late. They come back with the others."""
+    """A suspended author's late posts are not added either. They return with the other posts."""
     await append(archive, post(1), suspended(10))
     await finish(archive)
     await append(archive, post(5), post(6, 2), low=1, upto=10)
@@ -184,7 +184,7 @@ async def test_a_moving_author_is_left_out_at_once(archive: Archive) -> None:
 async def test_hidden_authors_are_passed_over_in_bounded_steps(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page that has looked through many posts ends there, and the next one continues."""
+    """A page that has examined many posts ends there, and the next page continues."""
     monkeypatch.setattr(public_posts, "SCANNED", 50)
     await append(archive, *(post(number, 1 if 10 < number <= 400 else 2) for number in range(1, 501)))
 

@@ -24,7 +24,7 @@ async def filled(archive: Archive) -> list[EventRow]:
 
 
 async def test_ranges_are_read_by_number(archive: Archive, filled: list[EventRow]) -> None:
-    """The lower end is not included, the upper end is."""
+    """The lower end of a range is excluded, the upper end included."""
     assert await archive.range(0, MAX_NUMBER, 5000) == filled
     assert await archive.range(4, 10, 99) == [row for row in filled if 4 < row.number <= 10]
     assert await archive.range(4, 10, 2) == [row for row in filled if 4 < row.number <= 8]

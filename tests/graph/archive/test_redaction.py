@@ -1,4 +1,4 @@
-"""Tests of events that undo others in the archive, in the order of the log and in the order after a failover."""
+"""Tests of events that undo others in the archive, in the order of the log and in that of a failover."""
 
 from itertools import permutations
 from random import Random
@@ -13,7 +13,7 @@ def redacted(number: int) -> EventRow:
 
 
 async def test_a_deletion_takes_the_content_of_its_post(archive: Archive) -> None:
-    """The digest of the text is not kept either. Other posts stay."""
+    """A deletion also removes the digest of the text. Other posts stay."""
     await append(archive, post(1), post(2), post(3))
     await append(archive, deletion(4, 2))
 
@@ -34,7 +34,7 @@ async def test_a_post_and_its_deletion_arrive_together(archive: Archive) -> None
 
 
 async def test_a_post_that_arrives_after_its_deletion_is_redacted(archive: Archive) -> None:
-    """In a later batch, whose range need not contain the deletion. Other posts are not affected."""
+    """The post may be in a later batch whose range does not contain the deletion. Other posts are not affected."""
     await append(archive, deletion(50, 10), upto=60)
     await append(archive, post(10), post(11), low=5, upto=20)
 
@@ -42,7 +42,7 @@ async def test_a_post_that_arrives_after_its_deletion_is_redacted(archive: Archi
 
 
 async def test_a_deletion_redacts_posts_only(archive: Archive) -> None:
-    """A damaged deletion that names another event does not destroy it."""
+    """A damaged deletion that names another event does not remove its content."""
     await append(archive, followed(1), deletion(2, 1))
 
     assert (await held(archive))[0] == followed(1)
@@ -56,7 +56,7 @@ async def test_more_deletions_than_a_statement_lists(archive: Archive) -> None:
 
 
 async def test_an_unfollow_ends_the_follow_before_it(archive: Archive) -> None:
-    """Follows of other pairs, and the opposite follow, go on."""
+    """Follows of other pairs, and the opposite follow, continue."""
     await append(archive, followed(1), followed(2, 2, 1), followed(3, 1, 3), followed(4, 3, 2))
     await append(archive, unfollowed(5))
 
@@ -64,7 +64,7 @@ async def test_an_unfollow_ends_the_follow_before_it(archive: Archive) -> None:
 
 
 async def test_each_follow_is_ended_by_the_next_unfollow(archive: Archive) -> None:
-    """Within one batch and over several."""
+    """The next unfollow ends each follow, within one batch and across several."""
     await append(archive, followed(1), unfollowed(2), followed(3), unfollowed(4), followed(5))
     await append(archive, unfollowed(6), followed(7))
 
@@ -72,7 +72,7 @@ async def test_each_follow_is_ended_by_the_next_unfollow(archive: Archive) -> No
 
 
 async def test_toggles_end_alike_in_any_order_of_arrival(archive: Archive) -> None:
-    """Each order of two follows and two unfollows, by a user of its own."""
+    """Each order of two follows and two unfollows has the same result."""
     toggles = [followed, unfollowed, followed, unfollowed]
     orders = list(permutations(range(4)))
     for step in range(4):
@@ -83,7 +83,7 @@ async def test_toggles_end_alike_in_any_order_of_arrival(archive: Archive) -> No
 
 
 async def test_any_arrival_equals_the_order_of_the_log(archive: Archive) -> None:
-    """Batches of events of three users, which a failover lost and repeats in part."""
+    """Events of three users arrive in batches and in any order, as after a failover."""
     random = Random(5)  # noqa: S311 - reproducible
     for _ in range(5):
         last = (await archive.state()).watermark
@@ -101,7 +101,7 @@ async def test_any_arrival_equals_the_order_of_the_log(archive: Archive) -> None
 
 
 def event_of(random: Random, number: int, last: int) -> EventRow:
-    """Return a random event. A deletion names a number above `last`, which may be that of another event."""
+    """Return a random event. A deletion names a number above `last`, which another event may have."""
     pair = (random.choice([1, 2, 3]), random.choice([1, 2, 3]))
     gone = random.randrange(last, number)
     return random.choice([post(number), followed(number, *pair), unfollowed(number, *pair), deletion(number, gone)])
@@ -114,7 +114,7 @@ def live_posts(log: list[EventRow]) -> dict[int, str | None]:
 
 
 def ended_follows(log: list[EventRow]) -> dict[int, int]:
-    """Return the number of the unfollow that ended each follow, going through the log in order."""
+    """Return the unfollow that ended each follow, by the follow's number, computed in the order of the log."""
     going: dict[tuple[int, int | None], list[int]] = {}
     found: dict[int, int] = {}
     for row in log:

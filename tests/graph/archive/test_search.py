@@ -20,7 +20,7 @@ ALL = Window(50, True)
 
 
 async def numbers(archive: Archive, clauses: Sequence[Clause], window: Window, segments: int = 3) -> list[int]:
-    """Return the numbers of all candidates of a window, read part by part, in the direction of paging."""
+    """Return the numbers of all candidates of a window, read in parts, in the direction of paging."""
     found: list[int] = []
     rest: Window | None = window
     while rest is not None:
@@ -57,7 +57,7 @@ def random_clauses(random: Random) -> list[Clause]:
 
 
 def random_window(random: Random, last: int) -> Window:
-    """Return a window. It is short if pages are, because the test reads all its pages."""
+    """Return a random window. It is short if pages are, because the test reads all its pages."""
     low, high = (
         random.choice([0, random.randrange(last)]),
         random.choice([MAX_NUMBER + 1, random.randrange(last + 9)]),
@@ -85,7 +85,7 @@ async def fill(archive: Archive, random: Random) -> int:
 async def test_candidates_are_the_posts_with_the_codes(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, long_profile: bool
 ) -> None:
-    """Of every window, in both directions, with gaps in the index; after the gaps are closed, no other posts."""
+    """Every window finds the posts with the codes, in both directions, with gaps in the index and after they close."""
     monkeypatch.setattr(index, "SEGMENT_POSTS", 10)
     monkeypatch.setattr(search, "SEGMENTS_AT_ONCE", 2)
     random = Random(randrange(1000))  # noqa: S311 - reproducible
@@ -109,7 +109,7 @@ async def test_candidates_are_the_posts_with_the_codes(
 
 
 async def test_a_rare_word_is_found_next_to_a_frequent_one(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one read, however many segments have the frequent word only."""
+    """One read finds the post, however many segments have only the frequent word."""
     monkeypatch.setattr(index, "SEGMENT_POSTS", 5)
     await append(archive, *(post(n, 1, "common rare" if n == 3 else "common") for n in range(1, 200)))
 
@@ -120,7 +120,7 @@ async def test_a_rare_word_is_found_next_to_a_frequent_one(archive: Archive, mon
 
 
 async def test_a_read_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two frequent words that never occur together: a read ends after so many segments of them."""
+    """For two frequent words that never occur together, a read ends after a number of segments."""
     monkeypatch.setattr(index, "SEGMENT_POSTS", 5)
     await append(archive, *(post(n, 1, "even" if n % 2 else "odd") for n in range(1, 200)))
 
@@ -137,7 +137,7 @@ async def test_an_unused_archive_has_no_candidates(archive: Archive) -> None:
 
 
 async def test_a_gap_is_closed_from_its_end(archive: Archive) -> None:
-    """Posts that are deleted meanwhile stay out of the index; if others arrive meanwhile, nothing is changed."""
+    """Posts that are deleted meanwhile stay out of the index. If other posts arrive meanwhile, nothing changes."""
     await append(archive)
     await archive.append([post(n) for n in range(1, 31)], [], store=STORE, watermark=0, upto=40, indexes=False)
     assert await archive.unindexed(10) is None

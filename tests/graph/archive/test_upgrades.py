@@ -33,7 +33,7 @@ async def execute(archive: Archive, statement: str) -> None:
 async def test_a_migration_lists_the_posts_of_earlier_versions(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """It can be repeated, because MySQL commits each of its steps by itself. Deleted posts stay unlisted."""
+    """The migration can be repeated, because MySQL commits each step separately. Deleted posts stay unlisted."""
     archive = opened(archive_url)
     await append(archive, post(10, 1), post(11, 2), deletion(12, 10))
     await execute(archive, "UPDATE events SET listed_by = NULL")
@@ -48,7 +48,7 @@ async def test_a_migration_lists_the_posts_of_earlier_versions(
 async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """The earlier version begins each transaction with a change of the watermark. Its posts would be in no list."""
+    """Its first statement, a change of the watermark, fails. Otherwise its posts would be in no list."""
     archive = opened(archive_url)
     await append(archive, post(10, 1))
     await execute(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
@@ -69,7 +69,7 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
 async def test_an_archiver_from_before_public_posts_cannot_write_after_a_migration(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """Its posts would be missing on the public timeline. Users who were suspended before stay out of it."""
+    """Otherwise its posts would be missing on the public timeline. Previously suspended users stay out of it."""
     archive = opened(archive_url)
     await append(archive, post(10, 1), post(11, 2), suspended(12, 2), suspended(13, 1), unsuspended(14, 1))
     await as_old(archive)
@@ -89,7 +89,7 @@ async def test_an_archiver_from_before_public_posts_cannot_write_after_a_migrati
 
 
 async def test_a_migration_finds_the_members_of_lists(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """Of more events than it reads at once. It can be repeated. Events of earlier versions may be damaged."""
+    """More events are searched than one read returns, and some are damaged. The migration can be repeated."""
     archive = opened(archive_url)
     changes = [list_changed(100 + n, added=[7], owner=n) for n in range(MANY)]
     damaged = [EventRow(5000, "ListChanged", 1, 10, None), EventRow(5001, "ListChanged", 1, 10, "{}")]
@@ -114,7 +114,7 @@ async def test_a_migration_finds_the_members_of_lists(archive_url: str, opened: 
 async def test_a_migration_lets_the_search_indexes_be_built_anew(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """An earlier version has indexed the words with accents. Meanwhile, names are found as before."""
+    """An earlier version indexed words with their accents. Until the rebuild, names are found as before."""
     archive = opened(archive_url)
     await append(archive, post(10, 1, "un café"), created(11, "login", "Zoë Ray"))
     clauses = [keyword_clause([keyword_of("cafe")])]

@@ -1,4 +1,4 @@
-"""What an operation uses of the archive: counts, the budget of its pages, and the charge afterwards."""
+"""An operation's use of the archive: counts, the budget of its pages, and the charge afterwards."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ async def archive(tmp_path: Path) -> Archive:
 
 
 async def test_an_operation_is_charged_for_what_it_has_read(archive: Archive) -> None:
-    """Once, when it has ended. The archive's own work belongs to nobody."""
+    """An operation is charged once, at its end. No operation is charged for the archive's own work."""
     charged: list[int] = []
     usage = Usage("alice", anonymous=False, charge=charged.append)
     with used_by(usage):
@@ -49,7 +49,7 @@ async def test_an_operation_is_charged_for_what_it_has_read(archive: Archive) ->
 
 
 async def test_a_cancelled_operation_is_charged_when_its_transaction_ends(archive: Archive) -> None:
-    """The transaction continues, and what it reads still counts."""
+    """The transaction continues, and its reads still count."""
     charged: list[int] = []
     usage = Usage("alice", anonymous=False, charge=charged.append)
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -78,7 +78,7 @@ def test_an_operation_that_reads_nothing_is_not_charged() -> None:
 
 
 async def scanned(candidates: Sequence[int], window: Window) -> tuple[int, bool]:
-    """Return how many candidates a page looks at of which none is shown, and whether there are more."""
+    """Return the number of candidates that a page with no shown post examines, and whether there are more."""
     looked_at = 0
 
     async def read(rest: Window, _: int) -> tuple[Sequence[int], Window | None]:
@@ -96,7 +96,7 @@ async def scanned(candidates: Sequence[int], window: Window) -> tuple[int, bool]
 
 
 async def test_all_pages_of_an_operation_share_one_budget() -> None:
-    """The first page that exceeds it ends early, with a place to continue; further ones are refused."""
+    """The first page that exceeds the budget ends early, where the next one can continue. Further pages are refused."""
     candidates = range(100_000, 0, -1)
     usage = Usage("alice", anonymous=False)
     with used_by(usage):
