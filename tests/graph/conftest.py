@@ -1,4 +1,4 @@
-"""Fixtures of the graph's tests: further processes on the same store, and a plain client."""
+"""Fixtures for tests of the graph: further processes on the same store, and a plain client."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.support.stores import HookedStore
 
 @pytest.fixture
 async def another(store_url: str) -> AsyncIterator[Open]:
-    """Return a function that opens one more graph on the store, like another process, with its own tuning."""
+    """Return a function that opens another graph on the store, like another process, with its own tuning."""
     opened: list[Graph] = []
 
     async def open_(**tuning: Any) -> Graph:

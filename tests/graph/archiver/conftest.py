@@ -1,4 +1,4 @@
-"""The fixture of the archiver's tests."""
+"""The fixture for tests of the archiver."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Failovers of a store whose archive has more."""
+"""Failovers of a store whose archive holds later events."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ class Failover:
         self._dumps: list[tuple[str, int, Any]] = []
 
     async def begin(self) -> "Failover":
-        """Note the state that the replicas have."""
+        """Save the state that the replicas have."""
         for prefix in self._prefixes:
             self._dumps += await dump(self._world.url, prefix)
         return self
 
     async def happen(self) -> Graph:
-        """Restore the noted state, and return a new process."""
+        """Restore the saved state, and return a new process."""
         for prefix in self._prefixes:
             async for key in self._world.raw.scan_iter(f"{prefix}*"):
                 await self._world.raw.delete(key)

@@ -1,4 +1,4 @@
-"""Tests of the archiver: with any crash, outage or concurrent operation, the archive holds the whole log."""
+"""Tests of the archiver: after any crash, outage or concurrent operation, the archive holds the whole log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -30,7 +30,7 @@ async def test_every_projected_event_is_archived(world: ArchiveWorld) -> None:
 
 
 async def test_a_slow_archiver_does_not_lower_the_mark(world: ArchiveWorld) -> None:
-    """Another one has archived more in the meantime."""
+    """Another archiver has archived more in the meantime."""
     slow = world.process()
     stop = Stop(slow.store, runs("set_archived"))
     archiving = asyncio.create_task(slow.archiver.work())
@@ -79,7 +79,7 @@ async def test_an_archiver_killed_at_any_call_is_replaced(
 async def test_an_archiver_continues_after_any_failed_call(
     world: ArchiveWorld, calls: Iterator[int], late: bool
 ) -> None:
-    """The same process works on; the call may have been applied."""
+    """The same process continues; the failed call may have been applied."""
     for call in calls:
         process = await world.restore()
         fault = Outage(process.store, call, after=late)
@@ -170,7 +170,7 @@ async def read_pages(world: ArchiveWorld) -> None:
 async def test_an_action_between_any_two_calls_of_the_archiver_is_applied(
     world: ArchiveWorld, calls: Iterator[int], action: Act
 ) -> None:
-    """Posts, deletions, follows, repeated events, reads, housekeeping, scans and other archivers."""
+    """Actions are posts, deletions, follows, repeated events, reads, housekeeping, scans and other archivers."""
     for call in calls:
         process = await world.restore()
         meanwhile = Meanwhile(process, call, lambda: action(world))

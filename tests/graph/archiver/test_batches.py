@@ -1,4 +1,4 @@
-"""Tests of what the archiver reads: damaged and unknown entries, and the password hashes of sign-ups."""
+"""Tests of the entries that the archiver reads: damaged and unknown ones, and the password hashes of sign-ups."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ async def test_events_that_are_not_projected_wait(world: ArchiveWorld) -> None:
 
 
 async def test_damaged_entries_are_passed(world: ArchiveWorld) -> None:
-    """An entry without the fields of an event has no row, one with a damaged body a row without a body."""
+    """An entry without the fields of an event has no row; an entry with a damaged body has a row without a body."""
     await world.graph.archiver.work()
     before = [row.number for row in await world.rows()]
     await world.raw.xadd(keys.LOG, {"kind": "Followed"})
@@ -72,7 +72,7 @@ async def test_a_full_batch_of_damaged_entries_is_passed(world: ArchiveWorld) ->
 
 
 async def test_the_archiver_stops_at_an_event_of_an_unknown_kind(world: ArchiveWorld) -> None:
-    """It archives all events before it, and says which one stops it. A later version will archive it."""
+    """It archives all events before the unknown one and reports the kind. A later version will archive the event."""
     before = await world.graph.log.last()
     unknown = await world.raw.xadd(keys.LOG, {"kind": "PostPinned", "actor": 1, "subject": 2, "body": "{}"})
     await posts(world.graph, world.bob, "later")
@@ -104,7 +104,7 @@ async def test_the_archiver_stops_if_the_archive_holds_another_event(world: Arch
 async def test_a_running_archiver_raises_the_alarm_when_it_stops(
     world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It gives up its lease, so that another process, perhaps of a later version, can try."""
+    """The archiver releases its lease, so that another process, perhaps of a later version, can try."""
     monkeypatch.setattr("graph.archiver.archiver.RETRY_SECONDS", 0.01)
     await world.raw.xadd(keys.LOG, {"kind": "PostPinned", "actor": 1, "body": "{}"})
     await mark_projected(world)
@@ -118,7 +118,7 @@ async def test_a_running_archiver_raises_the_alarm_when_it_stops(
 
 
 async def test_only_one_running_archiver_is_active(world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one takes over when the lease of the first has expired."""
+    """Another archiver takes over when the lease of the first has expired."""
     monkeypatch.setattr("graph.archiver.archiver.INTERVAL_SECONDS", 0.01)
     await world.raw.set(keys.ARCHIVER, "another")
     async with background(world.graph.archiver.run()), asyncio.timeout(PATIENCE):
@@ -137,7 +137,7 @@ async def test_only_one_running_archiver_is_active(world: ArchiveWorld, monkeypa
 async def test_an_archiver_that_fails_lets_another_one_try(
     world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    """One process that cannot reach the archive does not stop archiving."""
+    """A process that cannot reach the archive does not stop other processes from archiving."""
     monkeypatch.setattr("graph.archiver.archiver.INTERVAL_SECONDS", 0.01)
     monkeypatch.setattr("graph.archiver.archiver.RETRY_SECONDS", 0.01)
     broken = world.process()
@@ -166,7 +166,7 @@ async def test_password_hashes_are_archived_but_are_not_in_events(world: Archive
 
 
 async def test_a_changed_password_is_archived(world: ArchiveWorld) -> None:
-    """Also together with the sign-up, and after a failover has lost its projection."""
+    """The change is archived even in one batch with the sign-up, and after a failover has lost its projection."""
     await world.graph.passwords.change(world.alice, PASSWORD, "a new password")
     await world.archive()
     await world.graph.passwords.change(world.alice, "a new password", "a newer password")
@@ -185,7 +185,7 @@ async def test_a_changed_password_is_archived(world: ArchiveWorld) -> None:
 
 
 async def test_a_sign_up_that_lost_its_login_has_no_credentials(world: ArchiveWorld) -> None:
-    """Its event is archived: a rebuild takes it as void."""
+    """The sign-up's event is archived, and a rebuild treats it as void."""
     await world.graph.users.claim_many([("erin", "winner", None)])
     sign_ups = [UserCreated("erin", "Erin", nonce) for nonce in ("loser", "winner", "winner")]
     lost, won, second = [event.number for event in await append_events(world.graph, sign_ups)]
@@ -197,7 +197,7 @@ async def test_a_sign_up_that_lost_its_login_has_no_credentials(world: ArchiveWo
 
 
 async def test_a_sign_up_is_settled_before_it_is_archived(world: ArchiveWorld) -> None:
-    """A failover of the login's shard has lost its projection, and the claim would expire."""
+    """A failover of the login's shard has lost the projection, and the claim would expire."""
     await world.graph.users.claim_many([("erin", "nonce", "hash")])
     [event] = await append_events(world.graph, [UserCreated("erin", "Erin", "nonce")])
     await mark_projected(world)

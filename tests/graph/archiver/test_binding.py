@@ -66,7 +66,7 @@ async def used(graph: Graph) -> int:
 
 
 async def refused(graph: Graph, message: str) -> None:
-    """Check that a process can neither start, nor archive, nor read the archive."""
+    """Assert that a process can neither start, nor archive, nor read the archive."""
     with pytest.raises(WrongArchive, match=message):
         await graph.binding.check()
     with pytest.raises(WrongArchive, match=message):
@@ -76,7 +76,7 @@ async def refused(graph: Graph, message: str) -> None:
 
 
 async def test_an_unused_pair_is_bound_both_ways(opened: Opened, raw: Redis) -> None:
-    """By the check when a process starts, or by the first append."""
+    """The check at the start of a process, or the first append, binds both."""
     graph = opened()
     token = await graph.binding.check()
 
@@ -140,7 +140,7 @@ async def test_an_empty_store_on_an_archive_that_another_store_is_bound_to_is_re
 
 
 async def test_a_used_store_on_another_archive_is_refused(opened: Opened, raw: Redis) -> None:
-    """Whether or not the archive is unused. Neither is changed."""
+    """The store is refused whether or not the archive is unused. Neither is changed."""
     await used(opened())
     token = await raw.get(keys.BINDING)
 
@@ -153,7 +153,7 @@ async def test_a_used_store_on_another_archive_is_refused(opened: Opened, raw: R
 
 
 async def test_an_unused_store_can_get_another_archive(opened: Opened) -> None:
-    """Processes of the former archive write nothing any more."""
+    """Processes with the former archive can no longer write."""
     former = opened()
     await former.binding.check()
 
@@ -184,7 +184,7 @@ async def test_a_store_whose_log_was_trimmed_counts_as_used(opened: Opened, raw:
 
 
 async def test_of_two_stores_one_gets_an_archive(opened: Opened, other: Redis, other_url: str) -> None:
-    """The other one is refused, also while both are empty and if both have named the archive."""
+    """The other store is refused, even while both are empty and if both have named the archive."""
     first, second = opened(), opened("one", other_url)
     await first.archive.migrate()
     stop = Stop(second.store, sends("ARCHIVE", "bind"))
@@ -260,7 +260,7 @@ async def test_a_process_that_dies_while_it_binds_is_replaced(
 
 @pytest.mark.parametrize("change", ["an event", "a rebuild", "a binding"])
 async def test_a_store_that_changes_while_it_is_bound_is_left_alone(opened: Opened, raw: Redis, change: str) -> None:
-    """Somebody else has begun to use it since it was found to be unused."""
+    """Another process has started to use it since it was found to be unused."""
     graph = opened()
     stop = Stop(graph.store, runs("bind"))
     binding = asyncio.create_task(graph.binding.check())
@@ -281,7 +281,7 @@ async def test_a_store_that_changes_while_it_is_bound_is_left_alone(opened: Open
 
 
 async def test_a_store_that_is_emptied_while_a_process_runs_accepts_nothing_more(opened: Opened, raw: Redis) -> None:
-    """Nothing is written, although the archive would accept the old store's id."""
+    """Nothing can be written, although the archive would accept the old store's id."""
     graph = opened()
     alice = await used(graph)
     await raw.flushall()
@@ -317,7 +317,7 @@ async def test_a_store_that_is_rebuilt_while_a_process_runs_is_used(opened: Open
 
 
 async def test_an_archiver_of_a_replaced_store_writes_nothing(opened: Opened, raw: Redis) -> None:
-    """The archive has been bound to another store since."""
+    """The archive has meanwhile been bound to another store."""
     graph = opened()
     alice = await used(graph)
     await posts(graph, alice, "hi")
@@ -339,7 +339,7 @@ async def binding(raw: Redis) -> str:
 async def test_a_store_in_a_later_format_is_refused_with_a_message(
     opened: Opened, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the start, by changes of a process that runs already, and by its worker, which stops."""
+    """It is refused at the start, by changes of a process that already runs, and by its worker, which stops."""
     monkeypatch.setattr("graph.worker.worker.HOUSEKEEPING_SECONDS", 0.05)
     graph = opened()
     [alice] = await people(graph, "alice")
@@ -360,7 +360,7 @@ async def test_a_store_in_a_later_format_is_refused_with_a_message(
 
 
 async def test_a_store_in_the_format_of_this_version_is_accepted(opened: Opened, raw: Redis) -> None:
-    """Also if its number is written."""
+    """The store is accepted even if its format number is written."""
     graph = opened()
     [alice] = await people(graph, "alice")
     await raw.set(keys.BINDING, ":".join((await binding(raw), str(FORMAT))))
@@ -372,7 +372,7 @@ async def test_a_store_in_the_format_of_this_version_is_accepted(opened: Opened,
 async def test_a_later_version_numbers_the_stores_that_it_makes(
     opened: Opened, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New ones and rebuilt ones, also if the rebuild was interrupted. It accepts them."""
+    """A later version numbers new stores and rebuilt ones, even after an interrupted rebuild, and accepts them."""
     monkeypatch.setattr("graph.binding.FORMAT", FORMAT + 1)
     graph = opened()
     await people(graph, "alice")

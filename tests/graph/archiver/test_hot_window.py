@@ -145,7 +145,7 @@ async def test_a_post_deleted_during_a_late_projection_stays_deleted(world: Arch
 
 
 async def test_a_record_written_again_after_the_cut_is_removed(world: ArchiveWorld) -> None:
-    """By the projection that wrote it, or, if that one died, by the scan."""
+    """The projection that wrote the record removes it or, if its process died, the scan does."""
     await world.archive()
     [cut, *_] = world.posts[world.bob]
     event = (await world.graph.log.get(cut)) or pytest.fail("the log has lost the event")
@@ -162,7 +162,7 @@ async def test_a_record_written_again_after_the_cut_is_removed(world: ArchiveWor
 
 
 async def test_a_record_written_again_during_the_cut_is_removed(world: ArchiveWorld) -> None:
-    """Between the two times that the cut frees the records."""
+    """The record is written between the two times at which the cut frees records."""
     process = world.process()
     stop = Stop(process.store, runs("cut_posts"))
     cutting = asyncio.create_task(process.archiver.work())
@@ -179,7 +179,7 @@ async def test_a_record_written_again_during_the_cut_is_removed(world: ArchiveWo
 
 
 async def test_a_process_that_stops_during_a_cut_ends_it(world: ArchiveWorld) -> None:
-    """Otherwise posts would stay in the list without records until another cut."""
+    """Otherwise posts would stay in the list without records until the next cut."""
     process = world.process()
     stop = Stop(process.store, runs("free_post"))
     cutting = asyncio.create_task(process.archiver.work())
@@ -196,7 +196,7 @@ async def test_a_process_that_stops_during_a_cut_ends_it(world: ArchiveWorld) ->
 
 
 async def test_a_post_listed_during_the_cut_stops_it(world: ArchiveWorld) -> None:
-    """The cut removes exactly the posts that it has found in the archive."""
+    """The cut removes exactly the posts that it found in the archive."""
     process = world.process()
     stop = Stop(process.store, runs("cut_posts"))
     cutting = asyncio.create_task(process.archiver.work())
@@ -212,7 +212,7 @@ async def test_a_post_listed_during_the_cut_stops_it(world: ArchiveWorld) -> Non
 
 
 async def test_two_cuts_of_one_author_count_once(world: ArchiveWorld) -> None:
-    """The slower one finds that the floor has changed, before it reads the posts or before it removes them."""
+    """The slower cut notices the changed floor, before it reads the posts or before it removes them."""
     for wanted in (sends("ZRANGE", keys.posts(world.bob)), runs("cut_posts")):
         slow = await world.restore()
         stop = Stop(slow.store, wanted)
@@ -230,7 +230,7 @@ async def test_two_cuts_of_one_author_count_once(world: ArchiveWorld) -> None:
 
 
 async def test_posts_without_rows_are_archived_before_they_are_cut(world: ArchiveWorld) -> None:
-    """Somebody has deleted rows from the database. Their records are the last copies."""
+    """Rows were deleted from the database by hand, so the records are the last copies."""
     await world.graph.archiver.work()
     await world.publish(world.bob, FULL, drain=True)
     process = world.process()
@@ -251,7 +251,7 @@ async def test_posts_without_rows_are_archived_before_they_are_cut(world: Archiv
 
 
 async def test_a_damaged_record_does_not_keep_other_timelines_from_being_cut(world: ArchiveWorld) -> None:
-    """Its row is lost too, so the record is kept for a repair."""
+    """The record's row is lost too, so the record is kept for a repair."""
     await world.graph.archiver.work()
     await world.publish(world.bob, FULL)
     await world.publish(world.carol, FULL)
@@ -324,7 +324,7 @@ async def test_young_posts_are_not_cut(world: ArchiveWorld) -> None:
 
 
 async def test_old_posts_that_are_not_archived_are_not_cut(world: ArchiveWorld) -> None:
-    """Nor are those whose projection is not finished."""
+    """Nor are posts whose projection is not finished."""
     graph = world.process(hot_age=timedelta(0), hot_newest=0)
     await graph.scan.run_pass()
     assert await world.hot_of(world.carol) == world.posts[world.carol]

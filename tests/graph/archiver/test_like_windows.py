@@ -32,13 +32,13 @@ async def small(another: Open) -> Graph:
 
 
 async def settle(graph: Graph) -> None:
-    """Project and archive everything, and cut what has become too long."""
+    """Project and archive everything, and cut the sets that are too long."""
     await graph.worker().drain()
     await archive_log(graph)
 
 
 async def likers(graph: Graph, post: int, size: int = 2) -> list[int]:
-    """Return the users who like a post, the newest like first, read from both ends. Check the count."""
+    """Return the users who like a post, newest like first, read from both ends. Check the count."""
     downwards: list[int] = []
     window = Window(size, forward=True)
     while True:
@@ -90,7 +90,7 @@ async def test_the_oldest_likes_of_a_post_are_only_in_the_archive(small: Graph, 
 
 
 async def test_a_like_below_the_floor_is_counted_once(small: Graph, raw: Redis) -> None:
-    """Taken back, given again, and repeated, before and after the archive knows."""
+    """The like is undone, repeated, and projected again, before and after the archive has it."""
     author, *fans = await crowd(small, 9)
     [post] = await posts(small, author, "hi")
     await liked_by(small, post, fans)
@@ -114,7 +114,7 @@ async def test_a_like_below_the_floor_is_counted_once(small: Graph, raw: Redis) 
 
 
 async def test_a_repeated_like_replaces_the_archived_one(small: Graph) -> None:
-    """Two tabs have liked at once: the like counts once, and with the later time."""
+    """After two tabs have liked at the same time, the like counts once, with the later time."""
     author, *fans = await crowd(small, 9)
     [post] = await posts(small, author, "hi")
     await liked_by(small, post, fans)
@@ -147,7 +147,7 @@ async def test_old_likes_of_a_viewer_are_asked_of_the_archive(small: Graph, raw:
 
 
 async def test_what_the_archive_must_answer_waits_for_it(small: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The like is committed, and a worker counts it once the archive answers. New posts need no archive."""
+    """The like is committed, and a worker counts it once the archive answers. New posts do not need the archive."""
     author, *fans = await crowd(small, 9)
     [post] = await posts(small, author, "hi")
     await liked_by(small, post, fans)
@@ -172,7 +172,7 @@ async def test_what_the_archive_must_answer_waits_for_it(small: Graph, monkeypat
 
 
 async def test_the_archive_must_reach_the_floor(small: Graph) -> None:
-    """After an old backup was restored, its answers are not used."""
+    """The answers of a restored old archive are not used."""
     author, fan, *_ = await crowd(small, 3)
     await settle(small)
     watermark = (await small.archive.state()).watermark
@@ -253,7 +253,7 @@ async def test_a_cut_inserts_likes_that_the_archive_lacks(small: Graph, raw: Red
 
 
 async def test_processes_that_cut_and_change_at_once_count_right(another: Open) -> None:
-    """Likes, unlikes, archivers and repetitions of four processes at once."""
+    """Four processes concurrently like, unlike, archive and repeat events."""
     graphs = [await another(**SMALL) for _ in range(3)]
     graph = graphs[0]
     author, *fans = await crowd(graph, 12)
@@ -276,7 +276,7 @@ async def test_processes_that_cut_and_change_at_once_count_right(another: Open) 
 
 
 async def repeated(graph: Graph, post: int) -> None:
-    """Project the whole log again, in the opposite order."""
+    """Project the whole log again, in reverse order."""
     log: Log = graph.log
     events: list[Event] = [event async for event in log.replay(post, MAX_NUMBER)]
     await graph.projections.project(events[::-1], Mode.WORKER)

@@ -1,4 +1,4 @@
-"""Tests of failovers: the archive restores events that the log has lost, and an old archive takes them from the log."""
+"""Tests of failovers: the archive restores events that the log has lost, and an old archive gets them from the log."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ from tests.support.stores import Crashed, Death, Fault, sends
 
 
 async def test_lost_events_are_projected_again(world: ArchiveWorld) -> None:
-    """All shards have lost them. Pages, profiles, follows and permissions are as before."""
+    """All shards have lost the events. Pages, profiles, follows and permissions are as before."""
     graph, (dave, erin) = world.graph, await people(world.graph, "dave", "erin")
     await world.archive()
     failover = await Failover(world, "").begin()
@@ -58,7 +58,7 @@ async def test_an_account_whose_login_was_lost_is_restored(world: ArchiveWorld) 
 
 @pytest.mark.parametrize("shards", [[""], ["{log}"], ["{log}", "login:"]])
 async def test_a_lost_change_of_a_password_is_restored(world: ArchiveWorld, shards: list[str]) -> None:
-    """Whichever shards have lost it. The archive holds the new hash."""
+    """The change is restored whichever shards have lost it. The archive holds the new hash."""
     await world.archive()
     failover = await Failover(world, *shards).begin()
     await world.graph.passwords.change(world.alice, PASSWORD, "a new password")
@@ -75,7 +75,7 @@ async def test_a_lost_change_of_a_password_is_restored(world: ArchiveWorld, shar
 
 
 async def test_an_archived_account_keeps_its_login(world: ArchiveWorld) -> None:
-    """After the failover, somebody else signed up with the login. That sign-up is void, in the archive too."""
+    """After the failover, another user signed up with the login. That sign-up is void, in the archive too."""
     await world.archive()
     failover = await Failover(world, "").begin()
     [dave] = await people(world.graph, "dave")
@@ -107,7 +107,7 @@ async def test_new_events_get_numbers_above_the_lost_ones(world: ArchiveWorld) -
 
 
 async def test_recovery_needs_no_log(world: ArchiveWorld) -> None:
-    """The log was empty, and even the stream is lost."""
+    """Recovery works when the log is empty, and even when the stream does not exist."""
     failover = await Failover(world).begin()
     await world.archive()
     last = await world.graph.log.last()
@@ -123,7 +123,7 @@ async def test_recovery_needs_no_log(world: ArchiveWorld) -> None:
 
 
 async def test_streams_report_lost_events(world: ArchiveWorld) -> None:
-    """A stream that is resumed from before them has a gap."""
+    """A stream that resumes from before the lost events gets a gap."""
     await world.archive()
     before = await world.graph.log.last()
     failover = await Failover(world).begin()
@@ -159,7 +159,7 @@ async def test_the_mark_of_lost_events_is_never_lowered(world: ArchiveWorld) -> 
 
 
 async def test_an_archiver_that_did_not_recover_lost_events_works_on(world: ArchiveWorld) -> None:
-    """It has not read the archive since another process recovered them."""
+    """The archiver has not read the archive since another process recovered the events."""
     idle = world.process()
     await world.archive(idle)
     failover = await Failover(world).begin()
@@ -191,7 +191,7 @@ async def test_a_worker_is_up_to_date_after_a_recovery(world: ArchiveWorld) -> N
 
 
 async def test_a_log_that_lost_only_the_mark_changes_nothing(world: ArchiveWorld) -> None:
-    """The archiver crashed before it advanced the mark, or a failover lost nothing else."""
+    """The archiver crashed before it raised the watermark, or a failover lost only the watermark."""
     await world.archive()
     await world.raw.set(keys.ARCHIVED, world.posts[world.carol][1])
     rows, process = await world.rows(), world.process()
@@ -204,7 +204,7 @@ async def test_a_log_that_lost_only_the_mark_changes_nothing(world: ArchiveWorld
 
 
 async def test_a_failover_during_a_batch_leaves_the_mark(world: ArchiveWorld) -> None:
-    """The log has lost the end of a batch between the commit and the mark."""
+    """The log loses the end of a batch between the commit and the update of the watermark."""
     await world.archive()
     failover = await Failover(world).begin()
     await world.publish(world.bob, 2, drain=True)
@@ -224,7 +224,7 @@ async def test_a_failover_during_a_batch_leaves_the_mark(world: ArchiveWorld) ->
 
 
 async def test_a_changed_entry_leaves_the_mark(world: ArchiveWorld) -> None:
-    """Another event has the number of the last event of the batch: the failover and a clock that was set back."""
+    """After a failover with a clock set back, another event has the number of the last event of the batch."""
     await world.archive()
     [event] = await posts(world.graph, world.carol, "one")
     world.posts[world.carol].append(event)
@@ -264,7 +264,7 @@ async def test_an_archive_restored_from_a_backup_is_filled_from_the_log(world: A
     Fault(down.store, sends("ARCHIVE", "append"), ArchiveUnavailable("injected fault"))
     with pytest.raises(ArchiveUnavailable):
         await down.archiver.work()
-    await world.graph.housekeeping.tidy()  # keeps what the archive lacks now
+    await world.graph.housekeeping.tidy()  # keeps the events that the archive now lacks
     await world.archive()
 
     assert await world.rows() == rows
@@ -272,7 +272,7 @@ async def test_an_archive_restored_from_a_backup_is_filled_from_the_log(world: A
 
 
 async def test_an_archive_older_than_the_log_stops_the_archiver(world: ArchiveWorld) -> None:
-    """Nothing is changed until somebody restores a newer backup."""
+    """Nothing is changed until an operator restores a newer backup."""
     await world.archive()
     await world.backup()
     await world.publish(world.bob, 1)
@@ -302,7 +302,7 @@ async def lose_the_log(world: ArchiveWorld) -> Failover:
 async def test_a_recovery_that_is_killed_is_repeated(
     world: ArchiveWorld, calls: Iterator[int], lost: Callable[[ArchiveWorld], Awaitable[Failover]], late: bool
 ) -> None:
-    """Events after the failover keep being archived."""
+    """Events after the failover are still archived."""
     await world.archive()
     failover = await lost(world)
     await world.publish(world.bob, 2)

@@ -22,7 +22,7 @@ def without_archive(world: ArchiveWorld) -> tuple[Graph, Fault]:
 
 
 async def test_writes_go_on_until_the_log_is_almost_full(world: ArchiveWorld) -> None:
-    """Then deletions, unfollows and log-outs still go on. After the outage all events are archived and trimmed."""
+    """Then deletions, unfollows and log-outs continue. After the outage all events are archived and trimmed."""
     session = await world.graph.sessions.start(world.bob)
     await world.archive()
     await world.graph.housekeeping.tidy()
@@ -89,7 +89,7 @@ async def test_only_pages_that_need_the_archive_fail(world: ArchiveWorld) -> Non
 
 
 async def test_home_caches_do_not_change_during_an_outage(world: ArchiveWorld) -> None:
-    """A look-up without an answer does not mean that the posts are deleted."""
+    """A look-up without a reply does not mean that the posts are deleted."""
     await world.archive()
     before = await world.raw.zrange(keys.home(world.alice), 0, -1)
     graph, _ = without_archive(world)
@@ -118,7 +118,7 @@ async def test_a_running_archiver_survives_an_outage(world: ArchiveWorld, monkey
 
 
 async def test_a_log_is_trimmed_only_as_far_as_it_is_projected_and_archived(world: ArchiveWorld) -> None:
-    """The scrubbing of deleted posts too."""
+    """The same limit applies to the scrubbing of deleted posts."""
     [post] = world.posts[world.carol][:1]
     await world.delete(world.carol, 0, drain=True)
     await world.graph.housekeeping.tidy()

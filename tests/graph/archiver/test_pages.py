@@ -74,7 +74,7 @@ async def test_pages_skip_redacted_rows(world: ArchiveWorld) -> None:
 
 
 async def test_a_merge_reads_the_archived_posts_of_one_author_among_many(world: ArchiveWorld) -> None:
-    """Only one author has archived posts. Its hot posts are newer and its archived posts older than the others'."""
+    """That author's hot posts are newer and archived posts older than the other authors' posts."""
     graph = world.process(home_size=2, single_slot=False)
     viewer, *others, busy = await crowd(graph, 10)
     await graph.follows.follow(viewer, [*others, busy])
@@ -93,7 +93,7 @@ async def test_a_merge_reads_the_archived_posts_of_one_author_among_many(world: 
 
 
 async def test_no_query_follows_the_posts_of_an_author_whose_archived_posts_are_deleted(world: ArchiveWorld) -> None:
-    """The number of archived posts is 0, although there is a floor."""
+    """The number of archived posts is 0, although the floor is not."""
     await world.archive()
     while len(world.posts[world.bob]) > HOT:
         await world.delete(world.bob, 0)
@@ -140,7 +140,7 @@ async def test_hot_posts_need_no_archive(world: ArchiveWorld) -> None:
 
 
 async def test_a_lost_record_does_not_mean_that_its_post_is_deleted(world: ArchiveWorld) -> None:
-    """A failover has lost it, and the archive does not hold the post yet. Its next projection restores it."""
+    """A failover has lost the record, and the archive does not hold the post yet. Its next projection restores it."""
     [post] = world.posts[world.bob][-1:]
     await world.raw.delete(keys.post(post))
 

@@ -1,4 +1,4 @@
-"""Tests of events that the archive cannot take: each is kept without its content, and none holds up the others."""
+"""Tests of events that the archive refuses: each is kept without its content, and none blocks the others."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -94,7 +94,7 @@ async def test_the_author_of_a_refused_post_can_be_cut(graph: Graph) -> None:
 
 
 async def test_a_refused_sign_up_keeps_its_credentials(graph: Graph) -> None:
-    """So its login stays taken after a rebuild."""
+    """Therefore, its login stays taken after a rebuild."""
     [user] = await crowd(graph, 1, POISON)
 
     [row] = await archive_all(graph)
@@ -104,7 +104,7 @@ async def test_a_refused_sign_up_keeps_its_credentials(graph: Graph) -> None:
 
 
 async def test_credentials_with_a_login_of_another_user_are_left_out(graph: Graph) -> None:
-    """A failover has lost the account of the first user, so a second one could take the login."""
+    """A failover has lost the account of the first user, so a second user could take the login."""
     [first] = await crowd(graph, 1)
     await archive_all(graph)
     await graph.store.run("DEL", keys.login("fan0"))

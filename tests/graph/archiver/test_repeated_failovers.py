@@ -9,7 +9,7 @@ from tests.support.stores import Crashed, Fault, Stop, runs
 
 
 async def test_a_second_failover_to_the_same_state_is_recovered(world: ArchiveWorld) -> None:
-    """The process that recovered the first one goes on. The log has forgotten which numbers are missing."""
+    """The same process recovers again. The log has forgotten which numbers are missing."""
     await world.archive()
     failover = await Failover(world).begin()
     await world.publish(world.bob, 1)
@@ -25,7 +25,7 @@ async def test_a_second_failover_to_the_same_state_is_recovered(world: ArchiveWo
 
 
 async def test_events_lost_just_after_a_recovery_are_recovered(world: ArchiveWorld) -> None:
-    """An archiver died before it advanced the mark. The next one found all events in the log, which then lost one."""
+    """An archiver died before raising the watermark. The next one found all events in the log, which then lost one."""
     await world.archive()
     failover = await Failover(world).begin()
     await world.publish(world.bob, 1, drain=True)
@@ -48,7 +48,7 @@ async def test_events_lost_just_after_a_recovery_are_recovered(world: ArchiveWor
 
 
 async def test_a_failover_after_a_recovery_leaves_the_mark(world: ArchiveWorld) -> None:
-    """It undoes the note of the gap, but not an event that was appended after the first failover."""
+    """The failover undoes the note of the gap, but not an event that was appended after the first failover."""
     await world.archive()
     failover = await Failover(world).begin()
     await world.publish(world.bob, 1)
@@ -71,7 +71,7 @@ async def test_a_failover_after_a_recovery_leaves_the_mark(world: ArchiveWorld) 
 
 
 async def test_a_failover_during_a_recovery_is_recovered(world: ArchiveWorld) -> None:
-    """It undoes the projection of the lost events."""
+    """The failover undoes the projection of the lost events."""
     await world.archive()
     failover = await Failover(world, "").begin()
     await world.publish(world.bob, 1)

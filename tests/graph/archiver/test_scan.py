@@ -43,7 +43,7 @@ async def test_tombstones_of_redacted_posts_are_dropped(world: ArchiveWorld) -> 
 
 
 async def test_tombstones_of_posts_without_rows_are_dropped(world: ArchiveWorld) -> None:
-    """Nothing can show them again."""
+    """No page can show the posts again."""
     await world.archive()
     await world.delete(world.bob, 0)
     await world.archive()
@@ -65,7 +65,7 @@ async def test_young_tombstones_stay(world: ArchiveWorld) -> None:
 
 
 async def test_tombstones_of_deletions_that_are_not_archived_stay(world: ArchiveWorld) -> None:
-    """Neither the deletion nor, of one of the posts, the publication is archived. No post is deleted again."""
+    """The deletion is not archived and, for one post, neither is the publication. No post is deleted again."""
     await world.archive()
     await world.publish(world.bob, 1)
     await world.delete(world.bob, 0, -1)
@@ -154,7 +154,7 @@ async def test_records_that_a_dead_archiver_left_are_freed(world: ArchiveWorld) 
 
 
 async def test_a_record_that_a_late_projection_left_is_freed(world: ArchiveWorld) -> None:
-    """The post was deleted and its tombstone dropped. A process that projects it again dies half way."""
+    """The post was deleted and its tombstone dropped. A process that projects the post again dies halfway."""
     post = world.posts[world.bob][-1]
     published = await world.graph.log.get(post)
     assert published is not None
@@ -174,7 +174,7 @@ async def test_a_record_that_a_late_projection_left_is_freed(world: ArchiveWorld
 
 
 async def test_nothing_is_cut_above_the_end_of_a_restored_archive(world: ArchiveWorld) -> None:
-    """The mark in the store is higher until an archiver notices. The archiver inserts these posts, not the cut."""
+    """The store's watermark is higher until an archiver notices. The archiver inserts these posts, not the cut."""
     await world.archive()
     await world.backup()
     await world.publish(world.bob, 3)
@@ -223,7 +223,7 @@ async def test_wrong_counts_of_archived_posts_are_corrected(world: ArchiveWorld,
 
 
 async def test_counts_are_not_corrected_before_deletions_are_archived(world: ArchiveWorld) -> None:
-    """The deletion has lowered the number, but the archive still shows the post."""
+    """The deletion has lowered the count, but the archive still shows the post."""
     await world.archive()
     await world.delete(world.bob, 0)
     right = await world.raw.get(keys.cold(world.bob))
@@ -248,7 +248,7 @@ async def cut_as_many_posts_as_are_deleted(world: ArchiveWorld) -> None:
 
 @pytest.mark.parametrize("action", [delete_an_archived_post, cut_as_many_posts_as_are_deleted])
 async def test_a_count_that_changes_meanwhile_is_not_corrected(world: ArchiveWorld, action: Act) -> None:
-    """The archive's count is that of another moment. The next scan corrects it."""
+    """The archive's count is from another moment. The next scan corrects the difference."""
     await world.archive()
     await world.raw.set(keys.cold(world.bob), 77)
     scanning = world.process()
@@ -285,7 +285,7 @@ async def test_many_authors_and_posts_are_scanned_in_parts(
 
 
 async def prepare(world: ArchiveWorld) -> None:
-    """Create one case of everything that a scan corrects, and save the world."""
+    """Create one case of each thing that a scan corrects, and save the world."""
     await world.archive()
     await world.delete(world.bob, 0, -1)
     await world.delete(world.carol, 0)
@@ -295,7 +295,7 @@ async def prepare(world: ArchiveWorld) -> None:
 
 
 def scanner(world: ArchiveWorld) -> Graph:
-    """Return a process that takes all posts except the newest of each author for old."""
+    """Return a process that treats all posts except the newest of each author as old."""
     return world.process(hot_age=timedelta(0), hot_newest=1)
 
 
@@ -305,7 +305,7 @@ def scanner(world: ArchiveWorld) -> Graph:
 async def test_a_scan_that_stops_at_any_call_is_repeated(
     world: ArchiveWorld, calls: Iterator[int], stop: type[Death] | type[Outage], late: bool
 ) -> None:
-    """It was killed, or the store or the archive did not answer."""
+    """The scan was killed, or the store or the archive did not answer."""
     await prepare(world)
     for call in calls:
         await world.restore()
@@ -358,7 +358,7 @@ async def read_pages(world: ArchiveWorld) -> None:
 async def test_an_action_between_any_two_calls_of_a_scan_is_applied(
     world: ArchiveWorld, calls: Iterator[int], action: Act
 ) -> None:
-    """Posts, deletions, repeated events, reads, housekeeping and other scans. A right count never becomes wrong."""
+    """Actions are posts, deletions, repeated events, reads, housekeeping and scans. Right counts never become wrong."""
     await prepare(world)
     for call in calls:
         await world.restore()

@@ -1,4 +1,4 @@
-"""A small world with events that are due to be archived, and the checks of its state."""
+"""A small world with events to archive, and checks of its state."""
 
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ Action = Callable[[], Awaitable[Any]]
 
 HOT, SLACK = 3, 2
 FULL = HOT + SLACK + 1
-"""The number of hot posts from which on a timeline is cut."""
+"""The number of hot posts at which a timeline is cut."""
 
 
 class HookedArchive(Archive):
@@ -122,7 +122,7 @@ class ArchiveWorld:
         return self
 
     def process(self, *, single_slot: bool = True, **tuning: Any) -> Graph:
-        """Open a graph on this world, as another process would."""
+        """Open a graph on this world, like another process."""
         store = HookedStore(self.url, single_slot=single_slot)
         options: dict[str, Any] = {"home_size": 7, "hot_posts": HOT, "hot_slack": SLACK, "log_retention": timedelta(0)}
         options = options | {"tombstones_live": timedelta(0)} | tuning
@@ -224,7 +224,7 @@ class ArchiveWorld:
         return int(await self.raw.zscore(keys.posts(author), "f") or 0)
 
     async def marks(self) -> list[int]:
-        """Return M, D and A."""
+        """Return the store's archive watermark, the projection watermark, and the archive's own watermark."""
         marks = [int(mark or 0) for mark in await self.raw.mget(keys.ARCHIVED, keys.WATERMARK)]
         return [*marks, (await self.graph.archive.state()).watermark]
 

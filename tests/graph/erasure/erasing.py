@@ -1,4 +1,4 @@
-"""A user with everything that a user can have, and erasures step by step."""
+"""A user with data of every kind, and erasures step by step."""
 
 import re
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import archive_log, befriend, cached, people, posts
 
 SECRET = "xyzzy"
-"""A part of all texts of the deleted user, and of the login."""
+"""The text that all texts of the deleted user contain, and the login."""
 LOGIN = f"{SECRET}_login"
 
 
 class World(NamedTuple):
-    """The user who is deleted and others, and posts of theirs. Only `own` is of the deleted user."""
+    """The deleted user, other users, and posts. Only `own` belong to the deleted user."""
 
     gone: int
     alice: int
@@ -36,7 +36,7 @@ class World(NamedTuple):
 
 
 async def populate(graph: Graph) -> World:
-    """Create a user who has everything, and others who have everything about that user."""
+    """Create a user with data of every kind, and other users with data of every kind about that user."""
     gone, alice, bob, carol, dave = await people(graph, LOGIN, "alice", "bob", "carol", "dave")
     await graph.users.update_profile(gone, name=f"{SECRET} name", bio=f"{SECRET} bio")
     await graph.sessions.start(gone, f"{SECRET} agent")
@@ -76,7 +76,7 @@ async def populate(graph: Graph) -> World:
 
 
 def member_of(pair_set: PairSet, user: int, gone: int) -> str:
-    """Return a user as a member of a set; of a set of texts a text, which is secret unless the owner stays."""
+    """Return a user as a member of a set. In a set of texts it is a text, which is secret unless the owner stays."""
     return stored_member(user if pair_set.begun.SUBJECT else "text" if user == gone else SECRET)
 
 
@@ -86,7 +86,7 @@ async def members_of_lists(graph: Graph, user: int) -> list[list[int]]:
 
 
 async def settle(graph: Graph) -> None:
-    """Project and archive everything, and cut what has grown too long."""
+    """Project and archive everything, and cut the lists and sets that are too long."""
     await graph.worker().drain()
     await archive_log(graph)
 
@@ -129,11 +129,11 @@ async def dump(raw: Redis) -> AsyncIterator[tuple[str, str]]:
 
 
 async def left(raw: Redis, word: str) -> list[str]:
-    """Return the keys that hold a word, or whose names do."""
+    """Return the keys that contain a word in their values or names."""
     return [key async for key, value in dump(raw) if word in key.casefold() or word in value.casefold()]
 
 
 async def of_user(raw: Redis, user: int) -> dict[str, str]:
-    """Return the keys of a user with their values, but not those that hold the floor of a set only."""
+    """Return the keys of a user with their values, except keys that hold only the floor of a set."""
     found = {key: value async for key, value in dump(raw) if f"{{{user}}}" in key}
     return {key: value for key, value in found.items() if re.fullmatch(r"\[\('f', [0-9.]+\)\]|'[0-9]+'", value) is None}

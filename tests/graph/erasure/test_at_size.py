@@ -1,4 +1,4 @@
-"""The erasure of a user with many followers, posts and likes, while workers are killed."""
+"""The erasure of a user with many followers, posts and likes while workers are killed."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ WRITERS = 20
 
 
 class Sizes(NamedTuple):
-    """How much the user has: followers, posts, and likes of posts of the writers, whom the user follows."""
+    """The number of the user's followers, posts, and likes of posts of the writers, whom the user follows."""
 
     followers: int
     posts: int
@@ -38,7 +38,7 @@ SMALL, LARGE = Sizes(300, 100, 200), Sizes(100_000, 10_000, 50_000)
 
 
 def bodies(base: int, sizes: Sizes) -> Iterator[EventBody]:
-    """Yield the events, of which the first has the number `base`. The user is the first one, then come the writers."""
+    """Yield the events. The first event has the number `base`. The user signs up first, then the writers."""
     yield UserCreated(LOGIN, f"{SECRET} name", LOGIN)
     for n in range(WRITERS):
         yield UserCreated(f"writer{n}", f"Writer {n}", f"writer{n}")
@@ -70,7 +70,7 @@ def events(base: datetime, sizes: Sizes) -> Iterator[Event]:
 
 
 async def erase_with_kills(raw: Redis, environment: dict[str, str], events: int, most: int) -> int:
-    """Run workers until nobody is to be erased. Kill the first ones, each after the log has grown. Return the kills."""
+    """Run workers until no user waits for erasure. Kill the first ones, after the log has grown. Return the kills."""
     kills = 0
     while await raw.exists(keys.ERASING):
         worker = await asyncio.create_subprocess_exec(*FANLINE, "worker", env=CLEAN | environment)
@@ -86,7 +86,7 @@ async def erase_with_kills(raw: Redis, environment: dict[str, str], events: int,
 
 
 async def added_events(raw: Redis) -> int:
-    """Return how many events were ever added to the log."""
+    """Return the number of events that were ever added to the log."""
     return int((await raw.xinfo_stream(keys.LOG))["entries-added"])
 
 
@@ -94,7 +94,7 @@ async def added_events(raw: Redis) -> int:
 async def test_an_account_is_invisible_at_once_and_then_erased(
     another: Open, raw: Redis, store_url: str, tmp_path: Path, long_profile: bool
 ) -> None:
-    """While every worker is killed after some seconds. All counts are exact, and no text of the user is left."""
+    """Every worker is killed after some seconds. All counts are exact, and no text of the user is left."""
     sizes = LARGE if long_profile else SMALL
     graph: Graph = await another()
     await load(graph, Source("erasure", "1", lambda _: 0, partial(events, sizes=sizes)))

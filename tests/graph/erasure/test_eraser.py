@@ -1,4 +1,4 @@
-"""What the erasure of a deleted user leaves: a tombstone, the hash of the login, and exact counts of everybody else."""
+"""The state after the erasure of a deleted user: a tombstone, the hash of the login, and exact counts of others."""
 
 import asyncio
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ async def counts_of_posts(graph: Graph, *posts: int) -> list[tuple[int, int, int
 
 
 async def assert_erased(graph: Graph, raw: Redis, world: World) -> None:
-    """Assert that nothing of the user is left, and that the counts of the others are exact."""
+    """Assert that no data of the user is left, and that the counts of other users are exact."""
     assert await of_user(raw, world.gone) == {keys.user(world.gone): repr(await raw.hgetall(keys.user(world.gone)))}
     assert await raw.hkeys(keys.user(world.gone)) == ["deleted"]
     await graph.housekeeping.tidy()
@@ -75,7 +75,7 @@ async def test_nothing_is_left_and_counts_are_exact(another: Open, raw: Redis, h
 
 
 async def test_nothing_is_left_in_the_file_of_the_archive_and_in_exports(graph: Graph) -> None:
-    """SQLite overwrites what it deletes, and empties its journal when the last connection closes."""
+    """SQLite overwrites deleted data, and empties its journal when the last connection closes."""
     world = await populate(graph)
     await delete(graph, world.gone)
 
@@ -91,7 +91,7 @@ async def test_nothing_is_left_in_the_file_of_the_archive_and_in_exports(graph: 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_an_eraser_may_die_at_any_step(another: Open, raw: Redis, calls: Iterator[int], after: bool) -> None:
-    """Another one completes the work: each eraser dies after more exchanges with the store than the one before."""
+    """Another eraser completes the work: each one dies after more exchanges with the store than the one before."""
     graph = await another(hot_posts=2, hot_slack=1)
     world = await populate(graph)
     await delete(graph, world.gone)
@@ -125,7 +125,7 @@ async def test_two_erasers_only_repeat_each_other(another: Open, raw: Redis) -> 
 async def test_an_erased_user_who_was_added_to_a_list_meanwhile_is_removed_within_an_hour(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """Also one whom an earlier version has left there. A user who is still to be erased comes first."""
+    """A user whom an earlier version has left there is removed too. Users who still wait for erasure come first."""
     world, now = await populate(graph), 0.0
     eraser = Eraser(graph.store, graph.log, graph.binding, graph.dead_letters, graph.eraser._lease, clock=lambda: now)
     assert await eraser.step() is Progress.IDLE
@@ -176,7 +176,7 @@ async def test_the_eraser_waits_for_earlier_events(graph: Graph, raw: Redis) -> 
 
 
 async def test_the_eraser_waits_for_the_archive(graph: Graph, raw: Redis) -> None:
-    """Texts of the user that are archived later would stay there."""
+    """Otherwise texts of the user that are archived later would stay in the archive."""
     world = await populate(graph)
     await graph.users.update_profile(world.gone, name=f"{SECRET} again")
     await delete(graph, world.gone)
@@ -190,7 +190,7 @@ async def test_the_eraser_waits_for_the_archive(graph: Graph, raw: Redis) -> Non
 
 
 async def test_late_events_change_nothing_after_the_erasure(graph: Graph, raw: Redis) -> None:
-    """Neither those of the user nor those about the user, in any slot."""
+    """Late events of the user or about the user change nothing in any slot."""
     world = await populate(graph)
     events = [event async for event in graph.log.replay(0, await graph.log.last())]
     await delete(graph, world.gone)
@@ -205,13 +205,13 @@ async def test_late_events_change_nothing_after_the_erasure(graph: Graph, raw: R
 
 
 async def comparable(raw: Redis) -> dict[str, object]:
-    """Return what a store holds, but no tombstones, logins and notifications: a rebuild gives back a part of these."""
+    """Return a store's content without tombstones, logins and notifications. A rebuild restores only some of these."""
     found = await state(raw, but=["{log}", "{suspended}:version", "home:", "session:", "login:", "notifications:"])
     return {key: value for key, value in found.items() if not key.endswith(":gone") and value != {"f": 0}}
 
 
 async def test_a_rebuild_gives_the_same_store(graph: Graph, raw: Redis) -> None:
-    """The tombstone, the reserved login and the floors. Another deleted user is still to be erased."""
+    """It has the tombstone, the reserved login and the floors. Another deleted user still waits for erasure."""
     world = await populate(graph)
     [other] = await people(graph, "other")
     await befriend(graph, other, world.alice)
@@ -247,7 +247,7 @@ async def test_the_login_stays_reserved_and_the_names_are_forgotten(graph: Graph
 
 
 async def test_a_page_that_a_deleted_user_still_reads_leaves_no_cache(graph: Graph, raw: Redis) -> None:
-    """A request that had passed its checks: nothing would remove the cache before it expires."""
+    """The request had passed its checks, and no step would remove its cache before it expires."""
     world = await populate(graph)
     await delete(graph, world.gone)
     await erase(graph)

@@ -135,7 +135,7 @@ async def test_an_unprojected_follow_is_applied(graph: Graph, feed: Feed) -> Non
 
 
 async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
-    """Streams of other sessions of the same user continue."""
+    """Streams of the user's other sessions continue."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
     async with (
@@ -165,7 +165,7 @@ async def test_a_session_that_has_ended_gets_no_stream(graph: Graph, feed: Feed)
 
 
 async def test_a_session_that_was_replaced_by_newer_ones_ends_its_stream(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """The log has no event for this, nor for an expiry: the sweep of the session watch finds it."""
+    """The log has no event for a replacement or an expiry. The session watch finds both when it sweeps."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     async with watching(feed, alice, session=session.id) as watcher:
@@ -230,7 +230,7 @@ async def test_an_unprojected_log_out_ends_a_live_stream(graph: Graph, feed: Fee
 
 
 async def test_only_posts_that_concern_a_stream_are_looked_up(graph: Graph, another: Open) -> None:
-    """Not every post of the system."""
+    """Posts that concern no stream are not looked up."""
     reading = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)

@@ -1,4 +1,4 @@
-"""Deletions of accounts in live streams: clients learn what to drop, and the streams of the user end."""
+"""Deletions of accounts in live streams: clients learn which posts to drop, and the streams of the user end."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.support.graph_worlds import PASSWORD, Open, append_events, befriend, 
 
 
 async def test_home_streams_tell_of_deleted_users(graph: Graph, feed: Feed, another: Open) -> None:
-    """Also of viewers who do not follow the user, and in replays, which leave out what the user wrote."""
+    """Viewers who do not follow the user are told too, and in replays, which leave out the user's posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     before = await graph.log.last()
@@ -39,7 +39,7 @@ async def test_home_streams_tell_of_deleted_users(graph: Graph, feed: Feed, anot
 
 
 async def test_a_deletion_ends_the_streams_of_the_user(graph: Graph, feed: Feed) -> None:
-    """By the event, before it is projected: the session is still in the store."""
+    """The event ends them before it is projected, while the session is still in the store."""
     [bob] = await people(graph, "bob")
     session = await graph.sessions.start(bob)
     async with watching(feed, bob, None, session.id) as watcher:

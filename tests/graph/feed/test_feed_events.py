@@ -55,7 +55,7 @@ async def test_a_filter_by_user_matches_all_kinds_of_events(graph: Graph, feed: 
 
 
 async def test_a_live_deletion_reaches_the_filters_that_matched_the_post(graph: Graph, another: Open) -> None:
-    """Keywords match by the digest in the event; every box matches."""
+    """Keywords match by the digest in the event, and every box matches."""
     elsewhere = await another()
     [alice] = await people(graph, "alice")
     rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
@@ -122,7 +122,7 @@ async def test_a_stream_does_not_wait_for_lost_entries(
 
 
 async def test_resuming_replays_missed_events_once(graph: Graph, feed: Feed) -> None:
-    """Posts that are deleted are left out."""
+    """Deleted posts are left out."""
     [alice] = await people(graph, "alice")
     chosen = EventFilter.of(keywords=["rain"])
     start = await graph.log.last()
@@ -176,7 +176,7 @@ async def test_a_firehose_requires_the_permission_of_a_viewer(graph: Graph, feed
 
 
 async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) -> None:
-    """At once, even if the revocation is not projected."""
+    """The revocation ends it at once, even if it is not projected."""
     alice, bob = await people(graph, "alice", "bob")
     everything = EventFilter.of(firehose=True)
     for person in (alice, bob):

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("short_reads")
 async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(
     graph: Graph, another: Open, raw: Redis, feed: Feed
 ) -> None:
-    """Also if the lost event came from another process whose clock was ahead."""
+    """New numbers are higher even if the lost event came from another process whose clock was ahead."""
     other = await another()
     [alice] = await people(graph, "alice")
     before = await raw.dump("{log}")
@@ -42,7 +42,7 @@ async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(
 
 @pytest.mark.parametrize("busy", [False, True])
 async def test_streams_that_contained_lost_events_get_a_gap(graph: Graph, raw: Redis, feed: Feed, busy: bool) -> None:
-    """Both live streams and those that resume from a lost number, also if newer events follow immediately."""
+    """This holds for live streams and for those that resume from a lost number, even if newer events follow at once."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     end = await graph.worker().drain()
@@ -70,7 +70,7 @@ async def test_streams_that_contained_lost_events_get_a_gap(graph: Graph, raw: R
 
 
 async def test_a_stream_that_resumes_after_several_failovers_gets_a_gap(graph: Graph, raw: Redis, feed: Feed) -> None:
-    """From a number that any of them has lost."""
+    """The stream resumes from a number that one of them has lost."""
     [alice] = await people(graph, "alice")
     lost, kept = [], []
     async with watching(feed, alice) as live:
@@ -93,7 +93,7 @@ async def test_a_stream_that_resumes_after_several_failovers_gets_a_gap(graph: G
 async def test_a_reader_that_is_cut_off_during_a_failover_reports_a_gap(
     graph: Graph, another: Open, raw: Redis
 ) -> None:
-    """When it reads again, the log holds newer events."""
+    """By the time it reads again, the log holds newer events."""
     reading = await another()
     [alice] = await people(graph, "alice")
     before = await raw.dump("{log}")
@@ -130,7 +130,7 @@ async def test_a_stream_that_replays_during_a_failover_gets_a_gap(graph: Graph, 
 
 
 async def test_a_head_whose_deletion_was_scrubbed_is_not_lost(graph: Graph, another: Open) -> None:
-    """The reader was so slow that the deletion, which it has not read, has been archived."""
+    """The deletion was archived and scrubbed before the slow reader read it."""
     reading = await another()
     [alice] = await people(graph, "alice")
     async with feed_of(reading) as feed, watching(feed, alice) as watcher:
@@ -152,7 +152,7 @@ async def test_a_head_whose_deletion_was_scrubbed_is_not_lost(graph: Graph, anot
 
 @pytest.mark.parametrize("replayed", [False, True])
 async def test_a_deletion_that_is_appended_again_is_sent_once(graph: Graph, feed: Feed, replayed: bool) -> None:
-    """The scan does that if a failover has lost the first event."""
+    """The scan appends the deletion again if a failover has lost the first event."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -175,7 +175,7 @@ async def test_a_deletion_that_is_appended_again_is_sent_once(graph: Graph, feed
 async def test_a_stream_that_waits_for_events_that_are_lost_goes_live(
     graph: Graph, another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if nothing else happens. The reader was behind them when the stream began."""
+    """The stream goes live even if nothing else happens. At its start, the reader was behind the lost events."""
     monkeypatch.setattr("graph.feed.subscription.PROGRESS_SECONDS", 0.05)
     reading = await another()
     [alice] = await people(graph, "alice")

@@ -9,7 +9,7 @@ from tests.support.graph_worlds import befriend, people
 
 
 async def test_home_streams_send_listed_posts_only(graph: Graph, feed: Feed) -> None:
-    """From the replay and live. So they do of deletions."""
+    """The same holds for deletions, in replays and live."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()

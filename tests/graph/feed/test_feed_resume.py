@@ -1,4 +1,4 @@
-"""Tests of resuming live streams, and of gaps."""
+"""Tests of resumed live streams and of gaps."""
 
 import asyncio
 from datetime import timedelta
@@ -30,7 +30,7 @@ from tests.support.stores import Fault, Stop, sends
 
 
 async def test_resuming_replays_missed_updates_and_goes_live(graph: Graph, feed: Feed) -> None:
-    """From any cursor, in log order, each update once."""
+    """From any cursor, updates come in log order, each one once."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -158,7 +158,7 @@ async def test_a_cursor_older_than_the_retention_gets_a_gap(another: Open) -> No
 
 @pytest.mark.parametrize("ahead", [1, MAX_NUMBER])
 async def test_a_cursor_beyond_the_log_gets_a_gap(graph: Graph, feed: Feed, ahead: int) -> None:
-    """A failover may have lost the entries that it refers to."""
+    """A failover may have lost the entries that the cursor refers to."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await graph.worker().drain()
@@ -173,7 +173,7 @@ async def test_a_cursor_beyond_the_log_gets_a_gap(graph: Graph, feed: Feed, ahea
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep two events in memory and read the log in batches of two."""
+    """Keep two events in memory, and read the log in batches of two."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 2)
     monkeypatch.setattr("graph.feed.subscription.REPLAY_BATCH", 2)
@@ -246,7 +246,7 @@ async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -
 async def test_a_slow_client_gets_a_gap_and_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It resumes at the watermark."""
+    """The slow client resumes at the watermark."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -316,7 +316,7 @@ def test_only_a_buffer_that_is_taken_from_counts_as_congested() -> None:
 
 
 async def test_a_burst_cuts_off_no_active_client(graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader waits, and the events stay in the log meanwhile."""
+    """The reader waits, and the events meanwhile stay in the log."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 8000)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 10)
     monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", PATIENCE)

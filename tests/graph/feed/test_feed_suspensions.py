@@ -1,4 +1,4 @@
-"""Suspensions in live streams: what the user wrote is left out, and clients learn what to drop and to fetch again."""
+"""Suspensions in live streams: posts of the user are left out, and clients learn which to drop and to fetch again."""
 
 import pytest
 from redis.asyncio import Redis
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("short_reads")
 
 
 async def test_home_streams_tell_of_suspensions(graph: Graph, feed: Feed) -> None:
-    """Also those of viewers who do not follow the user: they may have reposts of the user's posts."""
+    """Viewers who do not follow the user are told too: they may have reposts of the user's posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as follower, watching(feed, carol) as other:
@@ -32,7 +32,7 @@ async def test_home_streams_tell_of_suspensions(graph: Graph, feed: Feed) -> Non
 
 
 async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: Feed, another: Open) -> None:
-    """In replays too, for viewers and anonymous clients, and in a process that has served nobody before."""
+    """Replays leave them out too, for viewers and anonymous clients, and in a process without earlier requests."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     before = await graph.log.last()
@@ -60,7 +60,7 @@ async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: 
 
 
 async def test_streams_tell_of_deletions_of_posts_of_hidden_users(graph: Graph, feed: Feed) -> None:
-    """Of suspended users, and of users who have deleted the account: clients that have the posts must drop them."""
+    """Users may be suspended or have deleted the account: clients that have the posts must drop them."""
     gone, bob = await people(graph, "gone", "bob")
     before = await graph.log.last()
     [one], [two] = await posts(graph, gone, "a word"), await posts(graph, bob, "another")
@@ -100,7 +100,7 @@ async def test_streams_leave_out_deletions_across_a_block(graph: Graph, feed: Fe
 async def test_streams_know_suspensions_that_were_not_projected_when_the_process_began(
     graph: Graph, another: Open
 ) -> None:
-    """A process has died after it committed the suspension, and the user goes on until a worker projects it."""
+    """A process died after it committed the suspension, and the user continues until a worker projects it."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await append_events(graph, [UserSuspended(bob)])
@@ -123,7 +123,7 @@ async def test_a_suspension_ends_the_streams_of_the_user(graph: Graph, feed: Fee
 
 
 async def test_the_event_of_a_suspension_ends_streams(graph: Graph, feed: Feed) -> None:
-    """Before it is projected: the session is still in the store."""
+    """The event ends them before it is projected, while the session is still in the store."""
     [bob] = await people(graph, "bob")
     session = await graph.sessions.start(bob)
     async with watching(feed, bob, None, session.id) as watcher:
@@ -171,7 +171,7 @@ async def test_a_suspension_that_the_log_has_kept_still_hides(graph: Graph, feed
 async def test_a_late_client_fetches_a_page_without_an_ended_suspension(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end is projected first, though its event is not in memory any more."""
+    """The end is projected first, but its event is no longer in memory."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 1)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

@@ -105,7 +105,7 @@ async def test_a_long_turn_ends_while_others_wait(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_other_tasks_run_between_the_updates_of_a_replay(graph: Graph, feed: Feed) -> None:
-    """Even if the client takes updates as fast as it can."""
+    """Other tasks run even if the client takes updates as fast as it can."""
     [alice] = await people(graph, "alice")
     start = await graph.log.last()
     written = await many_posts(graph, alice, 1000)

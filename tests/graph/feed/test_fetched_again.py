@@ -10,7 +10,7 @@ from tests.support.graph_worlds import Open, append_events, befriend, cached, ho
 
 
 async def test_a_page_refetched_after_a_follow_contains_all_streamed_posts(graph: Graph, another: Open) -> None:
-    """Even if a process died between the commits of a post, a follow and a deletion and their projections."""
+    """It has them even if a process died between committing a post, a follow and a deletion and projecting them."""
     reading = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
@@ -60,7 +60,7 @@ async def test_a_page_refetched_after_a_follow_contains_posts_that_left_the_memo
 async def test_a_page_refetched_after_a_gap_contains_posts_that_no_worker_has_projected(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client has received them, and the page overwrites what it holds."""
+    """The client has received the posts, and the page replaces its content."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
     reading = await another()
     alice, bob = await people(graph, "alice", "bob")

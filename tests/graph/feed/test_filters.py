@@ -136,7 +136,7 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
 
 @given(posts, filters, st.integers(1, MAX_NUMBER))
 def test_a_deletion_matches_the_filters_that_its_post_matched(post: Event, filter_: EventFilter, number: int) -> None:
-    """Unless the filter excludes deletions."""
+    """The deletion matches unless the filter excludes deletions."""
     if filter_.matches(post) and (filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds):
         assert filter_.matches(deleted(post, number))
 
@@ -162,7 +162,7 @@ def test_a_deletion_matches_keywords_by_its_digest_and_every_box() -> None:
 
 @given(posts, filters)
 def test_may_match_does_not_depend_on_the_content_of_posts(post: Event, filter_: EventFilter) -> None:
-    """It is true for everything that matches."""
+    """`may_match` is true for every filter that matches."""
     every_kind = replace(filter_, kinds=None)
     update = post.body
     assert isinstance(update, PostPublished)
@@ -173,7 +173,7 @@ def test_may_match_does_not_depend_on_the_content_of_posts(post: Event, filter_:
 
 
 def test_the_size_of_a_filter() -> None:
-    """Users, words, hashtags, pairs of characters in phrases, 16 for a box, and one."""
+    """Users, words, hashtags and pairs of characters in phrases count 1 each, a box 16, and each filter 1 more."""
     assert EventFilter.of(firehose=True, sample=0.5).terms == 1
     assert EventFilter.of(users=[1, 2, 2]).terms == 3
     assert EventFilter.of(keywords=["rain in #berlin", "rain", "北京下雨", "雨"]).terms == 3 + 1 + 3 + 1 + 1
@@ -278,7 +278,7 @@ def test_filters_at_the_limits_are_allowed(ask: Callable[[], EventFilter]) -> No
 
 
 def test_equivalent_filters_are_equal() -> None:
-    """So streams can share them."""
+    """Streams can therefore share them."""
     one = EventFilter.of(users=[1, 2, 2], keywords=["Rain  berlin"], sample=1.0, kinds=list(EventKind))
 
     assert one == EventFilter.of(users=[2, 1], keywords=["BERLIN rain"])
@@ -290,7 +290,7 @@ def test_equivalent_filters_are_equal() -> None:
     [
         "\u0301" * 100_000,
         "\u0345\u0323" * 3_000,
-        "\u0345\u0323\u034f" * 2_000,  # what is unseen is dropped, so these are in a row too
+        "\u0345\u0323\u034f" * 2_000,  # unseen characters are dropped, so these are in a row too
         "x" * 6_201,
     ],
 )

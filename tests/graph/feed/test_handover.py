@@ -1,4 +1,4 @@
-"""Updates that a courier takes, instead of the task of their subscription."""
+"""Updates that a courier delivers in place of the subscription's task."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -18,7 +18,7 @@ from tests.support.graph_worlds import PATIENCE, append_events, befriend, people
 
 
 class Bag:
-    """A courier that keeps an update until the test settles it, and what the client has received."""
+    """A courier that holds an update until the test settles it, and records what the client has received."""
 
     def __init__(self) -> None:
         self.received: list[Any] = []
@@ -28,7 +28,7 @@ class Bag:
         self._something = asyncio.Event()
 
     def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
-        """Take an update."""
+        """Take an update and hold it."""
         self.overlapped += self.held is not None
         if self.accepts:
             self.held = update, settle
@@ -54,7 +54,7 @@ class Bag:
         self._something.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a condition that changes when something is taken or received."""
+        """Wait for a condition that may change when an update is taken or received."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
                 self._something.clear()
@@ -70,7 +70,7 @@ class Bag:
 
     @property
     def changes(self) -> list[tuple[str, int]]:
-        """By whom the client has received which events."""
+        """The events that the client has received, each with its deliverer."""
         return [(by, update.number) for by, update in self.received if isinstance(update, Change)]
 
 
@@ -83,7 +83,7 @@ async def slow_feed(graph: Graph) -> AsyncIterator[Feed]:
 
 @asynccontextmanager
 async def carried(feed: Feed, subscribe: Callable[[Bag], Any]) -> AsyncIterator[Bag]:
-    """Subscribe, and wait until the subscription is live. A task takes what it yields."""
+    """Subscribe, and wait until the subscription is live. A task takes the updates that it yields."""
     bag = Bag()
     stream = subscribe(bag)
 
@@ -155,7 +155,7 @@ async def test_a_courier_that_takes_nothing_leaves_everything_to_the_task(graph:
 
 
 async def test_the_task_sends_deletions_and_remembers_them(graph: Graph, slow_feed: Feed) -> None:
-    """In order, between what the courier sends."""
+    """The task sends them in order, between the updates of the courier."""
     async with at_home(graph, slow_feed) as (bag, _, bob):
         [post] = await posts(graph, bob, "a")
         await bag.holds(post)
@@ -181,7 +181,7 @@ async def test_a_post_of_somebody_who_is_blocked_meanwhile_is_withheld(graph: Gr
 async def test_a_post_that_nobody_has_checked_is_checked_by_the_task(
     graph: Graph, slow_feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The look-up that the reader makes for all subscriptions fails."""
+    """The reader's look-up for all subscriptions fails."""
 
     async def fail(*arguments: Any) -> set[int]:
         raise StoreUnavailable("a test")
@@ -196,7 +196,7 @@ async def test_a_post_that_nobody_has_checked_is_checked_by_the_task(
 async def test_a_post_that_is_given_back_late_is_checked_again(
     graph: Graph, slow_feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was deleted while the courier had it. What arrived later needs no check."""
+    """The post was deleted while the courier had it. Later updates need no check."""
     monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.2)
     async with at_home(graph, slow_feed) as (bag, _, bob):
         [post] = await posts(graph, bob, "a")
@@ -226,7 +226,7 @@ async def test_a_session_ends_after_the_update_that_the_courier_has(graph: Graph
 async def test_a_full_buffer_cuts_a_subscription_off_after_the_update_that_the_courier_has(
     graph: Graph, slow_feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That update counts as buffered. The Gap follows it, and the courier goes on afterwards."""
+    """The courier's update counts as buffered. The Gap follows it, and the courier continues afterwards."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1000)
     monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", 0.01)
     async with at_home(graph, slow_feed) as (bag, _, bob):
@@ -266,7 +266,7 @@ async def test_an_update_that_is_given_back_after_a_cut_is_part_of_the_gap(
 
 
 async def test_checkpoints_follow_what_the_courier_has_delivered(graph: Graph) -> None:
-    """None overtakes an update that the courier has, and the next one is due an interval after it."""
+    """No checkpoint overtakes the courier's update, and the next one is due an interval after that."""
     async with feed_of(graph) as feed, at_home(graph, feed) as (bag, _, bob):
         [post] = await posts(graph, bob, "a")
         await bag.holds(post)

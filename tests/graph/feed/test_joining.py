@@ -15,7 +15,7 @@ from tests.support.stores import Stop, sends
 
 
 async def joining_cost(graph: Graph, feed: Feed, viewers: list[int]) -> list[int]:
-    """Return the commands that each viewer's join takes."""
+    """Return the number of commands that each viewer's join takes."""
     costs = []
     for viewer in viewers:
         async with counted(graph) as cost:
@@ -73,7 +73,7 @@ async def test_a_join_applies_the_viewers_unprojected_follows(
 async def test_an_event_that_is_projected_and_forgotten_during_a_join_is_not_missed(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The join has read the follows before the event was projected, and reads them again."""
+    """The join read the follows before the event was projected, so it reads them again."""
     monkeypatch.setattr("graph.feed.unprojected.KEEP_SECONDS", 0)
     reading = await another()
     alice, bob = await people(graph, "alice", "bob")

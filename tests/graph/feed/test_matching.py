@@ -73,7 +73,7 @@ def calls(run: Callable[[], Any]) -> int:
 def test_the_index_finds_exactly_the_filters_that_match(
     subscriptions: list[Subscription], happened: list[Event], random: Random
 ) -> None:
-    """For any filters and events, while subscribers are removed. Nothing is left of removed filters."""
+    """This holds for any filters and events while subscribers are removed. Nothing is left of removed filters."""
     index = index_of(*subscriptions)
     remaining = subscriptions[:]
     random.shuffle(remaining)
@@ -100,7 +100,7 @@ def test_the_index_finds_exactly_the_filters_that_match(
 def test_boxes_of_all_sizes_are_found_around_a_place(
     latitude: float, longitude: float, margins: list[tuple[float, float, float, float]]
 ) -> None:
-    """From a point to the whole earth, long and thin ones, across the antimeridian and up to the poles."""
+    """Boxes range from a point to the whole earth, are long and thin, cross the antimeridian, and reach the poles."""
     subscriptions = []
     for number, (below, left, above, right) in enumerate(margins):
         west, east = (-180.0, 180.0) if left + right > 360 else (wrapped(longitude - left), wrapped(longitude + right))
@@ -147,7 +147,7 @@ def test_texts_match_hundreds_of_filters_on_their_words() -> None:
 
 
 def test_hundreds_of_subscribers_may_share_a_criterion() -> None:
-    """Each is found once, until it is removed."""
+    """Each subscriber is found once, until it is removed."""
     post = published("rain", author=1)
     subscriptions = [
         *((EventFilter.of(users=[1, 1000 + n]), n) for n in range(100)),

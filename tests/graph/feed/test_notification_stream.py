@@ -1,4 +1,4 @@
-"""Streams of notifications: what they send, how seldom, and how they resume."""
+"""Streams of notifications: their updates, the interval between these, and how streams resume."""
 
 import asyncio
 import gc
@@ -43,7 +43,7 @@ async def notified(
 
 
 def reads_of(graph: Graph) -> NotificationReads:
-    """Return what streams of notifications share."""
+    """Return the shared reads of notification streams."""
     return NotificationReads(graph.log, graph.notifications, graph.projections, graph.visibility)
 
 
@@ -89,7 +89,7 @@ async def test_only_the_streams_concerned_get_an_event(graph: Graph, feed: Feed)
 
 
 async def test_a_busy_group_is_sent_once_per_interval(graph: Graph, feed: Feed) -> None:
-    """With all users until then, and at last with the newest."""
+    """Each update has all users so far, and the last one also the newest."""
     alice, *fans = await crowd(graph, 13)
     async with notified(feed, alice) as watcher:
         for fan in fans:
@@ -132,7 +132,7 @@ async def test_what_has_vanished_is_not_sent(graph: Graph, feed: Feed) -> None:
 
 
 async def test_events_of_a_process_that_died_are_projected_first(graph: Graph, feed: Feed) -> None:
-    """Whatever the client reads next shows them. The home cache of the viewer stays."""
+    """The client's next read shows them. The home cache of the viewer stays."""
     alice, bob = await people(graph, "alice", "bob")
     await home(graph, alice)
     await graph.timelines.wait_for_rebuilds()
@@ -171,7 +171,7 @@ CHANGES: dict[str, Callable[[Graph, int, int, int, int], Awaitable[Any]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_a_stream_tells_that_the_list_has_changed(graph: Graph, feed: Feed, change: str) -> None:
-    """Read elsewhere, or notifications have vanished. What the client reads then shows it."""
+    """Notifications were read elsewhere or have vanished. The client's next read shows that."""
     alice, bob = await people(graph, "alice", "bob")
     hers = (await graph.posts.publish(alice, "hello")).id
     await befriend(graph, bob, alice)
@@ -222,7 +222,7 @@ async def test_a_stream_tells_what_is_renewed_as_a_change(graph: Graph, feed: Fe
 
 
 async def test_users_hear_that_a_post_that_notified_them_is_deleted(graph: Graph, feed: Feed) -> None:
-    """The authors of the parent and of the quoted post, and those who are mentioned; nobody else."""
+    """The authors of the parent and of the quoted post, and mentioned users are told; other users are not."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     parent, quoted = (await graph.posts.publish(alice, "1")).id, (await graph.posts.publish(bob, "2")).id
     post = await graph.posts.publish(dave, "@carol @dave", reply_to=parent, quote_of=quoted)
@@ -240,7 +240,7 @@ async def test_users_hear_that_a_post_that_notified_them_is_deleted(graph: Graph
 
 
 async def test_muted_and_blocked_users_send_nothing(graph: Graph, feed: Feed) -> None:
-    """What they do notifies nobody, even if they do it in the instant in which they are muted."""
+    """Their actions notify nobody, even at the instant in which they are muted."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     post = (await graph.posts.publish(alice, "hello")).id
     await graph.blocks.mute(alice, bob)
@@ -267,7 +267,7 @@ async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
 
 
 async def test_the_end_of_a_session_is_no_error_of_a_stream_that_its_client_has_left(graph: Graph, feed: Feed) -> None:
-    """Nothing is logged: each log-out would write a traceback."""
+    """Nothing is logged: otherwise each log-out would write a traceback."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     problems: list[dict[str, Any]] = []
@@ -276,7 +276,7 @@ async def test_the_end_of_a_session_is_no_error_of_a_stream_that_its_client_has_
     assert isinstance(await anext(stream), Checkpoint)
     assert isinstance(await anext(stream), Checkpoint)
     await graph.sessions.end(alice, session.id)
-    await asyncio.sleep(0.2)  # the stream learns of it
+    await asyncio.sleep(0.2)  # the stream notices it
     await stream.aclose()
     gc.collect()
     assert problems == []
@@ -293,7 +293,7 @@ async def test_a_stream_of_an_ended_session_sends_nothing(graph: Graph, feed: Fe
 
 
 async def test_a_gap_comes_after_the_updates_before_it(graph: Graph) -> None:
-    """And a checkpoint does not overtake updates that wait."""
+    """A checkpoint does not overtake waiting updates either."""
     alice, bob = await people(graph, "alice", "bob")
     post = await mention(graph, bob, alice)
     event = Event(post, PostPublished(bob, "hello", mentions=(alice,)))

@@ -47,7 +47,7 @@ class Holder:
         self.is_subscribed = False
 
     async def advance(self) -> None:
-        """Do the next thing."""
+        """Execute the next step."""
         if self.preparing is None:
             self.preparing = asyncio.create_task(self.index.prepare(self.filter))
         elif not self.preparing.done():
@@ -65,7 +65,7 @@ class Holder:
             self.is_subscribed = False
 
     async def give_up(self) -> None:
-        """Return to the beginning."""
+        """Return to the initial state."""
         self.unsubscribe()
         preparing, self.preparing = self.preparing, None
         if preparing is None:
@@ -86,7 +86,7 @@ class Holder:
 def test_an_event_reaches_the_subscribers_while_filters_come_and_go(
     some: list[EventFilter], happened: list[Event], actions: list[tuple[int, int]]
 ) -> None:
-    """Neither a filter that is only partly in the index nor one that leaves it changes what others get."""
+    """Filters that are only partly in the index, or are leaving it, do not change the updates of others."""
 
     async def run() -> None:
         index: FilterIndex[int] = FilterIndex()
@@ -111,7 +111,7 @@ def check(index: FilterIndex[int], holders: Sequence[Holder], happened: Sequence
 
 
 async def end(slices: Slices, look: Callable[[], int] = int) -> list[int]:
-    """Wait for the end of all work. Return what was seen after each iteration of the event loop."""
+    """Wait for the end of all work. Return the observations after each event-loop iteration."""
     seen = []
     while slices._waiting:
         await asyncio.sleep(0)
@@ -167,7 +167,7 @@ async def test_work_that_fails_does_not_stop_other_work() -> None:
 
 
 async def test_a_stream_that_ends_is_forgotten_by_the_index(graph: Graph, feed: Feed) -> None:
-    """Whether it ends live or before."""
+    """The index forgets the stream whether it ends live or before."""
     [alice] = await people(graph, "alice")
     filter_ = EventFilter.of(users=[alice], keywords=["rain", "sun"])
     async with following(feed, filter_) as one, following(feed, filter_) as other:

@@ -1,4 +1,4 @@
-"""Tests of the one check of a subscription's session, and of the watch that follows it."""
+"""Tests of the single check of a subscription's session, and of the watch that follows it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -16,7 +16,7 @@ from tests.support.stores import Fault, HookedStore, Stop, sends
 
 
 def session_reads(graph: Graph, user: int) -> list[Command]:
-    """Return a list to which the reads of a user's sessions are added from now on."""
+    """Return a list to which later reads of a user's sessions are added."""
     reads: list[Command] = []
     assert isinstance(graph.store, HookedStore)
 
@@ -35,7 +35,7 @@ async def consume(stream: AsyncGenerator[HomeUpdate]) -> None:
 
 @pytest.mark.parametrize("stopped_at", ["watermark", "session"])
 async def test_a_session_that_ends_while_its_stream_joins_ends_it(graph: Graph, another: Open, stopped_at: str) -> None:
-    """Whether the log-out is committed before the check or right after it."""
+    """The log-out is committed before the check or right after it."""
     process = await another()
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)

@@ -1,4 +1,4 @@
-"""What a subscription remembers."""
+"""The deletions that a subscription remembers."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from graph.feed.updates import PostRemoved
 
 
 def test_a_limited_number_of_deletions_is_remembered() -> None:
-    """So that the memory of a stream does not grow with the deletions that it sends."""
+    """The memory of a stream must not grow with the deletions that it sends."""
     subscription: Subscription[Any] = object.__new__(Subscription)
     subscription._deleted = ()
 

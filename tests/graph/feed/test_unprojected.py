@@ -13,7 +13,7 @@ def follow(number: int) -> Event:
 
 
 def test_events_are_remembered_until_they_are_projected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In two generations, of which the older one is forgotten as a whole."""
+    """Events are kept in two generations, and the older one is forgotten as a whole."""
     monkeypatch.setattr(unprojected, "KEEP_SECONDS", 0.0)
     known = Unprojected(0)
     first, second, third = map(follow, (10, 20, 30))
@@ -32,7 +32,7 @@ def test_events_are_remembered_until_they_are_projected(monkeypatch: pytest.Monk
 
 
 def test_events_of_posts_are_known_by_number_and_author() -> None:
-    """Without replies that are not listed: home pages do not show them."""
+    """Replies that are not listed are left out: home pages do not show them."""
     known = Unprojected(0)
     reply = PostPublished(2, "a reply", reply_to=10, listed=False)
     for event in (
@@ -61,7 +61,7 @@ def test_what_retention_has_removed_is_forgotten() -> None:
 
 
 def test_events_are_remembered_for_some_seconds() -> None:
-    """However quick the workers are: else a join would have to load the follows again and again."""
+    """They are remembered however fast the workers are: otherwise a join would load the follows again and again."""
     known = Unprojected(0)
     known.add(follow(10))
     for _ in range(3):

@@ -84,7 +84,7 @@ async def _begun(stream: AsyncGenerator[Any], after: int | None) -> AsyncIterato
 
 @asynccontextmanager
 async def feed_of(graph: Graph, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> AsyncIterator[Feed]:
-    """Run a feed of its own for a graph."""
+    """Run a separate feed for a graph."""
     feed = Feed(
         graph.store,
         graph.log,
