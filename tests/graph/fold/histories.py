@@ -44,16 +44,16 @@ NAMES = st.sampled_from(["", "a", "é", "name with spaces", "0"])
 
 
 def user_id(place: int) -> int:
-    """Return the id of the user with this place."""
+    """Return the id of the user at this index."""
     return (place + 1) * STEP
 
 
 @st.composite
 def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
-    """Return sign-ups of four users, then up to `most` events of theirs, in the order of their numbers.
+    """Return sign-ups of four users and up to `most` of their events, in the order of their numbers.
 
-    A post may be deleted more than once. The sign-up of the last user is void: its login is not claimed. In the
-    end, some users may be deleted, and perhaps erased.
+    A post may be deleted more than once. The sign-up of the last user is void: its login is not claimed. At the end,
+    some users may be deleted and perhaps erased.
     """
     events = [
         Event(user_id(place), UserCreated(f"user{place}", draw(NAMES), f"nonce{place}", draw(NAMES)))
@@ -84,9 +84,9 @@ class Reposts:
         self.deleted: set[int] = set()
 
     def completed(self, body: EventBody, number: int) -> list[EventBody]:
-        """Return an event with those that a log holds beside it. `number` is that of the event.
+        """Return an event with the events that follow it in a log. `number` is the number of the event.
 
-        A user reposts a post once, and takes back what stands. A worker ends the reposts of deleted posts.
+        A user has one repost of a post; another repost takes it back. A worker ends the reposts of deleted posts.
         """
         if isinstance(body, Reposted):
             held = self.held.get((body.user, body.post))
@@ -160,7 +160,7 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
 
 
 def members_of(pair_set: PairSet) -> st.SearchStrategy[str]:
-    """Return a few members of a set, as the store holds them: texts, or ids, of which it does not matter of what."""
+    """Return a few members of a set as the store holds them: texts, or ids of anything."""
     ids: list[int | str] = [user_id(place) for place in range(USERS)]
     texts: list[int | str] = ["f", "", "伟", "a b"]
     return st.sampled_from(ids if pair_set.begun.SUBJECT else texts).map(stored_member)
@@ -168,7 +168,7 @@ def members_of(pair_set: PairSet) -> st.SearchStrategy[str]:
 
 @st.composite
 def _list_events(draw: st.DrawFn, user: int, other: int) -> EventBody:
-    """Return an event about a list: mostly about one that was created, sometimes about an unknown or deleted one."""
+    """Return an event about a list: mostly a created one, sometimes an unknown or deleted one."""
     name, list_id = draw(NAMES) or "list", draw(st.sampled_from([user_id(place) for place in range(USERS, 4 * USERS)]))
     match draw(st.sampled_from(["create", "create", "change", "change", "delete"])):
         case "create":

@@ -44,7 +44,7 @@ def test_the_fold_equals_the_projections(store_url: str, *, long_profile: bool) 
 
 
 async def projected(url: str, batches: list[list[Event]]) -> dict[str, Any]:
-    """Return what an empty store holds after these batches, in the form in which the fold returns it."""
+    """Return the content of an empty store after these batches, in the form in which the fold returns it."""
     async with open_raw(url) as raw:
         empty(url)  # a worker appends the ends of reposts, so the store must be bound to its archive
         graph = await open_graph(url, CHEAP, partial(Store, single_slot=True))
@@ -78,9 +78,9 @@ def test_the_order_of_events_does_not_matter(data: st.DataObject, events: list[E
 @given(histories(), st.integers(1, 10))
 @settings(max_examples=50, deadline=None)
 def test_chunks_of_users_and_parts_add_up_to_the_whole(events: list[Event], size: int) -> None:
-    """No key is in two chunks, except records, whose fields are not; and together they are the whole.
+    """No key is in two chunks, except records, whose fields are not. Together, the chunks are the whole.
 
-    Tombstones have no counts: who folds the lists under posts names the deleted posts.
+    Tombstones have no counts: a caller that folds the lists under posts names the deleted posts.
     """
     owners = [event.number for event in events]
     deleted = {event.body.post for event in events if isinstance(event.body, PostDeleted)}
@@ -103,7 +103,7 @@ def test_a_sign_up_without_credentials_is_void() -> None:
 
 
 def test_an_account_without_a_password_has_an_empty_secret() -> None:
-    """Like the claim of a login without a password."""
+    """The claim of a login without a password stores the same."""
     keys = dict(stored(fold(Content(secrets={1: None}), [Event(1, UserCreated("alice", "Alice", "n"))])))
     assert keys["login:{alice}"] == {"secret": "", "nonce": "n", "user": "1"}
 

@@ -14,7 +14,7 @@ POSTS = st.lists(st.integers(1, 60), unique=True).map(lambda posts: sorted(posts
 
 @given(POSTS, st.integers(1, 8), st.integers(0, 8), st.integers(0, 60))
 def test_the_window_holds_the_newest_posts_that_are_not_old(posts: list[int], most: int, newest: int, old: int) -> None:
-    """The posts above the floor are those that the rule names, and the others are counted as cold."""
+    """The posts above the floor are those that the rule selects. The others are counted as cold."""
     limits = HotLimits(most, min(newest, most), old)
     hot = [
         post for place, post in enumerate(posts) if place < most and (place < limits.newest or post >= limits.oldest)

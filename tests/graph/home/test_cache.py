@@ -32,7 +32,7 @@ async def content(raw: Redis, viewer: int) -> tuple[list[int], int | None]:
 
 
 async def assert_holds(raw: Redis, viewer: int, written: list[int], count: int) -> None:
-    """Assert that a cache holds the newest posts, and that its floor is right below them."""
+    """Assert that a cache holds the newest posts, and that its floor is just below them."""
     held, floor = await content(raw, viewer)
     assert held == written[-count:]
     assert floor is not None
@@ -127,7 +127,7 @@ async def test_an_inactive_author_does_not_raise_the_floor(another: Open, raw: R
 
 
 async def test_no_post_is_missing_after_a_cache_expired(graph: Graph, raw: Redis) -> None:
-    """Neither from the first page nor from the rebuilt cache."""
+    """Neither the first page nor the rebuilt cache lacks a post."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1", "2")
@@ -146,7 +146,7 @@ async def test_no_post_is_missing_after_a_cache_expired(graph: Graph, raw: Redis
 async def test_posts_published_during_a_rebuild_are_in_the_cache(
     graph: Graph, another: Open, raw: Redis, step: str
 ) -> None:
-    """Before the merge and after it, once each."""
+    """Posts published before and after the merge are in it once."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

@@ -1,4 +1,4 @@
-"""The age of home caches: reads do not prolong it, so that no hole in a cache lasts."""
+"""The age of home caches: reads do not extend it, so a missing post does not stay missing."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Delivery modes: push, pull and hybrid show the same home timelines, also during promotions."""
+"""Delivery modes: push, pull and hybrid show the same home timelines, even during promotions."""
 
 import asyncio
 import math
@@ -29,7 +29,7 @@ PUSH, PULL = math.inf, 0
 
 
 async def mode(graph: Graph, author: int) -> str | None:
-    """Return the delivery mode, without the post that caused a pull."""
+    """Return the delivery mode, without the post that caused the pull mode."""
     found: str | None = await graph.store.run("GET", keys.delivery(author))
     return "pull" if found and found.startswith("pull:") else found
 
@@ -90,7 +90,7 @@ class ExpectedWorld:
 
 @pytest.mark.parametrize("limit", [PUSH, PULL, 3], ids=["push", "pull", "hybrid"])
 async def test_push_pull_and_hybrid_give_the_same_pages(another: Open, limit: float) -> None:
-    """Before and after a drain."""
+    """All modes give the same pages, before and after a drain."""
     seed = random.randrange(3)  # noqa: S311 - reproducible
     graph = await another(push_limit=limit, home_size=6)
     world = ExpectedWorld(10, seed)
@@ -104,7 +104,7 @@ async def test_push_pull_and_hybrid_give_the_same_pages(another: Open, limit: fl
 
 
 async def test_processes_with_different_limits_give_the_same_pages(another: Open) -> None:
-    """The processes take turns on one store, with a worker of any limit."""
+    """The processes take turns on one store, with a worker that has any of the limits."""
     seed = random.randrange(4)  # noqa: S311 - reproducible
     graphs = [await another(push_limit=limit, home_size=6, sync_followers=2) for limit in (PUSH, PULL, 2, 5)]
     world = ExpectedWorld(12, seed)
@@ -187,7 +187,7 @@ async def test_hybrid_pushes_authors_below_the_limit_and_pulls_the_others(anothe
 
 
 async def test_an_author_returns_to_push_at_half_the_limit(another: Open, raw: Redis) -> None:
-    """Between half the limit and the limit the mode does not change, so that it does not flap."""
+    """The mode does not change between half the limit and the limit, so it does not oscillate."""
     graph = await another(push_limit=2)
     star, *fans = await crowd(graph, 4)
     for fan in fans:
@@ -206,7 +206,7 @@ async def test_an_author_returns_to_push_at_half_the_limit(another: Open, raw: R
 @pytest.mark.parametrize("step", ["begin_promotion", "mark", "finish_promotion"])
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 async def test_a_promotion_is_finished_after_a_crash(another: Open, raw: Redis, step: str, late: bool) -> None:
-    """Projecting the post again finishes the promotion. No page lacks a post meanwhile."""
+    """Projecting the post again finishes the promotion. Meanwhile, no page lacks a post."""
     graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -264,7 +264,7 @@ async def test_a_return_to_push_cancels_a_promotion(another: Open, raw: Redis) -
 
 @pytest.mark.parametrize("moment", ["begin_rebuild", "merge", "finish_rebuild"])
 async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: Redis, moment: str) -> None:
-    """Wherever the rebuild is when the author's mode becomes pull."""
+    """The cache is marked at whatever step the rebuild is when the author's mode becomes pull."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)
@@ -283,7 +283,7 @@ async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: 
 
 
 async def test_a_follow_during_a_promotion_is_marked(another: Open, raw: Redis) -> None:
-    """A viewer who follows after the marking has passed still sees the author's posts."""
+    """A viewer who follows after the marking has passed the follower list still sees the author's posts."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob, carol = await people(pull, "alice", "bob", "carol")
     await befriend(pull, carol, bob)

@@ -92,7 +92,7 @@ async def test_two_workers_share_one_fan_out(another: Open, raw: Redis) -> None:
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_the_task_of_a_dead_worker_is_claimed(another: Open, raw: Redis, after: bool) -> None:
-    """When its lease has expired; until then the watermark waits."""
+    """The task is claimed when the worker's lease has expired. Until then the watermark waits."""
     graph, dying = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 17)
     [event] = await append_events(graph, [PostPublished(star, "hi")])
@@ -126,7 +126,7 @@ async def test_a_stopped_worker_releases_its_lease(another: Open, raw: Redis) ->
 
 
 async def test_a_task_that_fails_becomes_a_dead_letter(another: Open, raw: Redis) -> None:
-    """After five deliveries. The other tasks are done, and the watermark advances."""
+    """The task becomes a dead letter after five deliveries. The other tasks are done, and the watermark advances."""
     graph = await another(fan_out_task=4, sync_followers=0)
     star, fans = await star_with_fans(graph, raw, 9)
     await raw.delete(f"home:{{{fans[0]}}}")
@@ -143,7 +143,7 @@ async def test_a_task_that_fails_becomes_a_dead_letter(another: Open, raw: Redis
 
 
 async def test_follows_and_unfollows_during_a_fan_out_are_respected(another: Open, raw: Redis) -> None:
-    """Between the tasks: new followers see the post, former followers do not."""
+    """Between tasks, new followers get the post, and former followers do not."""
     graph, slow = await another(fan_out_task=2), await another(fan_out_task=2)
     star, fans = await star_with_fans(graph, raw, 9)
     [late] = await crowd(graph, 1, "late")

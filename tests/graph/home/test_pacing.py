@@ -1,4 +1,4 @@
-"""Pacing: fan-out by workers pauses while the store answers slowly, and does one chunk after the other."""
+"""Pacing: fan-out by workers pauses while the store answers slowly, and delivers one chunk at a time."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ async def test_a_store_that_was_always_slow_is_not_busy(graph: Graph) -> None:
 
 
 async def test_a_delay_of_a_millisecond_is_not_load(graph: Graph) -> None:
-    """Although it is many times the best time."""
+    """A delay of 1 ms is not load, even if it is many times the best time."""
     pacer = Pacer(graph.store)
     pacer.note(QUICK / 4)
     for _ in range(20):
@@ -54,7 +54,7 @@ async def test_a_delay_of_a_millisecond_is_not_load(graph: Graph) -> None:
 
 
 async def test_a_store_that_became_slower_for_good_is_not_busy(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute later: older times count for nothing."""
+    """A minute after the change, older times no longer count."""
     monkeypatch.setattr("graph.home.pacing.WINDOW_SECONDS", 0.0)
     pacer = Pacer(graph.store)
     pacer.note(QUICK)
@@ -65,13 +65,13 @@ async def test_a_store_that_became_slower_for_good_is_not_busy(graph: Graph, mon
 
 @pytest.mark.single_server("on a cluster, a script writes the caches of one slot")
 async def test_a_script_writes_a_limited_number_of_caches(graph: Graph) -> None:
-    """So that it does not occupy the store for long."""
+    """A script must not occupy the store for long."""
     cache = HomeCache(Store(graph.store.url), 800, timedelta(days=7))
     assert [len(group) for group in cache.groups(range(1, 601))] == [250, 250, 100]
 
 
 async def test_chunks_of_a_worker_take_turns(another: Open, raw: Redis) -> None:
-    """Also those of several posts, and they are small, so that requests wait for little."""
+    """Chunks of several posts take turns too, and they are small, so that requests wait only briefly."""
     graph = await another()
     assert isinstance(graph.store, HookedStore)
     star, fans = await star_with_fans(graph, raw, PACED_CHUNK + 50)
@@ -99,7 +99,7 @@ async def test_chunks_of_a_worker_take_turns(another: Open, raw: Redis) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 60.0], ids=["refuses", "hangs"])
 async def test_a_lost_shard_does_not_stop_other_fan_outs(graph: Graph, another: Open, seconds: float) -> None:
-    """A chunk that is never delivered gives up its turn, and the timed read of the lost shard counts for nothing."""
+    """A chunk that is never delivered gives up its turn, and the timed read of the lost shard is ignored."""
     partial = await another()
     [alice] = await people(graph, "alice")
     shard = LostShard(partial.store, lambda key: key.startswith("home:"), seconds=seconds)
@@ -114,7 +114,7 @@ async def test_a_lost_shard_does_not_stop_other_fan_outs(graph: Graph, another: 
 
 
 async def test_the_pause_depends_on_the_size_of_a_chunk(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A very small chunk neither pauses nor waits for the one before, and lets no other one overtake that."""
+    """A very small chunk neither pauses nor waits for the previous one, and no other chunk overtakes that one."""
     monkeypatch.setattr("graph.home.pacing.TURN_SECONDS", 2 * PATIENCE)
     monkeypatch.setattr("graph.home.pacing.PACED_CHUNK", 1000 * SMALL_CHUNK)
     pacer = Pacer(graph.store)

@@ -1,4 +1,4 @@
-"""Promotion of authors with very many followers, in steps that workers take one after the other."""
+"""Promotion of authors with very many followers, in steps that workers take one after another."""
 
 import asyncio
 import math
@@ -36,7 +36,7 @@ async def steps_of(raw: Redis) -> int:
 
 
 async def test_a_large_author_is_promoted_step_by_step(another: Open, raw: Redis) -> None:
-    """The post that causes it is pushed. The next one is not."""
+    """The post that causes the promotion is pushed. The next post is not."""
     graph = await another(fan_out_task=STEP, sync_followers=0, push_limit=10)
     star, fans = await star_with_fans(graph, raw, FANS)
     [first] = await append(graph, PostPublished(star, "1"))
@@ -54,7 +54,7 @@ async def test_a_large_author_is_promoted_step_by_step(another: Open, raw: Redis
 
 @pytest.mark.parametrize("step", [STEP, 100], ids=["in steps", "at once"])
 async def test_marks_that_a_failover_has_lost_are_restored(another: Open, raw: Redis, step: int) -> None:
-    """The recovery projects the post again that caused the promotion. Later posts cause none."""
+    """The recovery projects the post that caused the promotion again. Later posts cause no promotion."""
     graph = await another(fan_out_task=step, sync_followers=0, push_limit=10)
     star, fans = await star_with_fans(graph, raw, FANS)
     await append(graph, PostPublished(star, "1"))
@@ -93,7 +93,7 @@ async def test_posts_during_a_promotion_do_not_begin_another(another: Open, raw:
 
 
 async def test_a_stream_leaves_a_promotion_to_workers(another: Open, raw: Redis) -> None:
-    """It projects only what the next page of its reader needs, however many followers an author has."""
+    """A stream projects only what its reader's next page needs, however many followers an author has."""
     graph = await another(sync_followers=0, push_limit=10)
     star, fans = await star_with_fans(graph, raw, FANS)
     [event] = await append_events(graph, [PostPublished(star, "1")])
@@ -113,7 +113,7 @@ async def holds(raw: Redis, viewer: int, post: int) -> int:
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", ["begin_promotion", "add_promotion_step", "mark", "finish_promotion"])
 async def test_a_promotion_continues_after_a_crash(another: Open, raw: Redis, step: str, late: bool) -> None:
-    """With the step that was interrupted, not from the beginning."""
+    """The promotion continues with the interrupted step, not from the beginning."""
     graph, dying = [await another(fan_out_task=STEP, sync_followers=0, push_limit=10) for _ in range(2)]
     star, fans = await star_with_fans(graph, raw, FANS)
     [post] = await append(graph, PostPublished(star, "1"))
@@ -129,7 +129,7 @@ async def test_a_promotion_continues_after_a_crash(another: Open, raw: Redis, st
 
 
 async def test_a_promotion_waits_for_a_lost_shard(another: Open, raw: Redis) -> None:
-    """It continues where it has stopped."""
+    """The promotion continues where it stopped."""
     graph = await another(fan_out_task=STEP, sync_followers=0, push_limit=10)
     star, fans = await star_with_fans(graph, raw, FANS)
     shard = LostShard(graph.store, of_users(fans[9]))
@@ -185,7 +185,7 @@ async def test_a_return_to_push_ends_a_promotion_in_steps(another: Open, raw: Re
 
 
 async def test_a_promotion_does_not_begin_if_the_mode_has_changed(graph: Graph) -> None:
-    """It would otherwise go on beside the one that was faster."""
+    """Otherwise it would run concurrently with the promotion of a faster process."""
     await graph.store.run("SET", keys.delivery(7), "pull:8")
 
     begun = await graph.store.run(*script("begin_promotion").call([keys.delivery(7)], "", "promoting:9:token"))

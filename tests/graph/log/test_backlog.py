@@ -55,7 +55,7 @@ async def test_each_batch_lowers_the_number_of_unarchived_events(graph: Graph) -
 
 
 async def test_removed_entries_do_not_change_the_number_of_unarchived_events(graph: Graph) -> None:
-    """Neither those that retention has removed nor the posts of deletions."""
+    """Neither events that retention has removed nor posts that were deleted change the number."""
     first, *_ = await publish(graph, 3)
     await append_events(graph, [PostDeleted(1, first)])
     await graph.worker().drain()
@@ -72,7 +72,7 @@ async def test_removed_entries_do_not_change_the_number_of_unarchived_events(gra
 
 
 async def test_after_a_restore_of_the_archive_the_number_is_what_the_log_holds(graph: Graph) -> None:
-    """An estimate, because the log also holds events that the older archive knows. The last batch corrects it."""
+    """It is an estimate, because the log also holds events that the older archive has. The last batch corrects it."""
     await publish(graph, 2)
     await archive_log(graph)
     known = (await graph.archive.state()).watermark
@@ -93,7 +93,7 @@ async def test_after_a_restore_of_the_archive_the_number_is_what_the_log_holds(g
 
 
 async def rewind(graph: Graph, watermark: int, store_id: str) -> None:
-    """Make the archive what it was at this watermark, as a restored backup does."""
+    """Return the archive to its state at this watermark, like a restored backup."""
     async with graph.archive.database.engine.begin() as connection:
         for table in (EVENTS, PUBLIC_POSTS):
             await connection.execute(delete(table).where(table.c.number > watermark))

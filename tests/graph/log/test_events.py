@@ -134,7 +134,7 @@ def test_events_are_encoded_and_decoded(body: EventBody, encoded: Encoded) -> No
 
 
 async def test_entries_of_the_log_hold_the_encoded_fields(graph: Graph) -> None:
-    """They are decoded equal."""
+    """Decoding the fields returns an equal event."""
     bodies = [body for body, _ in ENCODINGS]
 
     events = await append_events(graph, bodies)
@@ -177,7 +177,7 @@ def test_the_actor_of_a_new_user_is_ignored() -> None:
 
 
 def test_an_unknown_kind_is_reported_with_its_name() -> None:
-    """Whatever its fields are."""
+    """The name is reported whatever the fields are."""
     with pytest.raises(UnknownKind, match="PostPinned") as raised:
         decode(7, "PostPinned", None, None, None)
 
@@ -199,7 +199,7 @@ def test_an_unknown_kind_is_reported_with_its_name() -> None:
     ],
 )
 def test_a_damaged_event_raises_value_error(kind: str, actor: int | None, subject: int | None, body: str) -> None:
-    """It is not taken for one of an unknown kind."""
+    """A damaged event is not mistaken for one of an unknown kind."""
     with pytest.raises(ValueError, match=r"Event 7 of kind .* is damaged") as raised:
         decode(7, kind, actor, subject, body)
 
@@ -220,7 +220,7 @@ def test_a_damaged_event_raises_value_error(kind: str, actor: int | None, subjec
     ],
 )
 def test_removed_and_damaged_entries_are_skipped(fields: list[str] | None) -> None:
-    """Their kind is not unknown: waiting for a later version would not help."""
+    """Their kind does not count as unknown: waiting for a later version would not help."""
     entry = (entry_id(7), fields)
 
     assert decode_entry(entry) is None
@@ -228,7 +228,7 @@ def test_removed_and_damaged_entries_are_skipped(fields: list[str] | None) -> No
 
 
 def test_entries_of_unknown_kinds_are_skipped() -> None:
-    """Their kind can be read whatever else they hold."""
+    """Their kind can be read whatever the other fields are."""
     entry = (entry_id(7), ["later", "x", "kind", "PostPinned"])
 
     assert decode_entry(entry) is None

@@ -39,7 +39,7 @@ async def test_a_store_with_another_binding_or_none_is_refused(graph: Graph, raw
 
 
 async def test_a_repetition_is_refused_after_the_store_was_replaced(graph: Graph, raw: Redis) -> None:
-    """The process must not report an event that the new store may not hold."""
+    """The process must not report an event that the new store may lack."""
     await raw.set(keys.BINDING, BINDING)
     await graph.log.append([Followed(1, 2)], IdempotencyKey(1, "k"), binding=BINDING)
     await raw.set(keys.BINDING, "store-2:archive-1")
@@ -78,7 +78,7 @@ async def test_the_reserve_is_for_events_that_withdraw_something(another: Open, 
 
 
 async def test_the_reserve_is_for_erasures(another: Open) -> None:
-    """All of their events withdraw something, also changes of lists."""
+    """All events of an erasure withdraw something, including changes of lists."""
     graph = await another(log_limit=20)
     await append_events(graph, [Followed(1, n) for n in range(18)])
     body = ListChanged(1, 2, removed=(3,))

@@ -41,7 +41,7 @@ def note(text: str = "hello") -> list[EventBody]:
 
 
 async def append(graph: Graph, *, after: datetime | None = None) -> int:
-    """Append an event, after another process whose clock showed this time."""
+    """Append an event, as if another process had appended one at this time before."""
     if after is not None:
         graph.log.seen = number_at(after)
     [event] = await append_events(graph, note())
@@ -53,7 +53,7 @@ async def replayed(graph: Graph, after: int, upto: int) -> list[int]:
 
 
 async def test_a_number_contains_the_time_of_its_event(graph: Graph) -> None:
-    """To the millisecond."""
+    """The number contains the time to the millisecond."""
     before = datetime.now(UTC) - timedelta(milliseconds=1)
 
     [event] = await append_events(graph, note())
@@ -94,7 +94,7 @@ async def test_two_processes_never_share_a_number(graph: Graph, store_url: str) 
 
 
 async def test_numbers_ascend_when_times_go_back(graph: Graph) -> None:
-    """After a clock was ahead, the next number is the last one plus one."""
+    """After a clock that was ahead is corrected, the next number is the last one plus 1."""
     last = await append(graph, after=datetime.now(UTC) + HALF_AN_HOUR)
 
     for _ in range(3):
@@ -174,7 +174,7 @@ async def test_a_number_less_than_an_hour_ahead_is_accepted(graph: Graph) -> Non
 
 
 async def test_a_log_that_is_ahead_is_refused(graph: Graph, another: Open) -> None:
-    """It was written with a clock that was ahead. A repetition of what it holds is still answered."""
+    """The log was written with a clock that was ahead. Repetitions of events that it holds are still answered."""
     graph.log.clock = lambda: datetime.now(UTC) + timedelta(days=365)
     graph.log.seen = number_at(datetime.now(UTC) + timedelta(days=300))
     first = await append_events(graph, note(), IdempotencyKey(1, "k"))
@@ -234,7 +234,7 @@ async def test_any_key_stays_in_the_slot_of_the_log(graph: Graph, key: str) -> N
 
 
 async def test_an_empty_append_writes_nothing(graph: Graph) -> None:
-    """No round trip."""
+    """An empty append takes no round trip."""
     trips = graph.store.round_trips
 
     assert await graph.log.append([], binding="any") == []
@@ -252,7 +252,7 @@ async def test_replay_yields_the_events_of_a_range(graph: Graph) -> None:
 
 
 async def test_replay_skips_entries_that_it_cannot_decode(graph: Graph) -> None:
-    """Damaged ones, and those of a later version."""
+    """Damaged entries and entries of a later version are skipped."""
     last = await append(graph)
     odd = (("kind", "PostPinned", "actor", "1", "body", "{}"), ("kind", "Followed", "body", "{"), ("other", "x"))
     for n, fields in enumerate(odd, 1):
@@ -270,13 +270,13 @@ async def test_an_event_is_found_by_its_number(graph: Graph) -> None:
 
 
 async def test_an_empty_log_ends_at_zero(graph: Graph) -> None:
-    """So do the watermark and the trimmed number."""
+    """The watermark and the trimmed number are 0 too."""
     assert [await graph.log.last(), await graph.log.watermark(), await graph.log.trimmed()] == [0, 0, 0]
 
 
 @given(st.integers(0, MAX_NUMBER >> SEQUENCE_BITS))
 def test_every_millisecond_is_kept(milliseconds_: int) -> None:
-    """Times are not rounded down to the millisecond before."""
+    """No time is rounded down to the previous millisecond."""
     assert milliseconds(EPOCH + timedelta(milliseconds=milliseconds_)) == milliseconds_
 
 

@@ -1,4 +1,4 @@
-"""The watermark in the memory of a process: what it costs, how old it is, and what an outage does to it."""
+"""The watermark in the memory of a process: its cost, its age, and the effect of an outage."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ READ = sends("GET", keys.WATERMARK)
 
 @pytest.fixture(autouse=True)
 def slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for a first answer as long as a busy machine needs."""
+    """Allow the first answer as much time as a busy machine needs."""
     monkeypatch.setattr("graph.log.log.FIRST_ANSWER_SECONDS", 60)
 
 
@@ -28,7 +28,7 @@ async def test_the_watermark_in_memory_takes_no_round_trip(graph: Graph) -> None
     assert await graph.log.recent_watermark() == last
     async with counted(graph) as cost:
         assert [await graph.log.recent_watermark() for _ in range(50)] == 50 * [last]
-        await asyncio.sleep(0.01)  # what was asked in the background would be sent now
+        await asyncio.sleep(0.01)  # reads that were started in the background would be sent now
     assert cost.commands == 0
 
 
@@ -41,7 +41,7 @@ async def test_concurrent_first_uses_read_once(graph: Graph) -> None:
 async def test_the_watermark_is_refreshed_in_the_background(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A use returns the watermark that is known, and a later one the new watermark."""
+    """A call returns the known watermark, and a later call the new one."""
     monkeypatch.setattr("graph.log.log.REFRESH_SECONDS", 0.05)
     reading = await another()
     [alice] = await people(graph, "alice")
@@ -58,7 +58,7 @@ async def test_the_watermark_is_refreshed_in_the_background(
 async def test_an_outage_leaves_the_last_watermark(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits for it after the first, whether the log's shard refuses or is silent. Then it is refreshed again."""
+    """Only the first call waits, whether the log's shard refuses or hangs. Then the watermark is refreshed again."""
     monkeypatch.setattr("graph.log.log.REFRESH_SECONDS", 0.01)
     monkeypatch.setattr("graph.log.log.STALE_SECONDS", 0.02)
     reading = await another()
@@ -99,7 +99,7 @@ async def test_during_an_outage_the_store_is_asked_once_a_second(another: Open) 
 
 
 async def test_the_watermark_is_zero_while_the_store_has_never_answered(another: Open) -> None:
-    """A cursor of zero replays everything that the log holds."""
+    """A cursor of 0 replays the whole log."""
     reading = await another()
     Fault(reading.store, READ, times=10**6)
 
@@ -122,7 +122,7 @@ async def test_a_cancelled_use_does_not_affect_others(another: Open) -> None:
 
 
 async def test_after_a_failover_the_watermark_goes_back(graph: Graph) -> None:
-    """A cursor from the lost end of the log would hide the events that take its place."""
+    """A cursor from the lost end of the log would hide the events that replace that end."""
     await people(graph, "alice")
     last = await graph.worker().drain()
     await graph.log.watermark()

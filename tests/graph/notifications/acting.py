@@ -1,4 +1,4 @@
-"""What users do that notifies others, and how they take it back."""
+"""Actions of users that notify others, and their reversal."""
 
 from graph import Graph
 
@@ -14,7 +14,7 @@ async def act(graph: Graph, name: str, user: int, other: int, post: int) -> None
 
 
 async def take_back(graph: Graph, name: str, user: int, other: int, post: int) -> None:
-    """Take back what `act` did."""
+    """Undo the action of `act`."""
     if name == "like":
         await graph.likes.unlike(user, post)
     elif name == "follow":

@@ -1,4 +1,4 @@
-"""What tests of notifications read and write."""
+"""Helpers that write and read notifications."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ async def all_of(graph: Graph, user: int, count: int = 100) -> list[Notification
 
 
 async def summary(graph: Graph, user: int) -> list[tuple[str, tuple[int, ...], int]]:
-    """Return the kinds, users and numbers of users of a user's notifications."""
+    """Return the kind, the users and the number of users of each notification of a user."""
     return [(each.kind.name, each.actors, each.actors_count) for each in await all_of(graph, user)]
 
 
@@ -57,6 +57,6 @@ async def listed(raw: Redis, user: int) -> dict[str, int]:
 
 
 async def project(graph: Graph, *events: tuple[int, EventBody]) -> None:
-    """Project events, each by itself."""
+    """Project events, one at a time."""
     for number, body in events:
         await graph.projections.project([Event(number, body)], Mode.WORKER)

@@ -1,4 +1,4 @@
-"""Who acts in notifications: users who follow, like and repost, and those who are left out."""
+"""The users of notifications: those who follow, like and repost, and those who are left out."""
 
 import pytest
 from redis.asyncio import Redis
@@ -14,7 +14,7 @@ MENTION, FOLLOW = NotificationKind.MENTION, NotificationKind.FOLLOW
 
 
 async def test_muted_and_blocked_users_are_left_out(graph: Graph, raw: Redis) -> None:
-    """The number of users includes those who are not among the newest that are read."""
+    """The number of users includes users beyond the newest ones that are read."""
     alice, *others = await crowd(graph, 16)
     for fan in others[:14]:
         await befriend(graph, fan, alice)
@@ -35,7 +35,7 @@ async def test_muted_and_blocked_users_are_left_out(graph: Graph, raw: Redis) ->
 
 
 async def test_likes_of_a_post_are_one_notification(graph: Graph) -> None:
-    """It moves up with each like, and vanishes with the last one or with the post."""
+    """The notification moves up with each like, and vanishes with the last like or with the post."""
     alice, *fans = await crowd(graph, 14)
     first, second = await posts(graph, alice, "first", "second")
     for fan in fans[:12]:
@@ -64,7 +64,7 @@ async def test_the_own_like_notifies_nobody(graph: Graph) -> None:
 
 
 async def test_likes_by_muted_users_are_left_out(graph: Graph, raw: Redis) -> None:
-    """Even if the newest ten are muted."""
+    """They are left out even if all of the newest ten are muted."""
     alice, *fans = await crowd(graph, 13)
     [post] = await posts(graph, alice, "post")
     for fan in fans:
@@ -84,9 +84,9 @@ async def test_the_floor_of_likes_is_no_user(graph: Graph, raw: Redis) -> None:
 
 
 async def test_costs_of_likes(graph: Graph) -> None:
-    """One command per unread group, two per group of a page, and none for the notice beside those of the like.
+    """An unread group takes 1 command, a group of a page 2, and the notice none in addition to those of the like.
 
-    The view is two: the viewer's blocks and mutes, and the suspensions.
+    The view takes 2: the viewer's blocks and mutes, and the suspensions.
     """
     alice, bob = await people(graph, "alice", "bob")
     published = await posts(graph, alice, *map(str, range(20)))
@@ -105,7 +105,7 @@ async def test_costs_of_likes(graph: Graph) -> None:
 
 
 async def test_a_post_is_read_once_for_its_likes_and_reposts(graph: Graph) -> None:
-    """Each group has its set, and the newest repost is read for its author."""
+    """Each group has its own set. The author is read from the newest repost."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
     await graph.likes.like(bob, post)
@@ -126,7 +126,7 @@ async def unrepost(graph: Graph, viewer: int, post: int) -> None:
 
 
 async def test_reposts_of_a_post_are_one_notification(graph: Graph) -> None:
-    """It moves up with each repost, and vanishes with the last one. A quote is another notification."""
+    """The notification moves up with each repost, and vanishes with the last one. A quote has its own notification."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     first, second = await posts(graph, alice, "first", "second")
     await repost(graph, bob, first)
@@ -152,7 +152,7 @@ async def test_reposts_of_a_post_are_one_notification(graph: Graph) -> None:
 
 
 async def test_a_repost_that_is_taken_back_does_not_move_the_notification(graph: Graph) -> None:
-    """The position is that of the newest repost which was the first of its user."""
+    """The position is that of the newest repost that was its user's first."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
     await repost(graph, carol, post)
@@ -188,7 +188,7 @@ async def test_a_late_repost_of_a_deleted_post_notifies_nobody(graph: Graph) -> 
 
 
 async def test_the_own_repost_notifies_nobody(graph: Graph) -> None:
-    """Beside the reposts of others neither."""
+    """It is not listed among the reposts of others either."""
     alice, bob = await people(graph, "alice", "bob")
     first, second = await posts(graph, alice, "first", "second")
     await repost(graph, alice, first)
@@ -207,7 +207,7 @@ async def test_a_repost_of_a_repost_notifies_the_author_of_the_original(graph: G
 
 
 async def test_reposts_by_muted_and_blocked_users_are_left_out(graph: Graph) -> None:
-    """Even if the newest ten are, and they appear again later. Older ones who were not looked at are counted."""
+    """They are, even if they are the newest ten, and come back later. Older users who were not read are counted."""
     alice, *fans = await crowd(graph, 13)
     [post] = await posts(graph, alice, "post")
     for fan in fans:
@@ -223,7 +223,7 @@ async def test_reposts_by_muted_and_blocked_users_are_left_out(graph: Graph) -> 
 
 
 async def test_among_many_reposts_older_quotes_are_counted(graph: Graph) -> None:
-    """Up to ten reposts and older quotes, the number is exact."""
+    """The number is exact if there are at most ten reposts and older quotes."""
     alice, *fans = await crowd(graph, 12)
     [post] = await posts(graph, alice, "post")
     await graph.posts.publish(fans[0], "quote", quote_of=post)
@@ -236,7 +236,7 @@ async def test_among_many_reposts_older_quotes_are_counted(graph: Graph) -> None
 
 
 async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) -> None:
-    """However many there are. More than ten reposts and quotes take one round trip more if some are newer."""
+    """They hide no reposts, however many there are. If some of more than ten are newer, it takes 1 round trip more."""
     alice, *fans = await crowd(graph, 6)
     [post] = await posts(graph, alice, "post")
     for fan in fans[:4]:
@@ -255,7 +255,7 @@ async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) ->
 
 
 async def test_reposts_behind_quotes_that_fill_the_hot_window_still_notify(another: Open) -> None:
-    """The list in the store has quotes only, and the reposts are in the archive."""
+    """The list in the store has only quotes, and the reposts are in the archive."""
     graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     [post] = await posts(graph, alice, "post")
@@ -276,7 +276,7 @@ async def test_reposts_behind_quotes_that_fill_the_hot_window_still_notify(anoth
 
 
 async def test_archived_reposts_still_notify(another: Open) -> None:
-    """Their records are in the archive only."""
+    """The reposts' records are in the archive only."""
     graph = await another(hot_posts=1, hot_slack=1, hot_newest=1)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
@@ -294,7 +294,7 @@ async def test_archived_reposts_still_notify(another: Open) -> None:
 
 
 async def test_costs_of_reposts(graph: Graph) -> None:
-    """No round trip more than other groups, unless older reposts are needed, and none for the notice."""
+    """Reposts take no more round trips than other groups, unless older reposts are needed, and none for the notice."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     published = await posts(graph, alice, *map(str, range(20)))
     for post in published[:-1]:

@@ -1,4 +1,4 @@
-"""Groups of notifications, their members, and who is notified of an event."""
+"""Groups of notifications, their members, and the users whom an event notifies."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def test_members_and_codes_are_read_back(kind: NotificationKind) -> None:
 
 @pytest.mark.parametrize("member", ["f", "", "later:5", "like:", "like:x", "like:-1"])
 def test_other_members_are_no_groups(member: str) -> None:
-    """The floor, and kinds of later versions."""
+    """The floor, and members of kinds of later versions, are not groups."""
     assert parse_member(member) is None
 
 
@@ -59,27 +59,27 @@ def test_a_follow_notifies_the_followee_in_the_group_of_the_day() -> None:
 
 
 def test_a_like_notifies_the_author() -> None:
-    """Unless it is the author's own."""
+    """A like notifies the author unless the author made it."""
     assert notified(Liked(ALICE, 40, BOB)) == [(BOB, "like:40")]
     assert notified(Liked(BOB, 40, BOB)) == notified(Unliked(ALICE, 40, BOB)) == []
 
 
 def test_a_repost_notifies_the_author_of_the_original() -> None:
-    """Unless it is the author's own."""
+    """A repost notifies the original's author unless the author made it."""
     assert notified(Reposted(ALICE, 40, BOB)) == [(BOB, "repost:40")]
     assert notified(Reposted(BOB, 40, BOB)) == notified(Unreposted(ALICE, 40, 50, BOB)) == []
 
 
 @pytest.mark.parametrize("body", [Followed(ALICE, BOB), Liked(ALICE, 40, BOB), Reposted(ALICE, 40, BOB)])
 def test_what_is_renewed_notifies_nobody(body: Followed | Liked | Reposted) -> None:
-    """It concerns whom the first one notified."""
+    """The first action already notified these users."""
     again = replace(body, renewed=True)
     assert notified(again) == []
     assert [*concerned(Event(50, again))] == [*recipients(Event(50, body))]
 
 
 def test_a_post_notifies_each_user_once_for_the_first_reason() -> None:
-    """A reply counts before a quote, and a quote before a mention."""
+    """A reply comes before a quote, and a quote before a mention."""
     everything = PostPublished(
         ALICE, "", reply_to=9, reply_to_author=BOB, repost_of=8, repost_of_author=CAROL, mentions=(4, BOB, CAROL)
     )

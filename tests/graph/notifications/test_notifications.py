@@ -1,4 +1,4 @@
-"""Pages of notifications, the number of unread ones, and how far they are read."""
+"""Pages of notifications, the number of unread notifications, and the mark up to which they are read."""
 
 import pytest
 from redis.asyncio import Redis
@@ -24,7 +24,7 @@ async def test_followers_of_a_day_are_one_notification(graph: Graph) -> None:
 
 
 async def test_followers_of_two_days_are_two_notifications(graph: Graph) -> None:
-    """The number of the event tells the day."""
+    """The day is that of the event's number."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await project(graph, (DAY * 3, Followed(bob, alice)), (DAY * 4 - 1, Followed(carol, alice)))
     assert await summary(graph, alice) == [("FOLLOW", (carol, bob), 2)]
@@ -79,7 +79,7 @@ async def test_a_full_list_drops_the_oldest_groups_and_ignores_late_events(anoth
 
 
 async def test_a_list_without_its_oldest_groups_has_no_holes(another: Open, raw: Redis) -> None:
-    """A process that keeps more groups does not add one below those that another process has dropped."""
+    """A process that keeps more groups does not add one below groups that another process has dropped."""
     short, long = await another(notifications_kept=2), await another(notifications_kept=4)
     await project(short, *((number, PostPublished(9, "", mentions=(1,))) for number in (10, 20, 30)))
     expected = {"f": 10, "mention:20": 20, "mention:30": 30}
@@ -101,7 +101,7 @@ async def test_a_group_that_moves_up_stays_in_a_full_list(another: Open, raw: Re
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 async def test_pages_in_both_directions(graph: Graph, size: int) -> None:
-    """Groups that are left out are replaced by the next ones, so that only the last page is short."""
+    """Other groups replace those that are left out, so only the last page is short."""
     alice, bob = await people(graph, "alice", "bob")
     mentions = [await mention(graph, bob, alice) for _ in range(9)]
     for gone in (mentions[0], mentions[4], mentions[5], mentions[8]):
@@ -179,7 +179,7 @@ async def test_a_group_that_moves_up_is_unread_again(graph: Graph) -> None:
 
 
 async def test_unread_notifications_are_counted_up_to_the_limit(graph: Graph) -> None:
-    """Exactly, although the newest ones are left out."""
+    """The number is exact, even if the newest notifications are left out."""
     alice, bob = await people(graph, "alice", "bob")
     events = await graph.commit([PostPublished(bob, "hello", mentions=(alice,)) for _ in range(MAX_UNREAD + 30)])
     for event in events[:-20:-1]:
@@ -208,7 +208,7 @@ async def test_costs(graph: Graph) -> None:
 
 
 async def test_a_few_groups_that_are_left_out_cost_little_more(graph: Graph) -> None:
-    """A page and the number read a few further groups in place of them, not the whole list."""
+    """A page and the number read a few further groups instead of these, not the whole list."""
     alice, bob = await people(graph, "alice", "bob")
     events = await graph.commit([PostPublished(bob, "hello", mentions=(alice,)) for _ in range(4 * MAX_UNREAD)])
     for event in events[-3:]:
@@ -222,7 +222,7 @@ async def test_a_few_groups_that_are_left_out_cost_little_more(graph: Graph) -> 
 
 
 async def test_a_notice_takes_no_round_trip(graph: Graph) -> None:
-    """A follow is projected in two, and a post with 20 mentions in as many as one without."""
+    """A follow is projected in 2 round trips, and a post with 20 mentions in as many as a post without."""
     alice, bob, *others = await crowd(graph, 25)
     [follow] = await append_events(graph, [Followed(alice, bob)])
     async with counted(graph) as cost:
@@ -237,7 +237,7 @@ async def test_a_notice_takes_no_round_trip(graph: Graph) -> None:
 
 
 async def test_notifications_by_group(graph: Graph) -> None:
-    """Only those of the user, while somebody acts in them."""
+    """Only the user's own notifications are returned, and only while a visible user acts in them."""
     alice, bob = await people(graph, "alice", "bob")
     post = await mention(graph, bob, alice)
     wanted = [Group(MENTION, post), Group(FOLLOW, day_of(post)), Group(MENTION, post + 1)]

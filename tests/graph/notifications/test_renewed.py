@@ -1,4 +1,4 @@
-"""Likes, follows and reposts that were taken back and done again: they notify once, whatever is between."""
+"""Likes, follows and reposts that were undone and repeated: they notify once, whatever happened in between."""
 
 from datetime import timedelta
 from itertools import permutations
@@ -32,14 +32,14 @@ ACTS = ("like", "follow", "repost")
 
 
 async def renewals(graph: Graph, after: int) -> list[bool]:
-    """Return for each like, follow and repost in the log after a number whether it is renewed."""
+    """Return whether each like, follow and repost in the log after a number is renewed."""
     bodies = [event.body async for event in graph.log.replay(after, MAX_NUMBER)]
     return [body.renewed for body in bodies if isinstance(body, Liked | Followed | Reposted)]
 
 
 @pytest.mark.parametrize("name", ACTS)
 async def test_what_is_done_again_notifies_nobody_again(graph: Graph, name: str) -> None:
-    """The group keeps its number and stays read, and shows the user again. Another user makes it unread."""
+    """The group keeps its number, stays read, and shows the user again. Another user makes it unread."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
     await act(graph, name, bob, alice, post)
@@ -71,7 +71,7 @@ async def test_an_unread_notification_stays_unread(graph: Graph, name: str) -> N
 
 @pytest.mark.parametrize("name", ACTS)
 async def test_what_is_done_again_costs_what_the_first_time_costs(graph: Graph, name: str) -> None:
-    """That it is renewed is known from what is read anyway. Each user and each post counts by itself."""
+    """The request's usual reads show that it is renewed. Each pair of a user and a post counts separately."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     post, other = await posts(graph, alice, "post", "other")
     start = await graph.log.last()
@@ -91,7 +91,7 @@ async def test_what_is_done_again_costs_what_the_first_time_costs(graph: Graph, 
 
 @pytest.mark.parametrize("name", ACTS)
 async def test_another_process_knows_that_it_is_renewed(graph: Graph, another: Open, name: str) -> None:
-    """Also if the process that took it back has died before it projected this."""
+    """This holds even if the process that undid the action died before it projected that."""
     other = await another()
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
@@ -112,7 +112,7 @@ async def test_another_process_knows_that_it_is_renewed(graph: Graph, another: O
 
 @pytest.mark.parametrize("name", ACTS)
 async def test_concurrent_requests_notify_once(graph: Graph, another: Open, name: str) -> None:
-    """Two tabs of one user, in two processes, do again what was taken back."""
+    """Two tabs of one user, in two processes, repeat an action that was undone."""
     other = await another()
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
@@ -127,7 +127,7 @@ async def test_concurrent_requests_notify_once(graph: Graph, another: Open, name
 
 
 async def test_an_uncertain_like_of_a_liked_post_is_renewed(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With too many unprojected events, a repeated like is appended. It moves nothing."""
+    """If there are too many unprojected events, a repeated like is appended. It moves no notification."""
     monkeypatch.setattr("graph.log.log.READ_CHUNK", 1)
     monkeypatch.setattr("graph.log.log.MOST_UNPROJECTED", 1)
     alice, bob = await people(graph, "alice", "bob")
@@ -140,7 +140,7 @@ async def test_an_uncertain_like_of_a_liked_post_is_renewed(graph: Graph, monkey
 
 
 async def test_an_archived_like_is_renewed(another: Open) -> None:
-    """The store holds neither the like nor its end, but the request asks the archive about the like."""
+    """The store holds neither the like nor its end, but the request asks the archive."""
     graph = await another(hot_posts=1, hot_slack=1, hot_newest=1)
     alice, bob = await people(graph, "alice", "bob")
     published = await posts(graph, alice, *map(str, range(5)))
@@ -157,7 +157,7 @@ async def test_an_archived_like_is_renewed(another: Open) -> None:
 
 
 async def test_a_follow_after_a_block_is_renewed(graph: Graph) -> None:
-    """The block ended the follow. Blocking and unblocking is no way to notify again."""
+    """The block ended the follow. Blocking and unblocking must not notify again."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, bob, alice)
     [first] = await all_of(graph, alice)
@@ -178,7 +178,7 @@ async def test_follows_of_one_request_are_renewed_one_by_one(graph: Graph) -> No
 
 
 async def test_a_renewed_follow_on_another_day_makes_no_group(graph: Graph, raw: Redis) -> None:
-    """It leaves the group of the first day. If others follow on the new day, the user is among them."""
+    """The follow leaves the group of the first day. If others follow on the new day, the user is in their group."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await project(graph, (DAY, Followed(bob, alice)), (DAY + 1, Unfollowed(bob, alice)))
     await project(graph, (2 * DAY, Followed(bob, alice, renewed=True)))
@@ -189,7 +189,7 @@ async def test_a_renewed_follow_on_another_day_makes_no_group(graph: Graph, raw:
 
 
 async def test_it_may_notify_again_when_the_tombstone_is_dropped(another: Open) -> None:
-    """Nothing in the store tells then that there was an earlier one."""
+    """Nothing in the store then shows that there was an earlier one."""
     graph = await another(tombstones_live=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     post, other = await posts(graph, alice, "post", "other")
@@ -222,7 +222,7 @@ async def test_the_order_of_events_does_not_matter(graph: Graph, raw: Redis) -> 
 
 
 async def test_a_renewed_repost_is_shown_among_newer_quotes(graph: Graph) -> None:
-    """Its number is above that of the group, like those of the quotes. Up to ten entries, the number is exact."""
+    """Its number is above the number of the group, like the quotes' numbers. Up to ten entries, the count is exact."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     [post] = await posts(graph, alice, "post")
     await act(graph, "repost", carol, alice, post)
@@ -242,7 +242,7 @@ async def test_a_renewed_repost_is_shown_among_newer_quotes(graph: Graph) -> Non
 
 
 async def test_a_renewed_repost_behind_many_newer_quotes_is_looked_for(graph: Graph) -> None:
-    """Among the newest 250 entries, if no older repost is visible."""
+    """If no older repost is visible, the newest 250 entries are searched for it."""
     alice, bob, dave = await people(graph, "alice", "bob", "dave")
     [post] = await posts(graph, alice, "post")
     await act(graph, "repost", bob, alice, post)
@@ -255,7 +255,7 @@ async def test_a_renewed_repost_behind_many_newer_quotes_is_looked_for(graph: Gr
 
 
 async def test_archived_reposts_that_were_renewed_are_shown(another: Open) -> None:
-    """They are above the number of their group in the archive, too."""
+    """They are above the number of their group in the archive too."""
     graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
     alice, bob, dave = await people(graph, "alice", "bob", "dave")
     [post] = await posts(graph, alice, "post")
@@ -274,7 +274,7 @@ async def test_archived_reposts_that_were_renewed_are_shown(another: Open) -> No
 
 @pytest.mark.parametrize("renewed", [False, True])
 def test_the_record_of_a_plain_repost_tells_whether_it_is_renewed(renewed: bool) -> None:
-    """The archive gets the event from the record if the log has lost it."""
+    """If the log has lost the event, the archive gets it from the record."""
     body = Reposted(1, 2, 3, renewed)
     published = publication_of(body)
     assert isinstance(published, PostPublished)

@@ -36,7 +36,7 @@ async def log_in(graph: Graph, login: str, password: str, network: str = "") -> 
 
 
 async def age(raw: Redis, seconds: float) -> None:
-    """Move the counts in the store back in time."""
+    """Move the times of the counts in the store back."""
     for pattern in ("attempts:*", "networks:*"):
         async for key in raw.scan_iter(pattern):
             left = await raw.pttl(key) - seconds * 1000
@@ -48,7 +48,7 @@ async def age(raw: Redis, seconds: float) -> None:
 
 @pytest.mark.parametrize("login", ["alice", "nobody", "no login"])
 async def test_after_ten_failures_only_that_network_is_refused(graph: Graph, raw: Redis, login: str) -> None:
-    """Whether or not the login exists."""
+    """The other networks are not refused, whether or not the login exists."""
     await people(graph, "alice", "bob")
     assert [await log_in(graph, login, WRONG, "attacker") for _ in range(FREE_ATTEMPTS)] == 10 * [FAILED]
 
@@ -94,7 +94,7 @@ async def test_a_known_network_is_delayed_after_its_own_failure(graph: Graph) ->
 
 
 async def test_a_full_queue_refuses_before_the_store_is_asked(graph: Graph) -> None:
-    """So refused requests write nothing."""
+    """Therefore, refused requests write nothing."""
 
     def refuse(network: str) -> None:
         raise Overloaded("busy")
@@ -147,7 +147,7 @@ async def test_refused_log_ins_do_not_extend_the_wait(graph: Graph, raw: Redis) 
 
 
 async def test_concurrent_guesses_get_no_more_tries(graph: Graph, another: Open) -> None:
-    """In two processes."""
+    """Guesses in two processes have one common limit."""
     await people(graph, "alice")
     instances = [graph, await another()]
 
@@ -198,7 +198,7 @@ async def test_a_failed_log_in_does_not_reveal_the_reason(graph: Graph, login: s
 
 
 async def test_a_log_in_takes_three_round_trips_and_a_hash(graph: Graph) -> None:
-    """One counts and looks up, one removes the count, one reads the user."""
+    """The first counts and looks up, the second removes the count, the third reads the user."""
     await people(graph, "alice")
     hashes = graph.users.hashing.hashes
 
@@ -221,7 +221,7 @@ async def test_a_refusal_takes_one_round_trip_and_no_hash(graph: Graph) -> None:
 
 
 async def test_counts_expire_and_contain_no_address(graph: Graph, raw: Redis) -> None:
-    """Their number is limited for each login."""
+    """The number of counts is limited for each login."""
     await people(graph, "alice")
     attempts = Attempts(graph.store)
     for n in range(REMEMBERED_FAILURES + 20):
@@ -240,7 +240,7 @@ async def test_counts_expire_and_contain_no_address(graph: Graph, raw: Redis) ->
 
 
 async def test_an_attempt_that_never_ran_is_not_counted(graph: Graph, raw: Redis) -> None:
-    """When the queue is full, or the client leaves before its turn."""
+    """The queue is full, or the client disconnects before its turn."""
     await people(graph, "alice")
     hashing = graph.users.hashing
 
@@ -284,7 +284,7 @@ async def test_cancelling_during_the_hash_does_not_remove_the_count(graph: Graph
 
 
 async def test_without_the_store_log_ins_fail(another: Open, graph: Graph) -> None:
-    """At each step, with StoreUnavailable, and counted once at most."""
+    """The log-in fails with StoreUnavailable at each step, and is counted at most once."""
     await people(graph, "alice")
     process = await another()
     for step in ("begin_attempt", "end_attempt"):

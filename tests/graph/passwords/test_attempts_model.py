@@ -24,7 +24,7 @@ from tests.support.raw import open_raw
 
 @dataclass
 class Model:
-    """The expected limits, with a clock and lists."""
+    """The expected limits, computed with a clock and lists."""
 
     now: float = 0
     failures: defaultdict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -60,7 +60,7 @@ REST = st.tuples(st.just("rest"), st.just(""), st.just(""), st.sampled_from([1, 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(ATTACK, ATTACK, VISIT, REST), max_size=14))
 def test_refusals_and_delays_match_the_model(store_url: str, history: list[tuple[str, str, str, int]]) -> None:
-    """For any networks, logins, results and times."""
+    """They match for any networks, logins, results and times."""
     asyncio.run(play(store_url, history))
 
 

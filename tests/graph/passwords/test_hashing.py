@@ -1,4 +1,4 @@
-"""Password hashing: two hashes at once, twenty waiting, networks in turn, and cancellation of callers."""
+"""Password hashing: two hashes at a time, twenty waiting, networks in turn, and cancellation of callers."""
 
 import asyncio
 import threading
@@ -78,7 +78,7 @@ async def test_two_run_twenty_wait_and_the_next_is_refused(hashing: Hashing, has
 
 
 async def test_a_hash_keeps_its_slot_when_its_caller_is_cancelled(hashing: Hashing, hasher: HeldHasher) -> None:
-    """Because a thread cannot be stopped."""
+    """A thread cannot be stopped."""
     leaving = begin(hashing, "a", 2)
     await until(lambda: hasher.running == 2)
     for task in leaving:
@@ -109,7 +109,7 @@ async def test_a_waiting_hash_is_removed_when_its_caller_is_cancelled(hashing: H
 
 
 async def test_networks_take_turns() -> None:
-    """A single log-in comes second, however many of another network wait."""
+    """A single log-in comes second, however many from another network are waiting."""
     turns, order = FairQueue(1, 20), list[str]()
 
     async def work(network: str) -> None:
@@ -128,7 +128,7 @@ async def test_networks_take_turns() -> None:
 
 
 async def test_a_full_queue_has_room_for_other_networks() -> None:
-    """A new job replaces the newest job of the network with the most."""
+    """A new job replaces the newest job of the network that has the most."""
     turns = FairQueue(1, 4)
     await turns.wait("running")
     flood = [asyncio.create_task(turns.wait("flood")) for _ in range(4)]
@@ -145,7 +145,7 @@ async def test_a_full_queue_has_room_for_other_networks() -> None:
     with pytest.raises(Overloaded):
         await flood[-2]
     with pytest.raises(Overloaded):
-        await turns.wait("alice")  # the flood has two waiting, as alice would have
+        await turns.wait("alice")  # the flood has two waiting, like alice would
     for _ in range(4):
         turns.done()
     await asyncio.gather(alice, bob, *flood[:2])
@@ -153,7 +153,7 @@ async def test_a_full_queue_has_room_for_other_networks() -> None:
 
 
 async def test_a_turn_that_comes_with_a_cancellation_goes_to_the_next() -> None:
-    """In either order, no slot is lost."""
+    """No slot is lost in either order."""
     for cancelled_first in (True, False):
         turns = FairQueue(1, 4)
         await turns.wait("a")
@@ -194,7 +194,7 @@ def test_the_decoy_costs_as_much_as_a_real_secret_and_matches_nothing() -> None:
 
 
 async def test_without_a_secret_a_whole_hash_is_computed() -> None:
-    """So an unknown login takes as long as a wrong password."""
+    """An unknown login therefore takes as long as a wrong password."""
     outcomes = list[object]()
 
     class Noting(PasswordHasher):

@@ -1,1 +1,1 @@
-"""Tests of what users do about other users."""
+"""Tests of actions of users that concern other users."""

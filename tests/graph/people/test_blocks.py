@@ -1,4 +1,4 @@
-"""Mutes and blocks: what they change, for whom, and how often they are written."""
+"""Mutes and blocks: their effects, on which users, and the number of events."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ CHANGES = ("mute", "unmute", "block", "unblock")
 
 
 async def lists(graph: Graph, user: int) -> tuple[list[int], list[int]]:
-    """Return whom a user follows, and the user's followers."""
+    """Return the users whom a user follows, and the user's followers."""
     [following] = await graph.follows.following(SYSTEM, [user], newest(100))
     [followers] = await graph.follows.followers(SYSTEM, [user], newest(100))
     return [each.user for each in following.items], [each.user for each in followers.items]
@@ -119,7 +119,7 @@ async def test_refused_changes_write_nothing(graph: Graph, change: str) -> None:
 
 @pytest.mark.parametrize(("change", "undo"), [("mute", "unmute"), ("block", "unblock")])
 async def test_repetitions_write_nothing(graph: Graph, change: str, undo: str) -> None:
-    """Before and after the worker has projected the events."""
+    """They write nothing before and after the worker has projected the events."""
     alice, bob = await people(graph, "alice", "bob")
     for name in (undo, change, undo, change):
         await getattr(graph.blocks, name)(alice, bob)
@@ -131,7 +131,7 @@ async def test_repetitions_write_nothing(graph: Graph, change: str, undo: str) -
 
 
 async def test_the_last_event_counts_and_not_the_store(graph: Graph) -> None:
-    """An event that is committed and not projected yet would otherwise undo the answer."""
+    """Otherwise an event that is committed but not yet projected would reverse the outcome."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.blocks.mute(alice, bob)
     unprojected: list[EventBody] = [Blocked(alice, bob), Unblocked(alice, bob), Blocked(carol, alice)]
@@ -149,7 +149,7 @@ async def test_the_last_event_counts_and_not_the_store(graph: Graph) -> None:
 
 
 async def test_a_follow_across_an_unprojected_block_ends_up_held(graph: Graph) -> None:
-    """The request cannot know of the block. An unblock that came before the follow lets it count."""
+    """The request cannot know of the block. If the unblock came before the follow, the follow counts."""
     alice, bob = await people(graph, "alice", "bob")
     blocked, followed, unblocked, again = await append_events(
         graph, [Blocked(bob, alice), Followed(alice, bob), Unblocked(bob, alice), Followed(alice, bob)]
@@ -168,7 +168,7 @@ async def test_a_follow_across_an_unprojected_block_ends_up_held(graph: Graph) -
 
 @pytest.mark.parametrize(("change", "undo"), [("mute", "unmute"), ("block", "unblock")])
 async def test_over_the_limit_nothing_is_written(another: Open, change: str, undo: str) -> None:
-    """Repetitions are accepted, and undoing a change makes room. Mutes and blocks are counted apart."""
+    """Repetitions are accepted, and undoing a change makes room. Mutes and blocks are counted separately."""
     graph = await another(max_blocked=2)
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     await graph.blocks.mute(alice, dave)
@@ -199,7 +199,7 @@ async def test_changes_cost_few_round_trips(graph: Graph) -> None:
 async def test_concurrent_changes_of_two_processes_agree_and_the_block_wins(
     graph: Graph, another: Open, *, long_profile: bool
 ) -> None:
-    """Two processes follow, unfollow, block and unblock one pair at once. In the last round nobody unblocks."""
+    """Two processes follow, unfollow, block and unblock one pair concurrently. Nobody unblocks in the last round."""
     alice, bob = await people(graph, "alice", "bob")
     processes = (graph, await another())
     rng = random.Random(1)  # noqa: S311 - reproducible

@@ -33,7 +33,7 @@ async def sides(graph: Graph, follower: int, followee: int) -> tuple[list[int], 
 
 
 async def test_a_follow_is_in_both_lists(graph: Graph) -> None:
-    """With the number of its event."""
+    """The follow has the number of its event in both."""
     alice, bob = await people(graph, "alice", "bob")
 
     assert await graph.follows.follow(alice, [bob]) == [Outcome.FOLLOWED]
@@ -67,7 +67,7 @@ async def test_unfollowing_returns_an_outcome_for_each_id(graph: Graph) -> None:
 
 
 async def test_following_again_changes_nothing(graph: Graph) -> None:
-    """Neither the time of the follow nor the log, before and after the worker has projected the follow."""
+    """Neither the time of the follow nor the log changes, before and after the worker has projected the follow."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     before = await sides(graph, alice, bob), await graph.log.last()
@@ -156,7 +156,7 @@ async def test_the_lists_are_newest_first_and_paged_both_ways(graph: Graph) -> N
 
 
 async def test_a_page_between_two_cursors(graph: Graph) -> None:
-    """`first` with `before`, and `last` with `after`. An exact fit reports no further entries."""
+    """`first` is used with `before`, and `last` with `after`. An exact fit reports no further entries."""
     hub, *fans = await crowd(graph, 6)
     for fan in fans:
         await befriend(graph, fan, hub)
@@ -287,7 +287,7 @@ async def test_old_tombstones_are_removed_and_late_events_have_no_effect(another
 
 
 async def test_young_tombstones_stay(graph: Graph, raw: Redis) -> None:
-    """For a day, even when everything is projected."""
+    """They stay for a day, even when everything is projected."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await graph.follows.unfollow(alice, [bob])
@@ -314,7 +314,7 @@ async def test_a_follow_removes_only_the_followers_home_cache(graph: Graph, raw:
 async def test_the_answer_to_the_last_request_holds_although_an_earlier_one_was_not_projected(
     graph: Graph, store_says: str
 ) -> None:
-    """A request commits and fails; the client does the opposite, and the worker projects both later."""
+    """A request commits and then fails. The client does the opposite, and the worker projects both later."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     if store_says == "the opposite":
         await befriend(graph, alice, bob, carol)
@@ -332,7 +332,7 @@ async def test_the_answer_to_the_last_request_holds_although_an_earlier_one_was_
 
 
 async def test_a_request_that_changes_nothing_appends_nothing(graph: Graph) -> None:
-    """Also while events of other follows are not projected. The check takes one more round trip."""
+    """This holds even while events of other follows are not projected. The check takes 1 more round trip."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     others: list[EventBody] = [Followed(carol, bob), Unfollowed(carol, alice), Unfollowed(alice, carol)]
@@ -380,7 +380,7 @@ async def test_a_request_that_changes_nothing_appends_nothing_behind_a_backlog(g
 async def test_with_too_many_unprojected_events_every_request_is_appended(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer is that of the store. A viewer at the limit is not refused, because the number of follows stays."""
+    """The reply is that of the store. A viewer at the limit is not refused, because the number of follows stays."""
     monkeypatch.setattr("graph.log.log.READ_CHUNK", 1)
     monkeypatch.setattr("graph.log.log.MOST_UNPROJECTED", 2)
     monkeypatch.setattr(graph.follows, "_max_following", 1)

@@ -1,4 +1,4 @@
-"""The followers of a user whom the viewer follows."""
+"""The followers of a user whom the viewer also follows."""
 
 import random
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def window(**arguments: int | str) -> Window:
 
 
 async def known(graph: Graph, viewer: int, users: Sequence[int], window: Window) -> list[KnownFollowers]:
-    """Return the known followers of users; none may exceed the budget."""
+    """Return the known followers of users, and assert that none exceeds the budget."""
     found = await known_followers(graph.store, viewer, users, window, graph.visibility.of(viewer))
     kept = [each for each in found if not isinstance(each, ScanLimit)]
     assert len(kept) == len(users)
@@ -28,7 +28,7 @@ async def known(graph: Graph, viewer: int, users: Sequence[int], window: Window)
 
 
 async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
-    """With the numbers of their own follows, newest first."""
+    """They have the numbers of their own follows, newest first."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     await befriend(graph, alice, dave, carol, bob)
     await befriend(graph, carol, bob)
@@ -44,7 +44,7 @@ async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
 
 
 async def test_own_followers_and_unknown_users(graph: Graph) -> None:
-    """Of the viewer's own followers those whom the viewer follows back; none for an id that is no user."""
+    """Of the viewer's own followers, those whom the viewer follows back are returned; for an unknown id, none."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     await befriend(graph, bob, alice)
@@ -57,7 +57,7 @@ async def test_own_followers_and_unknown_users(graph: Graph) -> None:
 
 
 async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
-    """And one for a viewer who follows nobody."""
+    """For a viewer who follows nobody, it takes one."""
     alice, *others = await crowd(graph, 21)
     await graph.commit([Followed(alice, other) for other in others])
     async with counted(graph) as cost:
@@ -70,7 +70,7 @@ async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
-    """In both directions, from any cursor, after random follows and unfollows."""
+    """They are equal in both directions, from any cursor, after random follows and unfollows."""
     rng = random.Random(seed)  # noqa: S311 - reproducible
     users = await crowd(graph, 12)
     bodies: list[EventBody] = []
@@ -108,7 +108,7 @@ async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
 
 
 async def test_the_shorter_list_is_compared_and_paid_for(graph: Graph) -> None:
-    """That of the user's followers, if the viewer follows more users, and otherwise that of the viewer."""
+    """The user's followers are compared if they are fewer than the users whom the viewer follows, else the latter."""
     alice, bob, *others = await crowd(graph, 30)
     await graph.commit([Followed(alice, other) for other in others])
     await graph.commit([Followed(other, bob) for other in others[:3]])
@@ -120,7 +120,7 @@ async def test_the_shorter_list_is_compared_and_paid_for(graph: Graph) -> None:
 
 
 async def test_an_operation_compares_no_more_than_its_budget_allows(graph: Graph) -> None:
-    """The users who come first have their pages; the others fail."""
+    """The first users have their pages, and the others fail."""
     alice, bob, *others = await crowd(graph, 30)
     await graph.commit([Followed(alice, other) for other in others])
     await graph.commit([Followed(other, bob) for other in others])

@@ -1,4 +1,4 @@
-"""Lists of users: who sees them, their limits, and how often they are written."""
+"""Lists of users: their visibility, their limits, and the number of events."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ NOT_FOUND, TOO_MANY, INVALID = ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY, Prob
 
 
 async def members(graph: Graph, owner: int, list_id: int, window: Window | None = None) -> list[int]:
-    """Return the members of a list, and assert that their number is right if nobody is hidden."""
+    """Return the members of a list, and assert that their number is right if none of them is hidden."""
     page = await member_page(graph, owner, list_id, window or newest(100))
     return [each.user for each in page.items]
 
@@ -27,7 +27,7 @@ async def members(graph: Graph, owner: int, list_id: int, window: Window | None 
 async def member_page(graph: Graph, owner: int, list_id: int, window: Window) -> Page[Follow]:
     """Return a page of the members of a list, as its owner sees them."""
     [page] = await graph.lists.members(graph.visibility.of(owner), owner, [list_id], window)
-    return page  # a page is used as one of any entries
+    return page  # a page is treated as one of any entries
 
 
 async def refused(graph: Graph, work: object) -> list[tuple[ProblemCode, tuple[str, ...]]]:
@@ -40,7 +40,7 @@ async def refused(graph: Graph, work: object) -> list[tuple[ProblemCode, tuple[s
 
 
 async def test_a_list_is_created_changed_and_deleted(graph: Graph) -> None:
-    """Its members are ordered by their ids. One's own account can be a member."""
+    """Members are ordered by their ids. Owners can add themselves."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
 
     friends = await graph.lists.create(alice, " friends\u200a", [carol, bob, carol])
@@ -60,7 +60,7 @@ async def test_a_list_is_created_changed_and_deleted(graph: Graph) -> None:
 
 
 async def test_a_list_of_another_user_does_not_exist(graph: Graph) -> None:
-    """Reads find nothing, and changes answer like those of an unknown list."""
+    """Reads find nothing, and changes are refused like those of an unknown list."""
     alice, bob = await people(graph, "alice", "bob")
     friends = await graph.lists.create(alice, "friends", [alice])
     for list_id in (friends.id, 7):
@@ -120,7 +120,7 @@ async def test_the_501st_member_is_refused_unless_another_is_removed(graph: Grap
 
 
 async def test_what_changes_nothing_writes_nothing(graph: Graph) -> None:
-    """Before and after the worker has projected the events. Of a mixed change, only what is new is written."""
+    """Nothing is written, before and after the projection of the events. Of a mixed change, only the new part is."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     last = await graph.log.last()
@@ -145,7 +145,7 @@ async def test_what_changes_nothing_writes_nothing(graph: Graph) -> None:
 
 
 async def test_the_last_event_counts_and_not_the_store(graph: Graph) -> None:
-    """Events that are committed and not projected yet: a change, a new list, and a deletion."""
+    """Events that are committed but not projected count: a change, a new list, and a deletion."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     bodies: list[EventBody] = [ListChanged(alice, friends.id, "others", (carol,), (bob,)), ListCreated(alice, "new")]
@@ -166,7 +166,7 @@ async def test_the_last_event_counts_and_not_the_store(graph: Graph) -> None:
 
 
 async def test_two_tabs_end_in_the_state_of_the_last_event(graph: Graph, another: Open) -> None:
-    """They add and remove the same user and delete the same list at once."""
+    """They add and remove the same user and delete the same list concurrently."""
     other = await another()
     alice, bob = await people(graph, "alice", "bob")
     friends = await graph.lists.create(alice, "friends")
@@ -199,7 +199,7 @@ async def test_members_are_paged_and_hidden_users_left_out(graph: Graph) -> None
 
 
 async def test_a_deleted_list_stays_deleted(graph: Graph) -> None:
-    """Late and repeated events change nothing, also after its tombstone was trimmed."""
+    """Late and repeated events change nothing, even after the list's tombstone was trimmed."""
     alice, bob = await people(graph, "alice", "bob")
     events: list[Event] = await graph.commit([ListCreated(alice, "friends", (bob,))])
     number = events[0].number
@@ -212,7 +212,7 @@ async def test_a_deleted_list_stays_deleted(graph: Graph) -> None:
 
 
 async def test_costs(graph: Graph) -> None:
-    """A change takes three round trips: look-up, append, projection. Reads take one."""
+    """A change takes 3 round trips: look-up, append, projection. Reads take 1."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.binding.token()
     async with counted(graph) as cost:
@@ -235,7 +235,7 @@ async def test_costs(graph: Graph) -> None:
 
 
 async def test_trimmed_tombstones_leave_a_floor(graph: Graph) -> None:
-    """Late events up to the floor revive neither a deleted list nor a removed member."""
+    """Late events up to the floor restore neither a deleted list nor a removed member."""
     alice, bob = await people(graph, "alice", "bob")
     bodies: list[EventBody] = [ListCreated(alice, "kept", (bob,)), ListCreated(alice, "gone", (bob,))]
     created = await graph.commit(bodies)

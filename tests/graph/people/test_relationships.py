@@ -8,7 +8,7 @@ from tests.support.graph_worlds import befriend, counted, crowd, people
 
 
 async def test_every_relationship_has_a_state(graph: Graph) -> None:
-    """From the viewer's side."""
+    """Each state is described from the viewer's side."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     await befriend(graph, alice, bob, dave)
     await befriend(graph, carol, alice)
@@ -54,7 +54,7 @@ async def test_an_unfollow_changes_the_relationship_immediately(graph: Graph) ->
 @pytest.mark.counts_reads
 @pytest.mark.parametrize("size", [1, 100, 3000])
 async def test_relationships_cost_two_commands_and_two_for_the_view(graph: Graph, size: int) -> None:
-    """In one round trip, whatever the number of subjects. A request reads its view once."""
+    """They take 1 round trip, whatever the number of subjects. A request reads its view once."""
     [alice] = await people(graph, "alice")
     subjects = await crowd(graph, size)
 

@@ -1,1 +1,1 @@
-"""Tests of posts and what users do about them."""
+"""Tests of posts and of the actions on them."""

@@ -1,4 +1,4 @@
-"""Attachments: what is accepted, and how posts keep them."""
+"""Attachments: which ones are accepted, and how posts store them."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def problems(*attachments: Attachment, hosts: frozenset[str] = HOSTS) -> list[tu
 
 
 async def test_attachments_are_kept_in_the_record_and_in_the_archive(another: Open) -> None:
-    """Normalised, without the fields that are empty."""
+    """They are normalised, and empty fields are left out."""
     graph = await another(media_hosts=HOSTS, hot_posts=1, hot_slack=0)
     [alice] = await people(graph, "alice")
     video = Attachment(AttachmentKind.VIDEO, "https://CDN.example.org:8443/v", URL, 640, 480, " cafe\u0301 ", True)
@@ -157,7 +157,7 @@ async def test_a_server_without_media_hosts_accepts_no_attachments(graph: Graph)
     ],
 )
 def test_urls_that_are_refused(url: str) -> None:
-    """Of another host, or such that a program may find another host in it. The field names the attachment."""
+    """The URL has another host, or programs may find another host in it. The field names the attachment."""
     assert problems(picture(), picture(url)) == [(ProblemCode.INVALID, ("attachments", "1", "url"))]
     assert problems(picture(preview_url=url)) == [(ProblemCode.INVALID, ("attachments", "0", "previewUrl"))]
 
@@ -199,7 +199,7 @@ def test_sizes_and_alternative_texts(values: dict[str, Any], fields: list[str]) 
 
 
 def test_more_than_four_are_too_many() -> None:
-    """They are not looked at."""
+    """The attachments themselves are not checked."""
     assert problems(*[picture()] * MAX_ATTACHMENTS) == []
     assert problems(*[picture("x")] * (MAX_ATTACHMENTS + 1)) == [(ProblemCode.TOO_MANY, ("attachments",))]
 
@@ -235,7 +235,7 @@ def test_encoding_and_decoding(given: list[Attachment]) -> None:
 
 @given(st.text(alphabet="htps:/.@\\ #?%aA0:-é\n", max_size=30) | st.text(max_size=10))
 def test_the_authority_of_a_url_is_before_its_path(rest: str) -> None:
-    """The only host in an accepted URL is the one that is compared, and no character follows it but a path's."""
+    """An accepted URL has only the compared host, followed only by a character of a path."""
     for text in (f"https://{rest}", f"https://media.example.org{rest}"):
         url = normal_url(text)
         if url is not None:

@@ -1,4 +1,4 @@
-"""Bookmarks: what they need, what they show, and how they end."""
+"""Bookmarks: their conditions, their pages, and their end."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ async def test_a_bookmark_is_the_users_own_until_it_is_removed(graph: Graph) -> 
 
 
 async def test_a_repetition_appends_nothing_unless_a_later_event_has_said_otherwise(graph: Graph) -> None:
-    """Also if that event is not projected yet."""
+    """A later event counts even if it is not projected yet."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.worker().drain()
@@ -68,7 +68,7 @@ async def test_the_bookmark_of_a_plain_repost_is_one_of_its_original(graph: Grap
 
 
 async def test_bookmarks_of_deleted_and_hidden_posts_are_skipped_and_can_be_removed(graph: Graph) -> None:
-    """A page reads on behind them."""
+    """A page continues with the posts after them."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     seen, deleted = await posts(graph, bob, "seen", "deleted")
     [hidden] = await posts(graph, carol, "hidden")
@@ -128,7 +128,7 @@ async def test_a_full_set_refuses_until_a_bookmarked_post_is_deleted(
 
 
 async def test_a_full_set_refuses_while_the_archive_is_down(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows which posts are deleted."""
+    """Without the archive, it is unknown which posts are deleted."""
     alice, bob = await people(graph, "alice", "bob")
     first, second = await posts(graph, bob, "one", "two")
     monkeypatch.setattr(graph.bookmarks._changes, "_most", 1)
@@ -163,7 +163,7 @@ async def test_a_full_set_removes_the_bookmarks_of_many_deleted_posts_in_portion
 
 
 async def test_what_bookmarks_cost(graph: Graph) -> None:
-    """A bookmark takes three round trips, a page two, and whether posts are bookmarked one."""
+    """A bookmark takes 3 round trips, a page 2, and the check whether posts are bookmarked 1."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     found = await posts(graph, bob, "one", "two")

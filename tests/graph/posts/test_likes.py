@@ -1,4 +1,4 @@
-"""Likes in the graph: what a like costs, which requests append events, and unprojected and deleted posts."""
+"""Likes in the graph: their cost, the requests that append events, and unprojected and deleted posts."""
 
 import pytest
 from redis.asyncio import Redis
@@ -30,7 +30,7 @@ async def events_after(graph: Graph, number: int) -> list[Event]:
 
 
 async def test_a_like_takes_three_round_trips_without_the_payload(graph: Graph) -> None:
-    """The post and what the viewer likes; the append; both sets."""
+    """They read the post and the viewer's like, append the event, and write both sets."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     for change in (graph.likes.like, graph.likes.unlike):
@@ -51,7 +51,7 @@ async def test_a_repeated_like_takes_two_round_trips(graph: Graph) -> None:
 
 
 async def test_an_unprojected_event_counts_more_than_the_store(graph: Graph) -> None:
-    """A like whose projection is late would otherwise undo the unlike after it."""
+    """Otherwise a like that is projected late would undo the unlike after it."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.worker().drain()
@@ -62,7 +62,7 @@ async def test_an_unprojected_event_counts_more_than_the_store(graph: Graph) -> 
     assert await likers(graph, post) == []
 
     [late] = await append_events(graph, [Liked(alice, post, bob)])
-    await graph.likes.like(alice, post)  # not projected: the store says that nothing is liked
+    await graph.likes.like(alice, post)  # not projected: in the store, the post is not liked
     await graph.projections.project([late], Mode.WORKER)
     assert await likers(graph, post) == [alice]
     [page] = await graph.likes.pages.of_posts(SYSTEM, [post], ALL)
@@ -85,7 +85,7 @@ async def test_with_too_many_unprojected_events_every_request_is_appended(
 
 
 async def test_concurrent_likes_and_unlikes_end_in_the_last_event(graph: Graph, another: Open) -> None:
-    """Two tabs of one user, in two processes."""
+    """Two tabs of one user act in two processes."""
     other = await another()
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")

@@ -1,4 +1,4 @@
-"""Mentions: resolved when a post is published, and stored with it."""
+"""Mentions: resolved when a post is published, and stored with the post."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from tests.support.graph_worlds import Open, archive_log, counted, people
 
 
 async def mentions_of(graph: Graph, post: int) -> tuple[int, ...]:
-    """Return the mentions of a post in the store, and assert that the event has the same."""
+    """Return the mentions of a post in the store, and assert that the event has the same mentions."""
     [found] = await graph.posts.get_many(SYSTEM, [post])
     event = await graph.log.get(post)
     assert event is not None
@@ -25,7 +25,7 @@ async def mentions_of(graph: Graph, post: int) -> tuple[int, ...]:
 
 
 async def test_mentions_are_stored_as_user_ids(graph: Graph) -> None:
-    """Each user once, in the order of the text; the author too. Unknown logins are left out."""
+    """Each user is stored once, in the order of the text, and so is the author. Unknown logins are left out."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     text = "＠Carol @bob, @nobody, @BOB @alice bob@carol #bob https://example.org/@bob"
     post = await graph.posts.publish(alice, text)
@@ -36,7 +36,7 @@ async def test_mentions_are_stored_as_user_ids(graph: Graph) -> None:
 
 
 async def test_mentions_take_at_most_one_round_trip(another: Open) -> None:
-    """All logins share it, with the blocks of the author."""
+    """All logins share one read, which also has the author's blocks."""
     graph, reader = await another(), await another()
     alice, *_ = await people(graph, "alice", "bob", "carol")
     await reader.posts.publish(alice, "first")
@@ -50,7 +50,7 @@ async def test_mentions_take_at_most_one_round_trip(another: Open) -> None:
 
 
 async def test_a_user_who_comes_later_is_not_mentioned(graph: Graph) -> None:
-    """And a retry of the publication returns the first post, although the login is known by then."""
+    """A retry of the publication also returns the first post, although the login exists by then."""
     [alice] = await people(graph, "alice")
     first = await graph.posts.publish(alice, "@bob and @alice", idempotency_key="k")
     await people(graph, "bob")
@@ -61,7 +61,7 @@ async def test_a_user_who_comes_later_is_not_mentioned(graph: Graph) -> None:
 
 @pytest.mark.parametrize("key", [keys.blocking, keys.blockers])
 async def test_a_mention_across_a_block_is_plain_text(graph: Graph, raw: Redis, key: Callable[[int], str]) -> None:
-    """In either direction, although the login exists."""
+    """This holds in either direction, although the login exists."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await raw.zadd(key(alice), {str(bob): 1})
     assert (await graph.posts.publish(alice, "@bob @carol")).mentions == (carol,)
@@ -69,7 +69,7 @@ async def test_a_mention_across_a_block_is_plain_text(graph: Graph, raw: Redis, 
 
 
 async def test_mentions_of_archived_posts(another: Open) -> None:
-    """They are those of the event."""
+    """Archived posts have the mentions of their events."""
     graph = await another(hot_posts=1, hot_slack=0)
     alice, bob = await people(graph, "alice", "bob")
     ids = [(await graph.posts.publish(alice, f"@bob {n}")).id for n in range(3)]
@@ -81,7 +81,7 @@ async def test_mentions_of_archived_posts(another: Open) -> None:
 
 @pytest.mark.parametrize("sign", ["#t", "@u_", "http://h"])
 async def test_a_text_has_at_most_fifty_entities(graph: Graph, sign: str) -> None:
-    """More are refused, and nothing is written."""
+    """A text with more is refused, and nothing is written."""
     [alice] = await people(graph, "alice")
     text = " ".join(f"{sign}{n}" for n in range(50))
     await graph.posts.publish(alice, text)
@@ -107,5 +107,5 @@ async def test_a_text_has_at_most_fifty_entities(graph: Graph, sign: str) -> Non
     ],
 )
 def test_the_users_of_logins(mentions: tuple[int, ...], logins: dict[int, str], expected: dict[str, int]) -> None:
-    """A user who is gone has the login that is left; none, if several logins are left for fewer users."""
+    """A deleted user gets the login that is left. If several logins are left for fewer users, none is assigned."""
     assert users_of_logins("@ann @bob @Ann", mentions, logins) == expected

@@ -40,7 +40,7 @@ async def refused(graph: Graph, viewer: int, post: int) -> list[ProblemCode]:
 
 
 async def test_a_published_post_is_found(graph: Graph) -> None:
-    """With its normalised text, platform and location."""
+    """The post has its normalised text, platform and location."""
     [alice] = await people(graph, "alice")
 
     post = await graph.posts.publish(alice, " cafe\u0301 你好 ", platform="web", location=Location(-0.5, 1e-7))
@@ -50,7 +50,7 @@ async def test_a_published_post_is_found(graph: Graph) -> None:
 
 
 async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
-    """None for unknown posts. One round trip, and for unknown posts one more that checks the archive's binding."""
+    """Unknown posts are None. It takes 1 round trip, and 1 more for unknown posts, to check the archive's binding."""
     [alice] = await people(graph, "alice")
     one, two = await posts(graph, alice, "one", "two")
 
@@ -84,7 +84,7 @@ async def test_an_invalid_post_writes_nothing(graph: Graph) -> None:
 
 
 async def test_a_key_publishes_once(graph: Graph, another: Open) -> None:
-    """Concurrent requests of two processes with one key make one post."""
+    """Concurrent requests of two processes with one key publish one post."""
     [alice] = await people(graph, "alice")
     instances = [graph, await another()]
 
@@ -124,7 +124,7 @@ async def test_keys_of_two_users_are_independent(graph: Graph) -> None:
 
 
 async def test_a_retry_after_a_crash_completes_the_post(graph: Graph, another: Open) -> None:
-    """Without a worker, if the crash came after the commit."""
+    """No worker is needed if the crash came after the commit."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.follows.follow(bob, [alice])
     dying = await another()
@@ -156,7 +156,7 @@ async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
 
 
 async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> None:
-    """From look-ups, timelines, home timelines and counts of every process."""
+    """It is gone from look-ups, timelines, home timelines and counts of every process."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.follows.follow(bob, [alice])
     other = await another()
@@ -173,7 +173,7 @@ async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> No
 
 
 async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
-    """While the log holds the deletion."""
+    """It succeeds while the log holds the deletion."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "gone")
     other = await another()
@@ -189,7 +189,7 @@ async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
 
 @pytest.mark.parametrize("gone", ["event", "event and tombstone"])
 async def test_deleting_again_succeeds_after_the_retention(another: Open, raw: Redis, gone: str) -> None:
-    """For the author only, and without a second event."""
+    """It succeeds only for the author, and without a second event."""
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "gone")
@@ -209,7 +209,7 @@ async def test_deleting_again_succeeds_after_the_retention(another: Open, raw: R
 
 
 async def test_deleting_again_appends_nothing_while_the_deletion_is_not_projected(graph: Graph, raw: Redis) -> None:
-    """For as long as a client may retry, and the workers may be away."""
+    """This holds for as long as a client may retry and the workers may be down."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "gone")
     record = await raw.dump(keys.post(post))
@@ -299,7 +299,7 @@ async def test_the_text_of_a_deleted_post_is_erased(graph: Graph, raw: Redis) ->
 
 
 async def test_a_deletion_contains_the_digest_of_the_text(graph: Graph) -> None:
-    """And no location."""
+    """It does not contain the location."""
     [alice] = await people(graph, "alice")
     here = await graph.posts.publish(alice, "Rain in 北京", location=Location(39.9, 1e-7))
     nowhere = await graph.posts.publish(alice, "😀")

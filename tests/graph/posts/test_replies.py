@@ -1,4 +1,4 @@
-"""Replies, threads and quotes: what is published, where it appears, and what is counted."""
+"""Replies, threads and quotes: what is published, on which lists it appears, and what is counted."""
 
 from collections.abc import Callable, Sequence
 
@@ -40,7 +40,7 @@ async def listed(graph: Graph, of: PostList, owner: int, size: int = 3) -> list[
 
 
 async def current(graph: Graph, *posts: Post) -> Sequence[Post | None]:
-    """Return the posts as they are now."""
+    """Return the posts in their current state."""
     return await graph.posts.get_many(SYSTEM, [post.id for post in posts])
 
 
@@ -70,7 +70,7 @@ async def test_a_reply_remembers_its_nearest_ancestors(graph: Graph) -> None:
 
 
 async def test_only_a_reply_that_continues_an_own_thread_is_listed(graph: Graph) -> None:
-    """The author must be that of the parent and of the first post. All replies are in the author's replies."""
+    """Both the parent and the first post must be the author's own. All replies are in the author's replies."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, carol, alice, bob)
     root = await graph.posts.publish(alice, "root")
@@ -181,7 +181,7 @@ async def test_the_idempotency_key_includes_the_targets(graph: Graph) -> None:
 
 
 async def test_a_retry_after_the_deletion_of_the_parent_returns_the_reply(graph: Graph) -> None:
-    """The first request may have lost its answer only."""
+    """Perhaps only the response to the first request was lost."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
     reply = await graph.posts.publish(bob, "hi", reply_to=root.id, idempotency_key="k")
@@ -208,7 +208,7 @@ async def test_a_reply_costs_one_more_round_trip(graph: Graph) -> None:
 
 
 async def test_events_may_be_projected_in_any_order(graph: Graph) -> None:
-    """A deletion before its publication, and a reply before its parent."""
+    """A deletion may come before its publication, and a reply before its parent."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.commit([PostPublished(alice, "root")])
     reply = await graph.posts.publish(bob, "reply", reply_to=root[0].number, quote_of=root[0].number)
@@ -219,7 +219,7 @@ async def test_events_may_be_projected_in_any_order(graph: Graph) -> None:
     for events in ([deleted], [published], [deleted, published], root, [published, *root]):
         await graph.projections.project(events, Mode.WORKER)
 
-    await graph.store.run("DEL", keys.post(reply.id))  # the tombstone was dropped, those of the lists were not
+    await graph.store.run("DEL", keys.post(reply.id))  # the tombstone was dropped, but not those of the lists
     await graph.projections.project([published], Mode.WORKER)
 
     assert await listed(graph, REPLIED, bob) == await listed(graph, REPLIES, root[0].number) == []
@@ -261,7 +261,7 @@ async def test_archived_posts_keep_their_replies_and_counts(another: Open) -> No
 
 
 async def test_archived_replies_are_not_counted_twice(another: Open) -> None:
-    """A projection that is repeated after the cut changes nothing."""
+    """A projection that runs again after the cut changes nothing."""
     graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
@@ -283,7 +283,7 @@ async def test_archived_replies_are_not_counted_twice(another: Open) -> None:
 
 
 async def test_a_listed_reply_keeps_its_record_while_it_is_in_the_timeline(another: Open) -> None:
-    """Although it has left the hot replies of its author."""
+    """The record stays although the reply has left the hot replies of its author."""
     graph = await another(hot_posts=4, hot_slack=0, hot_newest=1)
     alice, bob = await people(graph, "alice", "bob")
     mine, other = await graph.posts.publish(alice, "mine"), await graph.posts.publish(bob, "other")
@@ -303,7 +303,7 @@ async def test_a_listed_reply_keeps_its_record_while_it_is_in_the_timeline(anoth
 async def test_replies_and_quotes_across_a_block_are_refused(
     graph: Graph, raw: Redis, key: Callable[[int], str]
 ) -> None:
-    """In either direction. A retry of an earlier reply returns it."""
+    """They are refused in either direction. A retry of an earlier reply returns that reply."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
     earlier = await graph.posts.publish(bob, "earlier", reply_to=root.id, idempotency_key="k")

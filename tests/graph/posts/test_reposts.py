@@ -1,4 +1,4 @@
-"""Plain reposts in the graph: what they cost, which requests append events, and deleted and archived originals."""
+"""Plain reposts in the graph: cost, requests that append events, and deleted and archived originals."""
 
 import pytest
 from redis.asyncio import Redis
@@ -111,7 +111,7 @@ async def test_deleting_a_repost_takes_it_back(graph: Graph) -> None:
 
 
 async def test_repeated_requests_append_nothing(graph: Graph) -> None:
-    """They return the same. A post that was no repost of the viewer is not found."""
+    """They return the same result. A post without a repost by the viewer is not found."""
     alice, bob = await people(graph, "alice", "bob")
     [post], [deleted] = await posts(graph, bob, "hi"), await posts(graph, alice, "deleted")
     await graph.posts.delete(alice, deleted)
@@ -194,7 +194,7 @@ async def test_unknown_and_deleted_posts_are_not_found(graph: Graph) -> None:
 
 
 async def test_an_unprojected_event_counts_more_than_the_store(graph: Graph) -> None:
-    """Also if its idempotency key was used before."""
+    """This holds even if its idempotency key was used before."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.worker().drain()
@@ -214,7 +214,7 @@ async def test_an_unprojected_event_counts_more_than_the_store(graph: Graph) -> 
 
 
 async def test_a_repost_disappears_with_its_original(graph: Graph, raw: Redis) -> None:
-    """At once for readers, and for good when a worker has ended it."""
+    """Readers stop seeing it at once, and a worker ends it permanently."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, carol, alice)
     [post] = await posts(graph, bob, "hi")
@@ -253,7 +253,7 @@ async def test_a_repost_that_is_projected_after_the_deletion_is_void(graph: Grap
 
 @pytest.mark.parametrize("number", [1, 300])
 async def test_the_deletion_of_an_original_takes_few_round_trips(graph: Graph, number: int) -> None:
-    """They do not grow with the number of reposts, up to 500."""
+    """The number of round trips does not grow with the number of reposts, up to 500."""
     [bob] = await people(graph, "bob")
     [post] = await posts(graph, bob, "hi")
     fans = await crowd(graph, number)
@@ -270,7 +270,7 @@ async def test_the_deletion_of_an_original_takes_few_round_trips(graph: Graph, n
 
 
 async def test_a_repost_takes_five_round_trips(graph: Graph) -> None:
-    """The post and the register; the append; the list and the record; register and timeline; the home caches."""
+    """They are: the post and the register; the append; list and record; register and timeline; the home caches."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     async with counted(graph) as cost:
@@ -308,7 +308,7 @@ async def test_quotes_do_not_end_with_their_original(graph: Graph) -> None:
 
 
 async def test_a_used_key_does_not_prove_that_the_repost_stands(graph: Graph) -> None:
-    """Another tab has reposted the post with the same key, and taken the repost back. Neither event is projected."""
+    """Another tab reposted the post with the same key and took the repost back. Neither event is projected."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.worker().drain()
@@ -325,7 +325,7 @@ async def test_a_used_key_does_not_prove_that_the_repost_stands(graph: Graph) ->
 async def test_a_repost_that_another_request_has_committed_and_nobody_projected_counts(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two tabs find the same version, and a shard goes away before the projection: there is one event."""
+    """Two tabs find the same version, and a shard fails before the projection: there is one event."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.worker().drain()
@@ -342,7 +342,7 @@ async def test_a_repost_that_another_request_has_committed_and_nobody_projected_
 
 
 async def test_over_the_limit_of_reposts_nothing_is_written(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repetition is accepted, and taking a repost back makes room. Plain reposts count as their original."""
+    """A repetition is accepted, and taking a repost back makes room. Plain reposts count as their originals."""
     monkeypatch.setattr("graph.posts.reposts.MAX_REPOSTS", 1)
     alice, bob = await people(graph, "alice", "bob")
     first, second = await posts(graph, bob, "1", "2")

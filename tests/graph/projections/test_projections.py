@@ -51,7 +51,7 @@ BASE = 1000
 def random_events(seed: int, length: int = 120) -> list[Event]:
     """Return random but consistent events of five users, with follows undone and posts deleted twice.
 
-    In the end, erin's account is deleted, and also dave's, who is erased then.
+    At the end, the accounts of erin and dave are deleted, and dave is erased.
     """
     rng = random.Random(seed)  # noqa: S311 - reproducible
     logins = ["alice", "bob", "carol", "dave", "erin"]
@@ -125,7 +125,7 @@ def list_changes(rng: random.Random, bodies: Sequence[EventBody], user: int) -> 
 
 
 def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
-    """Return the home timeline that follows from the events."""
+    """Return the home timeline that results from the events."""
     followed: set[int] = set()
     muted: set[int] = set()
     blocks: set[tuple[int, int]] = set()
@@ -163,7 +163,7 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
 
 
 async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: int = 1) -> dict[str, Any]:
-    """Project events in this order into an empty store, in batches, and return the content of the store."""
+    """Project events in this order into an empty store, in batches, and return its content."""
     binding = await raw.get(keys.BINDING)
     await raw.flushall()
     await raw.set(keys.BINDING, binding or "")
@@ -173,13 +173,13 @@ async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: in
     found = await state(raw)
     for key in [key for key in found if key.startswith(("posts:", "replied:")) and not key.endswith(":gone")]:
         if found[key] == {"f": 0}:
-            del found[key]  # left by deleted posts, and not a difference
+            del found[key]  # left by deleted posts, and ignored
     return found
 
 
 @pytest.mark.parametrize("seed", also_at_length(range(2), range(2, 5)))
 async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed: int) -> None:
-    """Shuffled, repeated and in batches of any size, events give the same state and pages as in order."""
+    """Events that are shuffled, repeated and in batches of any size give the same state and pages as in order."""
     events = random_events(seed)
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
@@ -201,7 +201,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
 
 
 async def test_repeating_all_events_changes_no_page(graph: Graph, raw: Redis) -> None:
-    """Also not with existing home caches, in any order. Repeated blocks and erasures delete caches: none are here."""
+    """Pages stay the same with existing home caches. Repeated blocks and erasures would delete caches; none occur."""
     events = [each for each in random_events(7, 300) if not isinstance(each.body, Blocked | Unblocked | UserErased)]
     await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
@@ -216,7 +216,7 @@ async def test_repeating_all_events_changes_no_page(graph: Graph, raw: Redis) ->
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_processes_may_project_concurrently(graph: Graph, another: Open, raw: Redis, seed: int) -> None:
-    """Each in another order of events."""
+    """Each process projects the events in another order."""
     events = random_events(seed)
     other = await another()
     rng = random.Random(seed)  # noqa: S311 - reproducible
@@ -235,7 +235,7 @@ async def test_processes_may_project_concurrently(graph: Graph, another: Open, r
 
 
 async def test_the_followee_has_the_follower_first_and_longest(graph: Graph, another: Open) -> None:
-    """Between the steps of a follow and of an unfollow, only the followee's side lists the follow."""
+    """Between the steps of a follow or of an unfollow, only the followee's side lists the follow."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
 
@@ -290,7 +290,7 @@ async def test_a_mutation_pushes_to_the_newest_followers_and_the_worker_to_all(a
 
 
 async def test_a_fan_out_to_many_followers_runs_in_chunks(graph: Graph, raw: Redis) -> None:
-    """The mutation costs two round trips for every 500 of the first 1,000 followers; the worker pushes to all 1,203."""
+    """The mutation takes 2 round trips for each 500 of the first 1,000 followers. The worker pushes to all 1,203."""
     star, *fans = await crowd(graph, 1204)
     await graph.commit([Followed(fan, star) for fan in fans])
     async with raw.pipeline(transaction=False) as pipeline:
@@ -323,7 +323,7 @@ async def test_a_batch_costs_the_round_trips_of_one_event(graph: Graph) -> None:
 
 
 async def test_a_profile_change_projected_before_the_sign_up_is_kept(graph: Graph) -> None:
-    """The user is not shown before the sign-up is projected, and then with the newer name."""
+    """The user is shown once the sign-up is projected, and then with the newer name."""
     await graph.users.claim_many([("wei", "n", None)])
     await graph.projections.project([Event(9, ProfileChanged(5, "伟", None))], Mode.WORKER)
     assert await graph.users.get_many([5]) == [None]

@@ -12,7 +12,7 @@ from tests.support.graph_worlds import Open, append_events, archive_log, counts_
 
 
 async def shown(graph: Graph, *ids: int) -> list[bool]:
-    """Return for each post whether it is found by its id."""
+    """Return whether each post is found by its id."""
     return [post is not None for post in await graph.posts.get_many(SYSTEM, ids)]
 
 
@@ -29,7 +29,7 @@ async def settled(graph: Graph) -> None:
 
 
 async def test_the_last_event_decides_in_any_order(graph: Graph, raw: Redis) -> None:
-    """Also when the tombstones were trimmed."""
+    """It decides even when the tombstones were trimmed."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     [repost] = await append_events(graph, [Reposted(alice, post, bob)])
@@ -64,7 +64,7 @@ async def test_a_late_end_does_not_end_the_next_repost(graph: Graph) -> None:
 
 
 async def test_the_later_of_two_reposts_replaces_the_other(graph: Graph, raw: Redis) -> None:
-    """Two events of a pair are possible once their key has expired. The count of posts does not drift."""
+    """A pair can have two events after its key has expired. The count of posts does not drift."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     first, second = await append_events(graph, [Reposted(alice, post, bob), Reposted(alice, post, bob)])
@@ -80,7 +80,7 @@ async def test_the_later_of_two_reposts_replaces_the_other(graph: Graph, raw: Re
 
 
 async def test_a_replacement_is_finished_after_a_crash(graph: Graph, raw: Redis) -> None:
-    """The process died after the register."""
+    """The process died after it had written the register."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     first, second = await append_events(graph, [Reposted(alice, post, bob), Reposted(alice, post, bob)])
@@ -95,7 +95,7 @@ async def test_a_replacement_is_finished_after_a_crash(graph: Graph, raw: Redis)
 
 
 async def test_an_archived_repost_can_be_taken_back(another: Open) -> None:
-    """And be replaced. The number of posts is exact."""
+    """It can also be replaced. The number of posts is exact."""
     graph = await another(hot_posts=1, hot_slack=0, hot_newest=1)
     alice, bob = await people(graph, "alice", "bob")
     one, two = await posts(graph, bob, "one", "two")
@@ -131,7 +131,7 @@ async def test_reposts_that_only_the_archive_lists_end_with_their_original(graph
 
 
 async def test_a_late_repost_of_a_post_whose_tombstone_was_dropped_ends(graph: Graph, raw: Redis) -> None:
-    """The request had looked the post up before it was deleted."""
+    """The request looked up the post before the post was deleted."""
     alice, bob = await people(graph, "alice", "bob")
     post, other = await posts(graph, bob, "hi", "there")
     await graph.posts.delete(bob, post)
@@ -147,7 +147,7 @@ async def test_a_late_repost_of_a_post_whose_tombstone_was_dropped_ends(graph: G
 
 
 async def test_reposts_end_although_the_log_is_full(graph: Graph) -> None:
-    """Else the watermark could not pass the deletion, and the log could not be trimmed."""
+    """Otherwise the watermark could not pass the deletion, and the log could not be trimmed."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await append_events(graph, [Reposted(alice, post, bob)])

@@ -29,5 +29,5 @@ async def test_steps_with_events_run_in_their_order_and_the_others_do_not() -> N
 
 
 def test_every_kind_of_event_has_a_step(graph: Graph) -> None:
-    """Except those that only moderators read, in the archive."""
+    """Kinds that only moderators read, in the archive, have none."""
     assert graph.projections.kinds == set(get_args(EventBody)) - {Reported, ReportsClosed}

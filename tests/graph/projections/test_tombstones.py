@@ -57,7 +57,7 @@ async def test_a_follow_below_the_floor_is_not_applied(trimming: Graph, raw: Red
 
 
 async def test_a_mute_below_the_floor_is_not_applied(trimming: Graph, raw: Redis) -> None:
-    """Mutes have a script of their own."""
+    """Mutes have their own script."""
     alice, bob, carol = await people(trimming, "alice", "bob", "carol")
     mute, *later = await append_events(trimming, [Muted(alice, bob), Unmuted(alice, bob), Muted(alice, carol)])
     await trimming.worker().drain()
@@ -72,7 +72,7 @@ async def test_a_mute_below_the_floor_is_not_applied(trimming: Graph, raw: Redis
 
 
 async def test_an_unfollow_below_the_floor_writes_no_tombstone(trimming: Graph, raw: Redis) -> None:
-    """A later follow, which is also below the floor, would be above that tombstone."""
+    """Otherwise a later follow below the floor would be above that tombstone."""
     alice, bob, carol = await people(trimming, "alice", "bob", "carol")
     _, undone, follow, _ = await trimmed_follows(trimming, raw, alice, bob, carol)
 
@@ -99,7 +99,7 @@ async def test_the_floor_stays_below_the_watermark(trimming: Graph) -> None:
 
 @pytest.mark.parametrize("archived", [False, True])
 async def test_tombstones_that_are_not_archived_are_kept(trimming: Graph, raw: Redis, archived: bool) -> None:
-    """After a failover the archive may project the events again that the store has lost."""
+    """After a failover, the archive may project events again that the store has lost."""
     alice, bob, carol = await people(trimming, "alice", "bob", "carol")
     await archive_log(trimming)
     await trimming.follows.follow(alice, [bob, carol])
@@ -115,7 +115,7 @@ async def test_tombstones_that_are_not_archived_are_kept(trimming: Graph, raw: R
 
 
 async def test_a_worker_reads_how_far_events_are_archived_as_it_acknowledges(trimming: Graph, another: Open) -> None:
-    """Without a round trip of its own."""
+    """The number comes without a separate round trip."""
     process, other = await another(), await another()
     [alice] = await people(trimming, "alice")
     await trimming.worker().drain()
@@ -128,7 +128,7 @@ async def test_a_worker_reads_how_far_events_are_archived_as_it_acknowledges(tri
 
 
 async def test_what_is_not_archived_after_a_failover_is_not_discarded(trimming: Graph, raw: Redis) -> None:
-    """The number goes back together with the log."""
+    """The archive watermark in the store goes back together with the log."""
     alice, bob = await people(trimming, "alice", "bob")
     await trimming.worker().drain()
     await archive_log(trimming)
@@ -141,7 +141,7 @@ async def test_what_is_not_archived_after_a_failover_is_not_discarded(trimming: 
 
 
 async def test_a_late_projection_of_a_deleted_post_leaves_no_record(trimming: Graph, raw: Redis) -> None:
-    """The tombstone was dropped, because the archive shows the post no more."""
+    """The tombstone was dropped, because the archive no longer shows the post."""
     [alice] = await people(trimming, "alice")
     [post] = await posts(trimming, alice, "deleted")
     published = await trimming.log.get(post)

@@ -1,4 +1,4 @@
-"""The archive of the tests of rebuilds."""
+"""The archive for tests of rebuilds."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """Return the URL of an SQLite file, in which the first use makes an archive."""
+    """Return the URL of an SQLite file in which the first use creates an archive."""
     return f"sqlite:///{tmp_path}/archive.sqlite"

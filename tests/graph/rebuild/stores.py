@@ -1,4 +1,4 @@
-"""Stores to rebuild: what they hold, and how to lose it."""
+"""Stores to rebuild: their content, and how to lose it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ async def empty_store(url: str) -> None:
 
 
 async def content(url: str) -> dict[str, Any]:
-    """Return what a rebuild must restore, without differences that no reader can see."""
+    """Return the content that a rebuild must restore, without differences that readers cannot see."""
     async with open_raw(url) as raw:
         found = await state(raw, NOT_REBUILT)
     for key, value in list(found.items()):
@@ -91,7 +91,7 @@ async def archive_all(graph: Graph) -> None:
 
 
 async def write_archive(archive: Archive, events: Sequence[Event], passwords: dict[int, str] | None = None) -> None:
-    """Write events into an unused archive, as the archiver of another store would."""
+    """Write events into an unused archive, like the archiver of another store."""
     assert await archive.bind("lost", replacing=None, unused_only=True)
     credentials = [
         Credential(event.number, event.body.login, (passwords or {}).get(event.number), event.number)

@@ -27,7 +27,7 @@ from tests.graph.fold.histories import STEP, USERS, histories, user_id
 from tests.graph.rebuild.stores import content, empty_store, opened, signed_up, write_archive
 
 FOREVER = Tuning(hot_age=timedelta(days=36_500), tombstones_live=timedelta(days=36_500), push_limit=2)
-"""Everything in the archive is in the store, however old it is."""
+"""A limit under which everything in the archive is in the store, however old it is."""
 
 AUTHOR = user_id(0)
 
@@ -41,7 +41,7 @@ def numbered(users: int, bodies: list[EventBody]) -> list[Event]:
 async def rebuilt(
     url: str, archive_url: str, tuning: Tuning, *, users: int = 500, rows: int = 10_000
 ) -> dict[str, Any]:
-    """Rebuild an empty store, and return what it holds."""
+    """Rebuild an empty store, and return its content."""
     await empty_store(url)
     graph = await opened(url, archive_url)
     try:
@@ -63,7 +63,7 @@ def is_set(key: str, prefix: str) -> bool:
 
 
 def test_a_rebuild_equals_the_fold(store_url: str, tmp_path: Path, *, long_profile: bool) -> None:
-    """However few users and rows are read at once, and for any order of the events in SQL."""
+    """It does for any number of users and rows per read, and any order of the events in SQL."""
 
     @settings(max_examples=1000 if long_profile else 15, deadline=None, suppress_health_check=list(HealthCheck))
     @given(histories(), st.integers(1, USERS), st.integers(2, 12), st.integers(1, 5), st.integers(1, 3))
@@ -90,7 +90,7 @@ def expected(events: list[Event], tuning: Tuning) -> dict[str, Any]:
         cuts[post_list] = Cut(floors, archived)
     for under in folded.under.values():
         for held in under.values():
-            held.deleted.clear()  # the tombstones of the posts are enough
+            held.deleted.clear()  # the posts' own tombstones are enough
     found: dict[str, Any] = dict(stored(folded, cuts=cuts))
     for author, followers in folded.followers.items():
         if len(folded.placed(author, followers).members) > tuning.push_limit:
@@ -99,7 +99,7 @@ def expected(events: list[Event], tuning: Tuning) -> dict[str, Any]:
 
 
 def without_deleted(found: dict[str, Any], events: list[Event]) -> dict[str, Any]:
-    """Return keys without the notifications of deleted posts, which readers do not see and the archive may not have."""
+    """Return keys without the notifications of deleted posts, which readers do not see and the archive may lack."""
     deleted = {str(event.body.post) for event in events if isinstance(event.body, PostDeleted)}
     kept = {
         key: {group: number for group, number in value.items() if group.partition(":")[2] not in deleted}
@@ -120,7 +120,7 @@ async def written_and_rebuilt(
 
 
 async def test_a_heavy_author_has_only_the_hot_window_in_the_store(store_url: str, url: str) -> None:
-    """The posts below it are counted, not read."""
+    """Older posts are counted, not read."""
     published = [PostPublished(AUTHOR, f"post {place}") for place in range(1200)]
     events = numbered(2, [PostPublished(user_id(1), "other"), *published])
     ids = [event.number for event in events if isinstance(event.body, PostPublished) and event.body.author == AUTHOR]
@@ -137,7 +137,7 @@ async def test_a_heavy_author_has_only_the_hot_window_in_the_store(store_url: st
 
 
 async def test_a_heavy_followee_is_written_in_pages(store_url: str, url: str) -> None:
-    """A follow in one page and its end in a later page, and a follow after it, count as in one page."""
+    """A follow in one page, its end in a later page, and a follow after that count as if they were in one page."""
     fans = [user_id(place) for place in range(1, 300)]
     bodies: list[EventBody] = [Followed(fan, AUTHOR) for fan in fans]
     bodies += [Unfollowed(fan, AUTHOR) for fan in fans[::2]]
@@ -153,7 +153,7 @@ async def test_a_heavy_followee_is_written_in_pages(store_url: str, url: str) ->
 
 
 async def test_pairs_of_a_user_with_many_are_written_in_pages(store_url: str, url: str) -> None:
-    """A pair in one page and its end in a later page, and a pair after it, count as in one page."""
+    """A pair in one page, its end in a later page, and a pair after that count as if they were in one page."""
     bodies: list[EventBody] = []
     for each in PAIRS.pair_sets:
         members = [stored_member(n if each.begun.SUBJECT else str(n)) for n in range(100)]
@@ -168,7 +168,7 @@ async def test_pairs_of_a_user_with_many_are_written_in_pages(store_url: str, ur
 
 
 async def test_a_heavy_followee_whose_followers_have_left_is_pushed(store_url: str, url: str) -> None:
-    """The number of followers that counts is that after all pages."""
+    """The number of followers after all pages counts."""
     fans = [user_id(place) for place in range(1, 60)]
     events = numbered(60, [*(Followed(fan, AUTHOR) for fan in fans), *(Unfollowed(fan, AUTHOR) for fan in fans[2:])])
     found = await written_and_rebuilt(store_url, url, events, 500, 40)

@@ -1,4 +1,4 @@
-"""Refused stores, interrupted rebuilds, and processes that interfere."""
+"""Refused stores, interrupted rebuilds, and other processes that interfere."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ from tests.support.stores import Fault, HookedStore, Stop
 
 @pytest.fixture
 async def world(store_url: str, url: str) -> AsyncIterator[tuple[Graph, dict[str, Any]]]:
-    """Return a graph whose store was lost after every event was archived, and what the store held."""
+    """Return a graph whose store was lost after every event was archived, and the content that the store had."""
     await empty_store(store_url)
     graph = await opened(store_url, url, store=HookedStore)
     try:
@@ -101,7 +101,7 @@ async def test_an_unfinished_rebuild_from_another_archive_is_refused(
 async def test_an_interrupted_rebuild_is_not_served_and_starts_over(
     lost: Graph, before: dict[str, Any], calls: Iterator[int], store_url: str, url: str
 ) -> None:
-    """Each attempt fails at a later command; leftovers of an attempt do not survive."""
+    """Each attempt fails at a later command, and leaves nothing behind for the next one."""
     for call in calls:
         seen = iter(range(call + 1))
         fault = Fault(lost.store, lambda command, seen=seen: next(seen, None) is None)  # type: ignore[misc]
@@ -141,7 +141,7 @@ asyncio.run(main())
 async def test_a_killed_rebuild_is_completed_by_the_next(
     lost: Graph, before: dict[str, Any], store_url: str, url: str
 ) -> None:
-    """After SIGKILL in the middle, the second run restores everything."""
+    """After SIGKILL during the first run, the second one restores everything."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, store_url, url)
     assert await process.wait() == -signal.SIGKILL
     assert await lost.store.run("EXISTS", keys.REBUILD)
@@ -156,7 +156,7 @@ async def test_a_killed_rebuild_is_completed_by_the_next(
 async def test_a_rebuild_that_another_one_replaces_stops(
     lost: Graph, before: dict[str, Any], store_url: str, url: str
 ) -> None:
-    """It writes no further users."""
+    """The replaced rebuild writes no further users."""
     stop = Stop(lost.store, writes_posts)
     other = await opened(store_url, url)
     steps: list[int] = []

@@ -77,7 +77,7 @@ async def test_the_rebuilt_store_goes_on_where_the_archive_ends(lost: Graph, sto
 
 
 async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
-    """Whether or not they were deleted before their sign-up was archived. Their logins stay reserved."""
+    """They do, whether or not the deletion came before the sign-up was archived. Their logins stay reserved."""
     alice, *_, erin = await populate(lost)
     [late] = await people(lost, "late")
     logins = {alice: "alice", erin: "erin", late: "late"}
@@ -100,7 +100,7 @@ async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
 
 
 async def test_few_rows_and_users_at_a_time_give_the_same_store(lost: Graph, store_url: str) -> None:
-    """Every user is then heavy: follows and followers are read in pages of two."""
+    """Every user then has many: follows and followers are read in pages of two."""
     await populate(lost)
     before = await content(store_url)
     for users, rows in ((1, 2), (2, 3), (5, 7)):
@@ -111,7 +111,7 @@ async def test_few_rows_and_users_at_a_time_give_the_same_store(lost: Graph, sto
 
 
 async def test_old_posts_and_old_tombstones_stay_in_the_archive(lost: Graph, store_url: str) -> None:
-    """Of posts older than the hot window, only the newest few return."""
+    """Only the newest few of the posts outside the hot window return."""
     alice, *_ = await populate(lost)
     timeline = await own(lost, alice)
     await empty_store(store_url)
