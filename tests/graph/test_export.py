@@ -31,7 +31,7 @@ OTHERS_DATA = {
     "Reposted",
     "Unreposted",
 }
-"""Kinds with a subject that are the data of their actor only: the subject is a post, or must not learn of them."""
+"""Kinds with a subject that are exported for their actor only: the subject is a post, or a user who must not know."""
 
 
 async def exported(graph: Graph, user: int) -> list[Line]:
@@ -47,7 +47,7 @@ def kinds(lines: list[Line]) -> list[str]:
 
 
 async def test_everything_of_a_user_is_exported(graph: Graph) -> None:
-    """Archived or not, the same lines. What others did is not, except who follows the user."""
+    """Archived or not, the lines are the same. Actions of others are left out, except follows of the user."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     first, second = await posts(graph, alice, "the first", "the second 你好")
     await posts(graph, bob, "by bob")
@@ -84,7 +84,7 @@ async def test_everything_of_a_user_is_exported(graph: Graph) -> None:
 
 
 async def test_archived_posts_are_exported_in_pages(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that are archived during the export, each once."""
+    """Events that are archived during the export are exported too, each once."""
     monkeypatch.setattr("graph.export.PAGE", 3)
     [alice] = await people(graph, "alice")
     ids = await posts(graph, alice, *map(str, range(8)))
@@ -104,7 +104,7 @@ async def test_archived_posts_are_exported_in_pages(graph: Graph, monkeypatch: p
 
 
 async def test_what_ends_during_an_export_is_exported_once(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its row in the archive gets another kind, before or after it is read."""
+    """Its row in the archive changes its kind before or after it is read."""
     monkeypatch.setattr("graph.export.PAGE", 1)
     alice, bob = await people(graph, "alice", "bob")
     liked = await posts(graph, bob, "1", "2", "3")
@@ -130,7 +130,7 @@ async def test_an_unknown_user_has_no_lines(graph: Graph) -> None:
 
 
 async def test_no_secret_is_exported(graph: Graph) -> None:
-    """No hash, no nonce, and no id of a session."""
+    """No hash, no nonce and no session id is exported."""
     [alice] = await people(graph, "alice")
     session = await graph.passwords.change(alice, PASSWORD, "a new password")
     await graph.sessions.end(alice, session.id)
@@ -143,7 +143,7 @@ async def test_no_secret_is_exported(graph: Graph) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"ReportsClosed", "UserDeleted", "UserErased"}))
 async def test_every_kind_of_event_is_exported(graph: Graph, kind: str) -> None:
-    """To the user who acted, from the log and from the archive, with all fields that are not withheld.
+    """It is exported to the user who acted, from log and archive, with all fields that are not withheld.
 
     A deleted user has no export.
     """

@@ -1,4 +1,4 @@
-"""What clients can add to the store: it expires, or its size is limited."""
+"""Data that clients can add to the store: it expires, or its size is limited."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ from tests.support.graph_worlds import PASSWORD, befriend, cached, outcomes_of, 
 
 
 async def lasting(raw: Redis) -> Counter[str]:
-    """Return the numbers of keys that do not expire, by what their names begin with."""
+    """Return the numbers of keys that do not expire, by the first part of their names."""
     kept: Counter[str] = Counter()
     async for name in raw.scan_iter(count=1000):
         kept[name.partition(":{")[0]] += await raw.ttl(name) == -1
@@ -22,7 +22,7 @@ async def lasting(raw: Redis) -> Counter[str]:
 
 
 async def test_all_that_clients_without_an_account_write_expires(graph: Graph, raw: Redis) -> None:
-    """Failed log-ins, also to logins that do not exist, claims of logins, and rates."""
+    """Failed log-ins, even to logins that do not exist, claims of logins, and rates expire."""
     before = await lasting(raw)
 
     await outcomes_of(
@@ -40,7 +40,7 @@ async def test_all_that_clients_without_an_account_write_expires(graph: Graph, r
 async def test_what_a_user_writes_again_and_again_stays_small(
     graph: Graph, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sessions, networks and failed log-ins. Retries of one request keep one idempotency key, which expires."""
+    """Sessions, networks and failed log-ins are limited. Retries of a request share one key, which expires."""
     monkeypatch.setattr(attempts, "DELAY_STEP", 0.0)
     [alice] = await people(graph, "alice")
     for n in range(MAX_SESSIONS + 10):

@@ -22,7 +22,7 @@ print(json.dumps({"loaded": list(sys.modules), "opened": opened, "started": star
 
 
 def test_importing_the_graph_loads_no_sql_library_and_does_no_io() -> None:
-    """SQLAlchemy and Alembic are loaded with `graph.archive.archive` only."""
+    """Only `graph.archive.archive` loads SQLAlchemy and Alembic."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
     report = json.loads(done.stdout)
 

@@ -13,7 +13,7 @@ from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, Post, number_at, time_
 @example(0)
 @example(MAX_NUMBER)
 def test_the_time_of_a_number_is_exact_to_the_millisecond(number: int) -> None:
-    """From 2020 to 2089, in UTC, in both directions."""
+    """The time is exact from 2020 to 2089, in UTC, in both directions."""
     time = time_of(number)
 
     assert time == EPOCH + timedelta(milliseconds=number >> SEQUENCE_BITS)

@@ -37,12 +37,12 @@ SPAM = ReportReason.SPAM
 
 
 async def hidden(graph: Graph, viewer: int | None, *users: int) -> set[int]:
-    """Return those of the users who are hidden from a viewer in a new request."""
+    """Return the given users who are hidden from a viewer in a new request."""
     return set(await graph.visibility.of(viewer).hidden(users))
 
 
 async def test_a_suspended_user_is_hidden_from_everybody_at_once(graph: Graph, another: Open) -> None:
-    """In all processes, also in those that have answered before. Three round trips."""
+    """The user is hidden in all processes, even in those that have already answered. It takes 3 round trips."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     other = await another()
     for process in (graph, other):
@@ -67,7 +67,7 @@ async def test_a_suspended_user_is_hidden_from_everybody_at_once(graph: Graph, a
 
 
 async def test_suspensions_take_no_round_trip(graph: Graph) -> None:
-    """They arrive with the other reads of a page, in one command, also right after a change."""
+    """They arrive with the other reads of a page, in one command, even right after a change."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     for change in (graph.moderation.suspend, graph.moderation.unsuspend):
@@ -80,7 +80,7 @@ async def test_suspensions_take_no_round_trip(graph: Graph) -> None:
 
 
 async def test_everything_of_a_suspended_user_is_hidden(graph: Graph) -> None:
-    """Posts, lists, likes, reposts, threads, search, and follows both ways. Counts stay as they are."""
+    """Posts, lists, likes, reposts, threads, search, and follows both ways are hidden. Counts do not change."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, carol, bob)
@@ -144,7 +144,7 @@ async def own_ids(graph: Graph, user: int) -> list[int]:
 
 
 async def test_nothing_can_be_done_with_what_is_hidden(graph: Graph) -> None:
-    """NOT_FOUND, like for what does not exist. A mention is plain text."""
+    """Actions fail with NOT_FOUND, as for absent posts and users. A mention is plain text."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.moderation.suspend(bob)
@@ -167,7 +167,7 @@ async def test_nothing_can_be_done_with_what_is_hidden(graph: Graph) -> None:
 
 
 async def test_a_suspension_ends_all_sessions_and_refuses_log_ins(graph: Graph) -> None:
-    """A wrong password is refused as always. Afterwards the user logs in again; earlier sessions stay ended."""
+    """A wrong password is refused as usual. Afterwards the user can log in again; earlier sessions stay ended."""
     [bob] = await people(graph, "bob")
     sessions = [await graph.sessions.start(bob) for _ in range(2)]
 
@@ -207,7 +207,7 @@ async def test_a_log_in_that_is_checked_before_a_suspension_starts_no_session(gr
 async def test_in_any_order_the_last_event_counts(
     graph: Graph, raw: Redis, last: type[UserSuspended] | type[UserUnsuspended]
 ) -> None:
-    """In the user's slot, and in the hash of all suspended users."""
+    """The last event counts in the user's slot and in the hash of all suspended users."""
     [bob] = await people(graph, "bob")
     bodies: list[EventBody] = [UserSuspended(bob), UserUnsuspended(bob), last(bob)]
     events = [Event(bob + 1 + n, body) for n, body in enumerate(bodies)]
@@ -229,7 +229,7 @@ async def test_an_unknown_user_is_not_suspended(graph: Graph, raw: Redis) -> Non
 
 
 async def test_a_removed_post_is_gone_like_a_deleted_one(graph: Graph) -> None:
-    """The event names the operator, and the text leaves the archive. Removing it again changes nothing."""
+    """The event names the operator, and the text leaves the archive. Removing the post again changes nothing."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "words to remove")
     repost = await graph.reposts.repost(graph.visibility.of(alice), alice, post)
@@ -269,7 +269,7 @@ async def test_a_removed_plain_repost_is_taken_back(graph: Graph) -> None:
 
 
 async def test_an_author_and_an_operator_delete_a_post_once(graph: Graph) -> None:
-    """Even if neither deletion is projected when the other one begins."""
+    """They do even if neither deletion is projected when the other begins."""
     [bob] = await people(graph, "bob")
     [post] = await posts(graph, bob, "hi")
 
@@ -286,7 +286,7 @@ async def open_reports(graph: Graph) -> list[Report]:
 
 
 async def test_reports_are_open_until_an_operator_closes_them(graph: Graph) -> None:
-    """Archived or not. All reports of a subject are closed together, and later ones are open."""
+    """Archived or not, all reports of a subject are closed together, and later ones are open."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, bob, "buy this")
     view = graph.visibility.of(alice)
@@ -319,7 +319,7 @@ async def test_reports_are_open_until_an_operator_closes_them(graph: Graph) -> N
 
 
 async def test_reports_are_read_piece_by_piece(graph: Graph) -> None:
-    """However many events are not archived."""
+    """They are, however many events are not archived."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     first, last = Reported(alice, bob, SPAM.value, ""), Reported(alice, carol, SPAM.value, "")
     await append_events(graph, [first, *[Muted(alice, bob)] * 600, last, Reported(carol, bob, SPAM.value, "")])

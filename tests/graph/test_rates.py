@@ -1,4 +1,4 @@
-"""Rates: exact over all processes, after changes of the clock, and while the store is unavailable."""
+"""Rates: exact across all processes, after changes of the clock, and while the store is unavailable."""
 
 import asyncio
 import secrets
@@ -18,7 +18,7 @@ from graph.store.store import Store
 from tests.support.stores import Fault, HookedStore
 
 SLOW = 1000
-"""Seconds in which a unit refills: so slow that the time which a test takes is no part of its outcome."""
+"""Seconds in which a unit refills: so many that the duration of a test does not affect its outcome."""
 
 POINTS = Rate("points", limit=1, period=SLOW, burst=10)
 WRITES = Rate("writes", limit=1, period=3 * SLOW, burst=4)
@@ -46,7 +46,7 @@ class Model:
 
 @dataclass
 class Processes:
-    """Two processes on one store, with time that passes when a test says so."""
+    """Two processes on one store. A test decides when time passes."""
 
     stores: Sequence[Store]
     holder: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -105,12 +105,12 @@ async def perform(steps: Sequence[tuple[str, Any, Any]], processes: Processes) -
             if expected:
                 assert decision.remaining == int(left + 1e-2)
                 assert decision.full_after == pytest.approx((rate.burst - left) * rate.unit_seconds, abs=60)
-            elif decision.refused:  # perhaps by what this process knew, which is never more than the truth
+            elif decision.refused:  # perhaps by this process's own estimate, which never exceeds the true level
                 assert 0 < decision.retry_after <= (min(decision.cost, rate.burst) - left) * rate.unit_seconds + 60
 
 
 def test_two_processes_count_together_exactly(store_url: str, long_profile: bool) -> None:
-    """For any charges, what is admitted is what one bucket holds, and no charge is applied partially."""
+    """For any charges, the processes admit as much as one bucket holds, and no charge is applied partially."""
 
     @profile(
         max_examples=5000 if long_profile else 100,
@@ -133,12 +133,12 @@ def test_two_processes_count_together_exactly(store_url: str, long_profile: bool
 
 
 ADVANCED = Rate("points", limit=1, period=SLOW, burst=20, advance=5)
-"""Its period is that of a unit, so that what was taken in advance lapses with every wait."""
+"""The period is that of a unit, so an advance expires with every wait."""
 
 
 @dataclass
 class Advances:
-    """The definition of advances of processes from one bucket."""
+    """The definition of the advances that processes take from one bucket."""
 
     bucket: Model
     taken: list[float]
@@ -157,7 +157,7 @@ class Advances:
 
 
 def test_an_advance_is_spent_by_its_process_only(store_url: str, long_profile: bool) -> None:
-    """No more is admitted than the bucket gave, and nothing is lost but expired advances."""
+    """No more is admitted than the bucket gave, and only expired advances are lost."""
 
     @profile(
         max_examples=5000 if long_profile else 100,
@@ -205,7 +205,7 @@ async def test_spending_an_advance_takes_no_round_trip(processes: Processes) -> 
 
 
 def test_counting_locally_follows_the_same_algorithm(store_url: str) -> None:
-    """While the store does not answer."""
+    """It does so while the store does not answer."""
 
     @profile(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
@@ -245,7 +245,7 @@ async def test_holders_have_separate_buckets(graph: Graph) -> None:
 
 
 async def test_a_known_refusal_takes_no_round_trip(processes: Processes) -> None:
-    """Until enough time has passed."""
+    """It takes none until enough time has passed."""
     await processes.charge(0, (POINTS, 10))
     trips = processes.stores[0].round_trips
     [decision] = await processes.charge(0, (POINTS, 3))
@@ -258,7 +258,7 @@ async def test_a_known_refusal_takes_no_round_trip(processes: Processes) -> None
 
 
 async def test_a_charge_shares_the_round_trip_of_other_reads(graph: Graph) -> None:
-    """Such as the session check."""
+    """It shares, for example, that of the session check."""
     await graph.rates.charge("user:1", [(POINTS, 1)]).decisions()  # the script is loaded now
     trips = graph.store.round_trips
     charging = graph.rates.charge("user:1", [(POINTS, 1), (WRITES, 1)])
@@ -288,7 +288,7 @@ async def test_after_the_clock_was_set_forward_the_bucket_is_full_at_most(proces
 
 
 async def test_a_debt_is_charged_beyond_what_is_left(processes: Processes) -> None:
-    """Every process then refuses charges until the bucket has refilled: nothing that was owed is dropped."""
+    """Every process then refuses charges until the bucket has refilled: no debt is dropped."""
     await processes.charge(0, (POINTS, 8))
     processes.rates[0].owe(processes.holder, POINTS, 7)
     [decision] = await processes.charge(0, (POINTS, 1))
@@ -302,7 +302,7 @@ async def test_a_debt_is_charged_beyond_what_is_left(processes: Processes) -> No
 
 
 async def test_a_debt_is_at_most_one_burst(processes: Processes) -> None:
-    """So a holder waits for twice the time of an empty bucket at most."""
+    """A holder therefore waits at most twice as long as after an empty bucket."""
     for _ in range(5):
         processes.rates[0].owe(processes.holder, POINTS, 9)
     await processes.stores[0].read([("EXISTS", keys.rate(processes.holder))])  # on the same connection, after the debts
@@ -311,7 +311,7 @@ async def test_a_debt_is_at_most_one_burst(processes: Processes) -> None:
 
 
 async def test_a_debt_is_paid_from_the_advance_first(processes: Processes) -> None:
-    """Without a round trip."""
+    """That takes no round trip."""
     rate = Rate("points", limit=1, period=SLOW, burst=100, advance=10)
     await processes.charge(0, (rate, 1))
     trips = processes.stores[0].round_trips
@@ -336,7 +336,7 @@ async def test_a_debt_without_the_store_is_noted_in_the_process(store_url: str) 
 
 
 async def test_without_the_store_each_process_counts_alone(store_url: str) -> None:
-    """From what it knew before."""
+    """Each process starts from the level that it knew before."""
     store = HookedStore(store_url)
     try:
         processes = Processes([store])

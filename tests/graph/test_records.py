@@ -95,7 +95,7 @@ def test_tombstones_and_empty_records_hold_no_event(record: dict[str, str]) -> N
     ],
 )
 def test_a_damaged_record_raises_value_error(damage: dict[str, str | None]) -> None:
-    """It is not archived as if it were the event."""
+    """The record is not archived as if it were the event."""
     values: dict[str, str | None] = {"id": "7", "author": "1", "text": "hi", **damage}
     record = {name: value for name, value in values.items() if value is not None}
 

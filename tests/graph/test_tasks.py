@@ -1,4 +1,4 @@
-"""Tasks that are cancelled."""
+"""Cancellation of tasks."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ from graph.tasks import end, to_the_end
 
 
 async def test_work_ends_although_its_caller_is_cancelled_repeatedly() -> None:
-    """The caller is cancelled afterwards."""
+    """The caller is cancelled after the work."""
     done = []
 
     async def work() -> None:

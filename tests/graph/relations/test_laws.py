@@ -1,4 +1,4 @@
-"""The laws of every relation of the register, each in histories of its own events.
+"""The laws of every relation of the register, each with histories of its own events.
 
 `tests/graph/fold`, `tests/graph/projections`, `tests/graph/rebuild` and `tests/graph/repair` test the same laws for all
 events together.
@@ -41,7 +41,7 @@ def test_every_relation_has_its_laws_tested() -> None:
 
 @st.composite
 def histories_of(draw: st.DrawFn, relation: str) -> list[Event]:
-    """Return sign-ups of a few users, and many events of a relation between them."""
+    """Return sign-ups of a few users, and many events of one relation between them."""
     events = signed_up(USERS)
     created: list[tuple[int, int]] = []
     users = st.integers(0, USERS - 1).map(user_id)
@@ -61,7 +61,7 @@ def histories_of(draw: st.DrawFn, relation: str) -> list[Event]:
 
 @st.composite
 def list_changes(draw: st.DrawFn, user: int, other: int, created: Sequence[tuple[int, int]]) -> EventBody:
-    """Return the creation of a list, or a change or the deletion of one that was created."""
+    """Return the creation of a list, or a change or deletion of a created one."""
     kind = draw(st.sampled_from(["create", "add", "add", "remove", "rename", "delete"])) if created else "create"
     if kind == "create":
         return ListCreated(user, "list", (other,))
@@ -75,7 +75,7 @@ def list_changes(draw: st.DrawFn, user: int, other: int, created: Sequence[tuple
 
 
 def keys_of(events: list[Event]) -> dict[str, Any]:
-    """Return what the events store, but not what the sign-ups do."""
+    """Return the keys that the events store, without those of the sign-ups."""
     signed_up = [each for each in events if isinstance(each.body, UserCreated)]
     without = dict(stored(fold(Content(secrets=SECRETS), signed_up)))
     return {key: value for key, value in stored(fold(Content(secrets=SECRETS), events)) if key not in without}
@@ -135,7 +135,7 @@ async def check_restored(
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_an_erasure_leaves_nothing(data: st.DataObject, relation: str) -> None:
-    """Neither in the keys of the user, nor of the user in those of others."""
+    """Nothing is left in the user's own keys, or of the user in the keys of others."""
     events = data.draw(histories_of(relation))
     user = user_id(data.draw(st.integers(0, USERS - 2)))
     bodies = [UserDeleted(user, login_hash("user")), *ends_of(user, events), UserErased(user)]

@@ -43,7 +43,7 @@ DAY = 86_400
 
 @asynccontextmanager
 async def opened(url: str, archive: Archive | None = None) -> AsyncIterator[Graph]:
-    """Open a graph on a store, with the archive beside it unless another one is given."""
+    """Open a graph on a store, by default with the archive that belongs to the store."""
     graph = await open_graph(url, TUNING, partial(HookedStore, single_slot=True), archive)
     try:
         yield graph
@@ -52,7 +52,7 @@ async def opened(url: str, archive: Archive | None = None) -> AsyncIterator[Grap
 
 
 class NotingRepair(Repair):
-    """A repair that notes all differences."""
+    """A repair that records all differences."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph.store, graph.log, graph.archive, graph.binding, graph.commit, graph.tuning, timeout=0)
@@ -64,7 +64,7 @@ class NotingRepair(Repair):
 
 
 async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool) -> dict[str, set[Defect]]:
-    """Return the kinds of differences by the owners of their subjects. All of them are corrected, or none."""
+    """Return the kinds of differences by the owners of their subjects. All differences are corrected, or none is."""
     noting = NotingRepair(graph)
     report = await noting.run(correct=correct)
     assert report.clean == correct, (report.found, report.corrected, report.examples)
@@ -75,18 +75,18 @@ async def kinds_found(graph: Graph, owners: Mapping[int, str], *, correct: bool)
 
 
 async def check(graph: Graph) -> RepairReport:
-    """Compare what is archived, without changes."""
+    """Compare the store with the archive, without changes."""
     return await replace(graph.repair(), timeout=0).run(correct=False)
 
 
 async def repair(graph: Graph) -> RepairReport:
-    """Compare what is archived, and correct."""
+    """Compare the store with the archive, and correct it."""
     return await replace(graph.repair(), timeout=0).run(correct=True)
 
 
 @dataclass
 class Snapshot:
-    """The whole content of a store and of the archive beside it."""
+    """The whole content of a store and of its archive."""
 
     keys: dict[bytes, tuple[int, bytes]]
     archive: bytes
@@ -99,7 +99,7 @@ class Snapshot:
         return cls(found, archive_file(url).read_bytes())
 
     def restore(self, url: str) -> None:
-        """Replace the content of a store and of the archive beside it. The archive must be closed."""
+        """Replace the content of a store and of its archive. The archive must be closed."""
         remove_archive(url)
         archive_file(url).write_bytes(self.archive)
         with open_blocking(url, decode_responses=False) as client, client.pipeline(transaction=False) as pipeline:
@@ -115,8 +115,8 @@ class RepairWorld:
 
     alice follows bob, carol and star. bob and carol follow star. dave follows no one and has no home cache. star has
     too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. star has read the
-    notifications. carol has changed the name and
-    logged out of `session`. Some of bob's posts are archived. One archived post and one hot post were deleted.
+    notifications. carol has changed the name and logged out of `session`. Some of bob's posts are archived. One
+    archived post and one hot post were deleted.
     """
 
     graph: Graph
@@ -149,7 +149,7 @@ class RepairWorld:
         self.posts[bob].append((await graph.posts.publish(bob, "where", platform="web", location=Location(1, -2))).id)
 
     async def change(self) -> None:
-        """Change everything that can be changed, after what was written before was archived."""
+        """Archive the existing events, then make every kind of change."""
         graph, (alice, bob, carol, dave, star) = self.graph, self.ids.values()
         await cached(graph, alice, bob, carol)
         for user in (star, carol, dave):
@@ -170,7 +170,7 @@ class RepairWorld:
         await graph.sessions.end(carol)
 
     def login(self, place: int) -> str:
-        """Return the login of a user by place."""
+        """Return the login of a user by index."""
         return f"{self.prefix}{place}"
 
     def numbers(self) -> list[int]:
@@ -180,7 +180,7 @@ class RepairWorld:
 
     @property
     def unused(self) -> int:
-        """A number that no event has: there are not so many in a millisecond."""
+        """A number that no event has: one millisecond does not have so many events."""
         return self.alice - 2000
 
     def copy(self, graph: Graph, raw: Redis) -> "RepairWorld":
@@ -243,7 +243,7 @@ class RepairWorld:
 
 
 async def worlds(graph: Graph, raw: Redis, count: int) -> list[RepairWorld]:
-    """Create worlds in one store, which have nothing to do with each other. All homes were read."""
+    """Create several independent worlds in one store. All homes were read."""
     found = [RepairWorld(graph, raw, f"{place}p") for place in range(count)]
     for step in (RepairWorld.begin, RepairWorld.change):
         for some in chunks(found, 20):

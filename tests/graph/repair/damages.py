@@ -1,4 +1,4 @@
-"""Damages of the store, each with the kinds of difference that a check finds."""
+"""Damages of the store, each with the kinds of difference that a check must find."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from tests.graph.repair.broken import DAY, RepairWorld
 
 Damage = Callable[[RepairWorld], Awaitable[None]]
 DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {}
-"""Damages by name, with the kinds of difference that a check finds."""
+"""Damages by name, with the kinds of difference that a check must find."""
 
 
 def finds(*kinds: Defect) -> Callable[[Damage], Damage]:
@@ -310,7 +310,7 @@ async def only_the_record_of_an_archived_post_is_a_tombstone(w: RepairWorld) -> 
 
 
 async def undelete(w: RepairWorld, post: int) -> None:
-    """Delete a post by bob, and let the archive forget the deletion."""
+    """Delete a post by bob, and remove the deletion from the archive."""
     [(kind, body)] = w.sql("SELECT kind, body FROM events WHERE number = ?", post)
     await w.graph.posts.delete(w.bob, post)
     await w.drain()

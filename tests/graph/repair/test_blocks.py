@@ -34,7 +34,7 @@ def of_pairs(pair_set: PairSet) -> dict[str, tuple[Damage, Defect]]:
 
 
 def stored(pair_set: PairSet, number: int) -> str:
-    """Return a member of a set of pairs, as the store holds it: this number, or it as a text."""
+    """Return a member of a set of pairs as the store holds it: the number, or the number as text."""
     return stored_member(number if pair_set.begun.SUBJECT else str(number))
 
 
@@ -75,7 +75,7 @@ async def test_a_world_with_blocks_is_right(blocks: RepairWorld) -> None:
 
 
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
-    """Each damage has a world of its own."""
+    """Each damage has its own world."""
     async with opened(store_url) as graph:
         damaged = dict(zip(DAMAGES, await worlds(graph, raw, len(DAMAGES)), strict=True))
         for world in damaged.values():
@@ -95,7 +95,7 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
 
 
 async def test_blocks_that_are_newer_than_the_comparison_are_not_undone(blocks: RepairWorld) -> None:
-    """The archive that was compared shows a follow, which a later block has ended."""
+    """The archive shows a follow at the comparison, but a later block has ended it."""
     graph = blocks.graph
     upto = await graph.log.last()
     await graph.blocks.block(blocks.star, blocks.carol)

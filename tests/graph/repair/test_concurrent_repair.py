@@ -1,4 +1,4 @@
-"""Tests of repairs while the system is in use, and of repairs that are interrupted."""
+"""Tests of repairs during normal use, and of interrupted repairs."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ from tests.support.stores import Crashed, Death
 
 
 class RandomActivity:
-    """Users who act at random, one action after the other per user, all users concurrently."""
+    """Users who perform random actions, one at a time per user, all users concurrently."""
 
     def __init__(self, world: RepairWorld, seed: int) -> None:
         self.world = world
@@ -117,7 +117,7 @@ async def test_a_repair_that_crashes_at_any_step_is_finished_by_the_next(
 
 
 STRIDE = 4
-"""The exchanges between two steps to crash at: a repair has many."""
+"""The number of exchanges between two steps to crash at: a repair has many steps."""
 SOME_OF_EACH = (
     "a_follower_is_lost",
     "an_unfollow_is_lost",
@@ -131,7 +131,7 @@ SOME_OF_EACH = (
 
 
 async def test_a_difference_counts_if_it_is_found_twice(world: RepairWorld) -> None:
-    """Between the comparisons, one difference disappears, and another one of the same author appears."""
+    """Between the comparisons, one difference disappears and another one of the same author appears."""
     first, second = world.posts[world.carol]
     record: dict[Any, Any] = await world.raw.hgetall(keys.post(first))
     await world.raw.delete(keys.post(first))

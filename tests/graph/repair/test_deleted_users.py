@@ -45,12 +45,12 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
 
 
 async def everything(raw: Redis) -> dict[str, Any]:
-    """Return what a repair must restore."""
+    """Return the content that a repair must restore."""
     return await state(raw, ("{log}", "{suspended}:version", "home:"))
 
 
 async def deleted(graph: Graph, raw: Redis, *logins: str) -> list[Deleted]:
-    """Delete users, whose credentials were archived, and another one, who is erased. Return the others."""
+    """Delete users after their credentials were archived, and erase another user. Return the others."""
     users = await people(graph, *logins)
     await drain(graph)
     [carol] = await people(graph, "carol")
@@ -68,7 +68,7 @@ async def drain(graph: Graph) -> None:
 
 
 async def test_damage_of_deleted_users_is_repaired(graph: Graph, raw: Redis) -> None:
-    """Of each user, something else is damaged. Without damage there is no difference."""
+    """Different data of each user is damaged. Without damage there is no difference."""
     users = await deleted(graph, raw, *(f"bob{place}" for place in range(len(DAMAGES))))
     damaged = dict(zip(DAMAGES, users, strict=True))
     assert (await check(graph)).clean
@@ -86,7 +86,7 @@ async def test_damage_of_deleted_users_is_repaired(graph: Graph, raw: Redis) -> 
 
 
 async def test_everything_lost_of_a_deleted_user_is_restored(graph: Graph, raw: Redis) -> None:
-    """Also of a user whose credentials were never archived."""
+    """This also holds for a user whose credentials were never archived."""
     await deleted(graph, raw, "bob")
     healthy = await everything(raw)
     for key in list(healthy):
@@ -113,7 +113,7 @@ async def test_a_deletion_that_the_archive_does_not_know_yet_is_no_difference(gr
 
 
 async def test_a_deletion_that_a_failover_has_lost_is_undone(graph: Graph, raw: Redis) -> None:
-    """The archive knows later events, but not the deletion. The user can log in again."""
+    """The archive has later events, but not the deletion. The user can log in again."""
     [alice, bob] = await people(graph, "alice", "bob")
     await drain(graph)
     before = await everything(raw)

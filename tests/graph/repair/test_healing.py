@@ -1,4 +1,4 @@
-"""A failover in which the log loses events: a worker corrects what other shards hold of them."""
+"""A failover in which the log loses events: a worker corrects the data that other shards derived from them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,13 +19,13 @@ from tests.support.graph_worlds import PATIENCE, background, befriend, people, p
 
 
 async def lose(graph: Graph, *numbers: int) -> None:
-    """Let the log lose events, as a failover does."""
+    """Let the log lose events, like a failover does."""
     await graph.store.send([("XDEL", keys.LOG, *map(entry_id, numbers))])
 
 
 @pytest.mark.single_server("takes snapshots of one server")
 async def test_what_was_derived_from_lost_events_is_corrected(world: RepairWorld, store_url: str) -> None:
-    """By a worker, as soon as the archive has passed the lost events. Then they are forgotten."""
+    """A worker corrects it as soon as the archive has passed the lost events. Then they are forgotten."""
     graph = world.graph
     snapshots = Snapshots(store_url)
     log = snapshots.take("{log}*")
@@ -54,7 +54,7 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
 
 
 class Repairs:
-    """A repair that counts its runs, and meets these outages first."""
+    """A repair that counts its runs and first meets these outages."""
 
     def __init__(self, *outages: Exception) -> None:
         self.outages = list(outages)
@@ -98,7 +98,7 @@ async def test_a_repair_is_repeated_after_an_outage(
 
 
 def runs_of(repairs: Repairs) -> Callable[[], Awaitable[int]]:
-    """Return a function that reads how often a repair has run."""
+    """Return a function that reads the number of runs of a repair."""
 
     async def runs() -> int:
         return repairs.runs
@@ -128,7 +128,7 @@ async def test_a_worker_misses_events_that_it_has_received(graph: Graph) -> None
 
 
 async def test_the_highest_of_several_lost_events_is_noted(graph: Graph) -> None:
-    """Once."""
+    """It is noted once."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     numbers = await append(graph, Followed(alice, bob), Followed(alice, carol), Followed(bob, alice))
     losses = Losses(graph.store, graph.log)
@@ -144,7 +144,7 @@ async def test_the_highest_of_several_lost_events_is_noted(graph: Graph) -> None
 
 
 async def test_only_the_last_thousand_events_are_remembered(graph: Graph) -> None:
-    """So that a worker's memory does not grow."""
+    """A worker's memory must not grow."""
     alice, bob = await people(graph, "alice", "bob")
     first, last = await append(graph, Followed(alice, bob), Followed(bob, alice))
     losses = Losses(graph.store, graph.log)

@@ -16,9 +16,9 @@ from tests.support.graph_worlds import Open, archive_log, crowd, state
 
 @dataclass
 class Liking:
-    """A post that users like, and a user who likes posts. Of both sets, the oldest likes are archived.
+    """A post that users like, and a user who likes posts. The oldest likes of both sets are archived.
 
-    `post` is liked by `fans`, the earliest first, and no longer by `gone`. The last fan likes `posts`, also `removed`,
+    `post` is liked by `fans`, the earliest first, and no longer by `gone`. The last fan likes `posts` and `removed`,
     which is deleted.
     """
 
@@ -132,7 +132,7 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
 
 
 async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
-    """Each damage is done to likes of its own."""
+    """Each damage has its own likes."""
     damaged = {damage: await begun(graph, raw, f"{place}-") for place, damage in enumerate(DAMAGES)}
     await archived(damaged["the number of likes is lost"])
     before = await state(raw)
@@ -158,7 +158,7 @@ async def test_a_check_changes_nothing(liking: Liking) -> None:
 
 
 async def test_a_like_that_is_newer_than_the_archive_stays(liking: Liking) -> None:
-    """The archive does not hold it yet."""
+    """The archive does not have it yet."""
     new, graph = liking.gone, liking.graph
     await graph.commit([Liked(new, liking.post, liking.author)])
     await graph.worker().drain()

@@ -16,14 +16,14 @@ from tests.support.graph_worlds import newest
 
 @dataclass
 class Lists:
-    """A world in which alice has a list of bob and carol, and has deleted another one."""
+    """A world in which alice has a list of bob and carol, and has deleted another list."""
 
     world: RepairWorld
     friends: int
     gone: int
 
     async def shown(self) -> object:
-        """Return what alice sees of her lists."""
+        """Return the lists that alice sees."""
         graph, alice = self.world.graph, self.world.alice
         pages = await graph.lists.members(graph.visibility.of(alice), alice, [self.friends, self.gone], newest(9))
         return await graph.lists.of_user(alice), [[each.user for each in page.items] for page in pages]
@@ -72,7 +72,7 @@ async def test_a_world_with_lists_is_right(lists: Lists) -> None:
 
 
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
-    """Each damage has a world of its own."""
+    """Each damage has its own world."""
     async with opened(store_url) as graph:
         damaged = {
             damage: await listed(world)
@@ -92,7 +92,7 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
 
 
 async def test_changes_after_the_comparison_are_not_undone(lists: Lists) -> None:
-    """The archive that was compared shows members, names and lists that later events have changed."""
+    """The compared archive shows members, names and lists that later events have changed."""
     graph, alice = lists.world.graph, lists.world.alice
     upto = await graph.log.last()
     await graph.lists.update(alice, lists.friends, name="new", added=[lists.world.dave], removed=[lists.world.carol])

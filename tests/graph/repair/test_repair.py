@@ -39,7 +39,7 @@ from tests.support.raw import open_raw
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
     """A check finds the damage and changes nothing. A repair corrects it, and then pages are right.
 
-    Each damage has a world of its own.
+    Each damage has its own world.
     """
     async with opened(store_url) as graph:
         damaged = dict(zip(ALL_DAMAGES, await worlds(graph, raw, len(ALL_DAMAGES)), strict=True))
@@ -194,7 +194,7 @@ async def test_users_with_many_events_are_compared_in_parts(
 
 
 async def test_an_archive_that_does_not_answer_ends_the_repair(world: RepairWorld, tmp_path: Any) -> None:
-    """The archive is mandatory: nothing is compared or corrected without it."""
+    """Without the archive, nothing is compared or corrected."""
     await DAMAGES["a_follower_is_lost"][0](world)
     before = world.content()
     async with opened(world.graph.store.url, Archive(f"sqlite:///{tmp_path}")) as without:
@@ -212,7 +212,7 @@ async def test_a_wrong_archive_ends_the_repair(world: RepairWorld, tmp_path: Any
 
 
 async def test_an_account_that_the_archive_does_not_know_is_reported(world: RepairWorld) -> None:
-    """There is no correction: the data does not show who is right."""
+    """There is no correction: the data does not show which of them is right."""
     world.sql('DELETE FROM credentials WHERE "user" = ?', world.carol)
     before = world.content()
 
@@ -225,7 +225,7 @@ async def test_an_account_that_the_archive_does_not_know_is_reported(world: Repa
 
 
 async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
-    """A check takes no round trip per user, follow or post."""
+    """A check takes no round trip for each user, follow or post."""
     users = await crowd(graph, 400)
     for step in (1, 2, 3, 5, 8):
         await graph.commit([Followed(user, users[(n + step) % 400]) for n, user in enumerate(users)])

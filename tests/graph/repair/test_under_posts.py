@@ -15,7 +15,7 @@ from tests.support.graph_worlds import Open, archive_log, crowd, state
 
 @dataclass
 class Talk:
-    """A post with replies that are quotes too. Each list has archived posts."""
+    """A post with replies that are also quotes. Each list has archived posts."""
 
     graph: Graph
     raw: Redis
@@ -67,7 +67,7 @@ async def test_an_undamaged_conversation_is_right(talk: Talk) -> None:
 
 
 UNUSED = 1000
-"""No event has the number of another one minus this: there are not so many in a millisecond."""
+"""An offset below any number of an event to a number that no event has: a millisecond does not have so many events."""
 
 Damage = Callable[[Talk], Awaitable[object]]
 
@@ -126,7 +126,7 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
 
 
 async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
-    """Each damage is done to a conversation of its own."""
+    """Each damage has its own conversation."""
     damaged = {damage: await begun(graph, raw, f"{place}-") for place, damage in enumerate(DAMAGES)}
     await archived(damaged["a quote is lost, and its record too"])
     before = await state(raw)
@@ -142,7 +142,7 @@ async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
 
 
 async def test_a_lost_thread_is_restored(talk: Talk) -> None:
-    """All its posts become hot: the floor is lost too. The next cut removes the older ones again."""
+    """All its posts become hot, because the floor is lost too. The next cut removes the older ones again."""
     name = keys.replies(talk.root)
     await talk.raw.delete(name, keys.archived_of(name), keys.gone(name))
 
@@ -154,7 +154,7 @@ async def test_a_lost_thread_is_restored(talk: Talk) -> None:
 
 
 async def test_a_hot_thread_is_right(another: Open) -> None:
-    """Of a list without archived posts, there is no number of archived ones."""
+    """A list without archived posts has no number of archived posts."""
     graph = await another()
     alice, bob = await crowd(graph, 2)
     root = (await graph.posts.publish(alice, "root")).id

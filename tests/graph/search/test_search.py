@@ -1,4 +1,4 @@
-"""The search of posts: equal to the past of the event stream, whole together with its future, bounded."""
+"""The search of posts: it equals the past of the event stream, joins its future without a gap, and is bounded."""
 
 import asyncio
 from contextlib import aclosing
@@ -63,7 +63,7 @@ async def write(graph: Graph, random: Random, authors: list[int], count: int) ->
 
 
 def random_filter(random: Random, authors: list[int]) -> EventFilter:
-    """Return a random filter of a search."""
+    """Return a random search filter."""
     while True:
         keywords = [" ".join(random.choices(WORDS, k=random.randrange(1, 3))) for _ in range(random.randrange(1, 3))]
         edges = sorted(random.uniform(-90, 90) for _ in range(2))
@@ -103,7 +103,7 @@ async def replayed(feed: Feed, filter_: EventFilter, upto: int) -> list[int]:
 async def test_a_search_equals_the_past_of_the_event_stream(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch, long_profile: bool
 ) -> None:
-    """With the same random filter, in pages of any size and in both directions, with deletions and gaps in the index.
+    """Filters are random, pages of any size and in both directions, with deletions and gaps in the index.
 
     A deleted post is not found, whether its deletion is archived or not.
     """
@@ -130,7 +130,7 @@ async def test_a_search_equals_the_past_of_the_event_stream(
 
 
 class World:
-    """Posts that are written while a client reads."""
+    """Posts that are published while a client reads."""
 
     def __init__(self, graph: Graph, feed: Feed, random: Random, authors: list[int]) -> None:
         self.graph, self.feed, self.random, self.authors = graph, feed, random, authors
@@ -157,7 +157,7 @@ class World:
         return ids
 
     async def receive(self, filter_: EventFilter, cursor: int) -> tuple[set[int], int, bool]:
-        """Receive events until the connection is lost, after any event, or everything has been received."""
+        """Receive events until the connection is lost after any of them, or all were received."""
         ids: set[int] = set()
         async with aclosing(self.feed.events(None, filter_, cursor)) as stream:
             async for update in stream:
@@ -172,7 +172,7 @@ class World:
 
 
 async def test_a_search_and_its_stream_miss_nothing(graph: Graph, feed: Feed, long_profile: bool) -> None:
-    """While others publish and an archiver runs: the pages, and a subscription that is dropped and resumed."""
+    """Users publish and an archiver runs while a client reads pages, and a subscription is dropped and resumed."""
     random = Random(8)  # noqa: S311 - reproducible
     world = World(graph, feed, random, await people(graph, *(f"user{n}" for n in range(4))))
     for _ in range(100 if long_profile else 4):
@@ -194,7 +194,7 @@ async def test_what_is_not_archived_yet_comes_from_the_stream(graph: Graph) -> N
 
 
 async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
-    """From a time on and before another one, page by page in both directions."""
+    """It finds posts from one time until before another, page by page in both directions."""
     [alice] = await people(graph, "alice")
     written = [post for n in range(12) for post in await posts(graph, alice, f"rain {n}")]
     await settle(graph)
@@ -213,7 +213,7 @@ async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
 
 @pytest.mark.parametrize("years", [1, 9999])
 async def test_a_search_of_a_time_without_posts_finds_nothing(graph: Graph, years: int) -> None:
-    """However long ago or far ahead it is."""
+    """It does, however long ago or far ahead the time is."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "rain")
     await settle(graph)
@@ -226,7 +226,7 @@ async def test_a_search_of_a_time_without_posts_finds_nothing(graph: Graph, year
 
 
 async def test_a_page_looks_at_so_many_candidates_only(graph: Graph) -> None:
-    """It may be empty with more to come: only the words of a phrase are looked up, and deleted posts are left out."""
+    """A page may be empty with more to come: only a phrase's words are looked up, and deleted posts are left out."""
     [alice] = await people(graph, "alice")
     [wanted] = await posts(graph, alice, "京北京")
     for post in await posts(graph, alice, *["北京"] * 30):
@@ -249,7 +249,7 @@ async def test_a_page_looks_at_so_many_candidates_only(graph: Graph) -> None:
 
 
 async def test_the_indexing_of_old_posts_changes_no_search(graph: Graph) -> None:
-    """An archive that was filled without an index is searched by looking at each post; later, by the index."""
+    """Without an index, a search of the archive examines each post; later, it uses the index."""
     random = Random(9)  # noqa: S311 - reproducible
     authors = await people(graph, "alice", "bob")
     written = await write(graph, random, authors, 40)
@@ -268,7 +268,7 @@ async def test_the_indexing_of_old_posts_changes_no_search(graph: Graph) -> None
 
 
 async def test_a_page_costs_one_round_trip(graph: Graph) -> None:
-    """The rest is read from the archive."""
+    """The rest of the page is read from the archive."""
     [alice] = await people(graph, "alice")
     await posts(graph, alice, *(f"rain {n}" for n in range(40)))
     await settle(graph)

@@ -1,4 +1,4 @@
-"""The search of users: whom a text finds, in which order, and what a page costs."""
+"""The search of users: whom a text finds, in which order, and the cost of a page."""
 
 import unicodedata
 from random import Random
@@ -28,7 +28,7 @@ async def settle(graph: Graph) -> None:
 async def found(
     searches: UserSearches, text: str, view: View = SYSTEM, *, size: int = 100, forward: bool = True
 ) -> list[int]:
-    """Return the ids of all users whom a text finds, read page by page, in the order of the list."""
+    """Return the ids of all users whom a text finds, page by page, in the order of the list."""
     ids: list[int] = []
     low, high = 0, MAX_NUMBER + 1
     while True:
@@ -55,7 +55,7 @@ async def sign_up(graph: Graph, **names: str) -> list[int]:
 
 
 async def test_users_are_found_by_login_and_name(graph: Graph) -> None:
-    """The newest first."""
+    """The newest users come first."""
     anna, ben, wang = await sign_up(graph, anna_m="Müller", ben="Anna Smith", wang="王小明 Annabel")
     search = graph.user_searches
 
@@ -68,7 +68,7 @@ async def test_users_are_found_by_login_and_name(graph: Graph) -> None:
 
 
 async def test_the_user_with_exactly_this_login_comes_first(graph: Graph) -> None:
-    """Once, on the first page in either direction, whatever the case, and with an @ before it."""
+    """That user comes once, on the first page in either direction, whatever the case and with an @ in front."""
     bob, bobby, other = await sign_up(graph, bob="Bob", bobby="Bobby", other="Bob")
 
     for text in ("bob", "@BOB", " bob "):
@@ -81,7 +81,7 @@ async def test_the_user_with_exactly_this_login_comes_first(graph: Graph) -> Non
 
 
 async def test_a_new_name_is_found_and_the_old_one_is_not(graph: Graph) -> None:
-    """The old one is not found at once, because profiles come from the store; the new one once it is archived."""
+    """The old name is not found from the rename on, because profiles come from the store; the new one once archived."""
     [anna] = await sign_up(graph, anna="Carol")
     await graph.users.update_profile(anna, name="Dora")
 
@@ -92,7 +92,7 @@ async def test_a_new_name_is_found_and_the_old_one_is_not(graph: Graph) -> None:
 
 
 async def test_hidden_users_are_left_out(graph: Graph, raw: Redis) -> None:
-    """Those across a block, also the one with exactly this login. Muted users are found."""
+    """Users across a block are left out, even with exactly this login. Muted users are found."""
     viewer, bob, bobby, bobo, boba = await sign_up(graph, viewer="V", bob="B", bobby="B", bobo="B", boba="B")
     for key, user in ((keys.blocking, bob), (keys.blockers, bobby), (keys.muting, bobo)):
         await raw.zadd(key(viewer), {str(user): 1})
@@ -102,7 +102,7 @@ async def test_hidden_users_are_left_out(graph: Graph, raw: Redis) -> None:
 
 
 async def test_a_page_looks_at_so_many_users_only(graph: Graph, raw: Redis) -> None:
-    """It may be empty with more to come, and the next page continues."""
+    """A page may be empty with more to come, and the next page continues."""
     [viewer, wanted] = await sign_up(graph, viewer="V", anna="Anna")
     others = await people(graph, *(f"anna{n}" for n in range(20)))
     await raw.zadd(keys.blocking(viewer), {str(user): 1 for user in others})
@@ -122,7 +122,7 @@ async def test_a_page_looks_at_so_many_users_only(graph: Graph, raw: Redis) -> N
 
 
 def expected(users: dict[int, tuple[str, str]], text: str) -> list[int]:
-    """Return the users whom a text of words and runs finds, by a plain scan."""
+    """Return the users whom a text of words and runs must find, by a plain scan."""
 
     def matches(login: str, name: str) -> bool:
         parts = unicodedata.normalize("NFKC", name).casefold().split()
@@ -136,7 +136,7 @@ def expected(users: dict[int, tuple[str, str]], text: str) -> list[int]:
 
 
 async def test_a_search_equals_a_plain_scan(graph: Graph, long_profile: bool) -> None:
-    """In pages of any size and in both directions, while users sign up and change their names."""
+    """It does so in pages of any size and in both directions, while users sign up and change their names."""
     random = Random(5)  # noqa: S311 - reproducible
     users: dict[int, tuple[str, str]] = {}
     for turn in range(20 if long_profile else 3):
@@ -159,7 +159,7 @@ async def test_a_search_equals_a_plain_scan(graph: Graph, long_profile: bool) ->
 
 
 async def test_a_page_costs_one_round_trip(graph: Graph) -> None:
-    """One more for a login that the process has not looked up before. The rest is SQL."""
+    """A login that the process has not looked up before takes one more. The rest is SQL."""
     await people(graph, *(f"anna{n}" for n in range(40)))
     [viewer] = await sign_up(graph, anna="Anna")
     for trips in (2, 1):

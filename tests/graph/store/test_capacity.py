@@ -1,4 +1,4 @@
-"""The memory of the store as a process knows it."""
+"""The memory of the store as far as a process knows it."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_the_fullest_primary_counts() -> None:
 
 @pytest.mark.single_server("it counts the commands of one server")
 async def test_the_memory_is_read_once_a_second_at_most(store_url: str) -> None:
-    """However many changes ask for it."""
+    """It is, however many changes ask for it."""
     store = Store(store_url)
     read = Capacity(store, 0.9)
     with open_blocking(store_url) as raw:
@@ -40,7 +40,7 @@ async def test_the_memory_is_read_once_a_second_at_most(store_url: str) -> None:
 
 
 async def test_a_store_that_does_not_answer_stays_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it reported last holds, whether it hangs or is down."""
+    """The last report stays valid, whether the store hangs or is down."""
     monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
     monkeypatch.setattr("graph.store.store.PRIMARY_SECONDS", 0.05)
     with EmbeddedStore(tmp_path, Durability.RELAXED) as server, server.client() as raw:

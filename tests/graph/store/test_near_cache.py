@@ -1,4 +1,4 @@
-"""The near cache by itself: when its values may be used, and what it keeps."""
+"""The near cache alone: when its values may be used, and which values it keeps."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_values_may_be_used_once_a_later_read_was_answered(near: NearCache, sour
 
 
 def test_each_source_vouches_for_its_own_values(near: NearCache, source: TrackingPeriod) -> None:
-    """Replies over one connection tell nothing about the keys of another server."""
+    """Replies over one connection say nothing about the keys of another server."""
     other = answering(near)
     keep(near, source, a=1)
     keep(near, other, b=2)
@@ -80,7 +80,7 @@ def test_after_an_advance_values_are_used_after_the_next_reply(near: NearCache, 
 
 
 def test_kept_values_are_found(near: NearCache, source: TrackingPeriod) -> None:
-    """Absent records are values, too."""
+    """Absent records are values too."""
     read = object()
     near.ask(["a", "b"], read)
     near.keep(["a", "b"], [1, None], [source, source], read)
@@ -100,7 +100,7 @@ def test_an_invalidated_value_is_dropped(near: NearCache, source: TrackingPeriod
 
 
 def test_a_key_that_is_invalidated_before_its_read_is_done_is_not_kept(near: NearCache, source: TrackingPeriod) -> None:
-    """The reply may have arrived before the invalidation, and wait for the other replies of its read."""
+    """The reply may arrive before the invalidation and then wait for other replies of its read."""
     read = object()
     near.ask(["a", "b"], read)
     near.invalidate(["a"])
@@ -123,7 +123,7 @@ def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: Tr
 
 
 def test_a_value_without_a_source_is_not_kept(near: NearCache, source: TrackingPeriod) -> None:
-    """One that came from a source is a reason to let it answer something."""
+    """A value from a source is a reason to send that source a command."""
     read = object()
     near.ask(["a", "b"], read)
     near.keep(["a", "b"], [1, 2], [None, source], read)
@@ -143,7 +143,7 @@ def test_a_released_read_keeps_nothing(near: NearCache, source: TrackingPeriod) 
 
 
 def test_a_flush_drops_everything(near: NearCache, source: TrackingPeriod) -> None:
-    """What was asked for before is not kept for use, whenever it was answered."""
+    """Values that were requested before the flush are not kept, whenever the replies arrive."""
     keep(near, source, a=1)
     later = near.renewed(source)
     near.sent = later.answered = near.sent + 1
@@ -157,7 +157,7 @@ def test_a_flush_drops_everything(near: NearCache, source: TrackingPeriod) -> No
 
 
 def test_a_lost_connection_drops_what_came_over_it(near: NearCache, source: TrackingPeriod) -> None:
-    """The values of other connections remain."""
+    """Values of other connections remain."""
     other = answering(near)
     keep(near, source, a=1)
     keep(near, other, b=2)
@@ -198,7 +198,7 @@ def test_a_value_that_replaces_another_is_held_once(near: NearCache, source: Tra
 
 
 def test_a_value_that_is_found_may_drop_others(near: NearCache, source: TrackingPeriod) -> None:
-    """It moves to the young values, and those that are full become the old ones."""
+    """The value moves to the young values. When these are full, they become the old ones."""
     keep(near, source, a=1, b=2)
     keep(near, source, c=3, d=4)
 
@@ -210,7 +210,7 @@ def test_a_value_that_is_found_may_drop_others(near: NearCache, source: Tracking
 def test_the_cache_rests_while_few_look_ups_find_anything(
     monkeypatch: pytest.MonkeyPatch, finds: int, rests: bool
 ) -> None:
-    """It is judged after each ten here, and must find two. Then it is asked for nothing for thirty."""
+    """Here, the cache must find two of each ten look-ups. Otherwise it rests for the next thirty."""
     monkeypatch.setattr(near_cache, "WINDOW", 10)
     monkeypatch.setattr(near_cache, "REST", 30)
     near = NearCache(4)

@@ -11,7 +11,7 @@ from tests.support.stores import Fault, sends
 
 @pytest.mark.single_server("on a cluster, another key is read each time")
 async def test_only_a_reply_answers_a_probe(another: Open) -> None:
-    """An outage may fail it at once, which must not look like a quick store."""
+    """An outage may fail a probe at once, which must not look like a fast store."""
     graph = await another()
     answers: list[str] = []
     fault = Fault(graph.store, sends("EXISTS", keys.LOG))

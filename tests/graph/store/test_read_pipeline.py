@@ -1,4 +1,4 @@
-"""The read pipeline: reads of one tick share a write, and each read gets its own replies."""
+"""The read pipeline: the reads of an event-loop iteration share a write, and each read gets its own replies."""
 
 import asyncio
 import ssl
@@ -104,7 +104,7 @@ async def test_a_read_of_two_slots_fails_like_a_write(store: Store) -> None:
 
 
 async def test_cancelling_reads_does_not_affect_others(store: Store) -> None:
-    """Before the write and after it."""
+    """This holds before the write and after it."""
     for ticks in range(5):
         reads = [store.ask([get(n)], only) for n in range(100)]
         for _ in range(ticks):
@@ -116,7 +116,7 @@ async def test_cancelling_reads_does_not_affect_others(store: Store) -> None:
 
 
 async def test_reads_beyond_the_limit_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reads within the limit are answered, and later reads too."""
+    """The reads within the limit are answered, and so are later reads."""
     monkeypatch.setattr("graph.store.store.MAX_WAITING", 50)
 
     reads = [store.ask([get(n)], only) for n in range(60)]
@@ -158,7 +158,7 @@ def test_a_store_can_be_used_on_one_event_loop_after_another(store_url: str) -> 
 
 
 async def test_bytes_that_are_not_utf_8_are_preserved(store: Store, raw: Redis) -> None:
-    """As surrogate escapes. Other replies are not affected."""
+    """They are decoded as surrogate escapes. Other replies are not affected."""
     await raw.set("{k}bad", b"a\xff")
 
     assert await store.ask([get(1), ("GET", "{k}bad"), get(2)], tuple) == ("{k}1", "a\udcff", "{k}2")
@@ -175,7 +175,7 @@ async def test_replies_are_those_of_resp3(store: Store) -> None:
 
 
 async def test_push_messages_are_ignored(store: Store, raw: Redis) -> None:
-    """Alone and between replies."""
+    """They are ignored alone and between replies."""
     await store.ask([("CLIENT", "TRACKING", "ON"), get(1)], only_last)
     for n in range(20):
         await raw.set("{k}1", n)
@@ -217,7 +217,7 @@ async def test_an_unknown_script_fails_only_its_read(store: Store) -> None:
 async def test_the_read_pipeline_connects_with_the_settings_of_the_url(
     store: Store, raw: Redis, single_store: EmbeddedStore
 ) -> None:
-    """Over TCP, with user, password and database. A wrong password raises StoreUnavailable."""
+    """It connects over TCP, with user, password and database. A wrong password raises StoreUnavailable."""
     await store.run("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all")
     try:
         async with proxy_to(single_store.socket) as proxy:
@@ -269,7 +269,7 @@ async def test_the_read_pipeline_supports_tls(
 
 @pytest.mark.single_server("a proxy stands before the server")
 async def test_reads_are_held_back_while_the_connection_is_congested(store: Store, single_store: EmbeddedStore) -> None:
-    """They are not buffered in the connection, and are answered afterwards."""
+    """They do not fill the connection's buffer, and are answered afterwards."""
     text = "x" * 10_000
     async with proxy_to(single_store.socket) as proxy:
         slow = Store(f"valkey://127.0.0.1:{proxy.port}")

@@ -49,26 +49,26 @@ async def run(raw: Redis, *command: Any) -> None:
 
 
 async def request(store: Store) -> Moment | None:
-    """Begin a request, and wait for the reply to its first read."""
+    """Start a request, and wait for the reply to its first read."""
     moment = store.begin()
     await store.read([("EXISTS", "session")])
     return moment
 
 
 async def look(store: Store, *numbers: int) -> list[str | None]:
-    """Return values as a new request sees them after its first read."""
+    """Return the values that a new request sees after its first read."""
     return await recall(store, VALUES, numbers, await request(store))
 
 
 async def test_a_cache_that_finds_little_is_asked_again_after_a_rest(
     store: Store, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Meanwhile, look-ups read from the store, and ask it to track nothing."""
+    """During the rest, look-ups read from the store and do not let it track keys."""
     monkeypatch.setattr(near_cache, "REST", 3)
     await raw.set("{k}1", "one")
     assert await look(store, 1) == ["one"]
     assert store.near is not None
-    store.near._judge()  # one look-up, which found nothing
+    store.near._judge()  # after one look-up, which found nothing
     for _ in range(3):
         async with counted(store) as resting:
             assert await look(store, 1) == ["one"]
@@ -79,7 +79,7 @@ async def test_a_cache_that_finds_little_is_asked_again_after_a_rest(
 
 
 async def test_a_known_value_costs_no_command(store: Store, raw: Redis) -> None:
-    """An absent key is known, too. A miss costs the read and the command that lets the server track its key."""
+    """An absent key is known too. A miss costs the read and the command that lets the server track its key."""
     await raw.set("{k}1", "one")
     moment = await request(store)
     async with counted(store) as first:
@@ -97,7 +97,7 @@ async def test_a_known_value_costs_no_command(store: Store, raw: Redis) -> None:
 
 
 async def test_the_first_read_of_a_request_goes_to_the_store(store: Store, store_url: str) -> None:
-    """The write is newer than every reply that the process has received. Its invalidation has not arrived yet."""
+    """The write is newer than every reply that the process has received, and its invalidation has not arrived yet."""
     with open_blocking(store_url) as blocking:
         blocking.set("{k}1", "old")
         assert await look(store, 1) == ["old"]
@@ -166,7 +166,7 @@ async def test_own_writes_are_noticed(store: Store) -> None:
 
 
 async def test_keys_that_the_server_tracks_no_longer_are_read_again(store: Store, raw: Redis) -> None:
-    """Its table of tracked keys is limited; what it drops, it invalidates."""
+    """The server's table of tracked keys is limited, and the server invalidates the keys that it drops."""
     await raw.config_set("tracking-table-max-keys", 10)
     try:
         numbers = list(range(60))
@@ -179,7 +179,7 @@ async def test_keys_that_the_server_tracks_no_longer_are_read_again(store: Store
 
 
 async def test_other_reads_are_not_tracked(store: Store, raw: Redis) -> None:
-    """Nobody is told of writes to keys that are not kept."""
+    """The server sends no message about writes to keys that are not kept."""
     await store.read([("GET", "{k}1")])
     await raw.set("{k}1", "new")
     await store.read([("EXISTS", "k")])
@@ -189,7 +189,7 @@ async def test_other_reads_are_not_tracked(store: Store, raw: Redis) -> None:
 
 
 async def test_a_new_connection_begins_with_nothing(store: Store, raw: Redis) -> None:
-    """Writes that were not told of while there was no connection are seen."""
+    """Writes during the time without a connection are seen, although no message announced them."""
     await raw.set("{k}1", "old")
     assert await look(store, 1) == ["old"]
     await run(raw, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -218,7 +218,7 @@ async def test_a_flush_is_noticed_before_the_replies_that_arrive_with_it(store: 
         while executed_gets(blocking) == executed:  # noqa: ASYNC110 - a server sends no notification
             await asyncio.sleep(0)
         blocking.flushall()
-        blocking.ping()  # when the server answers this, it has written what it pushes because of the flush
+        blocking.ping()  # before the server replies to this, it sends the invalidations of the flush
     pipeline.connection._transport.resume_reading()
     assert await reading == ["old"]
 
@@ -229,7 +229,7 @@ async def test_a_flush_is_noticed_before_the_replies_that_arrive_with_it(store: 
 async def test_without_client_tracking_everything_is_read(
     store_url: str, raw: Redis, caplog: pytest.LogCaptureFixture, forbidden: str
 ) -> None:
-    """A line in the log says so."""
+    """The log says so."""
     await run(raw, "ACL", "SETUSER", "plain", "on", "nopass", "~*", "+@all", f"-client|{forbidden}")
     user = "username=plain&password=x"
     store = Store(f"{store_url}{'&' if '?' in store_url else '?'}{user}", near_cache=100)
@@ -247,7 +247,7 @@ async def test_without_client_tracking_everything_is_read(
 
 
 async def test_a_tracked_read_is_answered_by_a_connection_that_does_not_track(store: Store, raw: Redis) -> None:
-    """As after a failover to a server that refuses to track keys. Nothing is kept."""
+    """Nothing is kept, as after a failover to a server that refuses to track keys."""
     assert store.near is not None
     await raw.set("{k}1", "one")
     await store.read([("CLIENT", "TRACKING", "OFF")])
@@ -315,9 +315,9 @@ async def test_concurrent_requests_see_no_value_from_before_they_began(
 
 
 async def race(store: Store, writers: list[Store], proxy: TcpProxy, rng: random.Random) -> None:
-    """Let writers count up, and requests check that they see at least what was acknowledged when they began.
+    """Let writers count up, and check that requests see at least the values that were acknowledged before they began.
 
-    Ends when there were enough writes, known values and invalidations.
+    Stop after enough writes, known values and invalidations.
     """
     assert store.near is not None
     near, acknowledged = store.near, [0] * KEYS
@@ -369,7 +369,7 @@ async def race(store: Store, writers: list[Store], proxy: TcpProxy, rng: random.
 async def test_invalidations_may_arrive_in_pieces_while_no_read_waits(
     store_url: str, single_store: EmbeddedStore, raw: Redis, piece: int
 ) -> None:
-    """The connection stays, and so do the values of other keys."""
+    """The connection stays, and the values of other keys are kept."""
     async with proxy_to(single_store.socket) as proxy:
 
         async def in_pieces(data: bytes, client: asyncio.StreamWriter) -> None:

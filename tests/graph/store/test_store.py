@@ -1,4 +1,4 @@
-"""The store: shared round trips, error replies, outages, and keys that a cluster accepts."""
+"""The store: shared round trips, error replies, outages, and keys for clusters."""
 
 import asyncio
 import os
@@ -38,14 +38,14 @@ from tests.support.tcp_proxy import proxy_to
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    """Run a server that the test may kill."""
+    """Run a server that tests may kill."""
     with EmbeddedStore(tmp_path, Durability.SAFE) as server:
         yield server
 
 
 @pytest.fixture
 async def doomed(own_server: EmbeddedStore) -> AsyncIterator[Graph]:
-    """Open a graph on a server that the test may kill."""
+    """Open a graph on a server that tests may kill."""
     graph = await open_graph(own_server.url, CHEAP, partial(Store, single_slot=True))
     yield graph
     await graph.close()
@@ -163,7 +163,7 @@ async def test_an_error_in_a_pipeline_is_raised_after_all_ran(graph: Graph) -> N
 
 
 async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis) -> None:
-    """For a single command and for one among others."""
+    """They are loaded for a single command and for one among others."""
     await raw.script_flush()
     assert await graph.store.run(*script("last_number").call(["{log}"], 0)) == "0"
 
@@ -219,7 +219,7 @@ def test_the_keys_of_a_command_are_known(command: tuple[str | int, ...], keys: t
 
 
 async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
-    """Before the command is sent."""
+    """The error is raised before the command is sent."""
     with pytest.raises(SlotError, match="different slots"):
         await graph.store.run("DEL", "user:{1}", "user:{2}")
     with pytest.raises(SlotError):
@@ -287,7 +287,7 @@ async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: Embedd
 
 
 async def test_a_store_that_became_a_replica_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """After a failover the former primary refuses writes, which is an outage and no error of the request."""
+    """After a failover, the former primary refuses writes. This counts as an outage, not as an error of the request."""
     [alice] = await people(doomed, "alice")
     await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "yes")
     await doomed.store.run("REPLICAOF", "127.0.0.1", 1)
@@ -299,7 +299,7 @@ async def test_a_store_that_became_a_replica_is_unavailable(own_server: Embedded
 
 
 async def test_a_replica_without_its_primary_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """For single and shared reads."""
+    """Single and shared reads both fail."""
     await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "no")
     await doomed.store.run("REPLICAOF", "127.0.0.1", 1)
 

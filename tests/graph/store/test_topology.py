@@ -1,4 +1,4 @@
-"""What nodes of a cluster say about its slots."""
+"""The information that a cluster's nodes give about slots."""
 
 import asyncio
 from dataclasses import replace
@@ -27,7 +27,7 @@ def test_a_map_has_the_owner_of_each_range_and_all_nodes() -> None:
 
 
 def test_a_node_without_an_address_has_that_of_the_node_that_names_it() -> None:
-    """`?` stands for an address that nobody knows: its slots have no owner."""
+    """`?` stands for an unknown address: the slots of such a node have no owner."""
     parsed = SlotMap.parse("node:6379", INFO, [[0, 1, [None, 1, "a"]], [2, 3, ["", 2, "b"]], [4, 5, ["?", 3, "c"]]])
 
     assert parsed.ranges == ((0, 1, "node:1"), (2, 3, "node:2"))
@@ -51,7 +51,7 @@ def server(single_store: EmbeddedStore, store_url: str) -> EmbeddedStore:
 
 @pytest.mark.single_server("a proxy stands before the server")
 async def test_a_map_that_cannot_be_read_is_an_outage(server: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked for again at most four times a second."""
+    """The map is requested again at most four times a second."""
     monkeypatch.setattr("graph.store.cluster.ANSWER_SECONDS", 0.6)
     asked = 0
     async with proxy_to(server.socket) as proxy:
@@ -74,7 +74,7 @@ async def test_a_map_that_cannot_be_read_is_an_outage(server: EmbeddedStore, mon
 
 
 def let_own(proxy: TcpProxy, *ports: int) -> None:
-    """Let a proxy say that the node with this port owns all slots: the first port when asked first, and so on."""
+    """Let a proxy report that the node with this port owns all slots: each reply has the next port, up to the last."""
     left = list(ports)
 
     async def replace_map(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -103,7 +103,7 @@ async def test_the_map_does_not_wait_for_a_node_that_hangs(
 
 @pytest.mark.single_server("a proxy stands before the server")
 async def test_nodes_that_have_all_moved_are_found_through_the_url(server: EmbeddedStore) -> None:
-    """The node that owns the slots is gone, and nobody else is known."""
+    """The node that owned the slots is gone, and no other node is known."""
     async with proxy_to(server.socket) as proxy:
         store = Store(f"valkey+cluster://127.0.0.1:{proxy.port}")
         let_own(proxy, 1, proxy.port)
@@ -113,7 +113,7 @@ async def test_nodes_that_have_all_moved_are_found_through_the_url(server: Embed
 
 @pytest.mark.single_server("proxies stand before the server")
 async def test_a_read_goes_to_the_successor_of_a_node_that_hangs(server: EmbeddedStore) -> None:
-    """Long before its deadline: the map is read again once the node is silent."""
+    """The read does so long before its deadline: the map is read again once the node is silent."""
     async with proxy_to(server.socket) as hung, proxy_to(server.socket) as successor:
         store = Store(f"valkey+cluster://127.0.0.1:{hung.port},127.0.0.1:{successor.port}")
         let_own(hung, hung.port)

@@ -1,4 +1,4 @@
-"""Store URLs: the servers that they name, and the settings of connections."""
+"""Store URLs: the servers that they name, and the connection settings."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def test_a_url_names_a_socket() -> None:
 
 
 def test_a_url_names_nodes_of_a_cluster() -> None:
-    """User, password and options apply to all nodes, also to those that the cluster names."""
+    """User, password and options apply to all nodes, including those that the cluster names."""
     servers = servers_of("valkeys+cluster://user:a,b@c@one:1,[::1]:2,:3/?ssl_check_hostname=no&max_connections=9")
 
     connection: Any = servers.connection("10.0.0.1:4")

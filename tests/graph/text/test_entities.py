@@ -1,4 +1,4 @@
-"""The entities of texts: mentions, hashtags and links with their places."""
+"""The entities of texts: mentions, hashtags and links with their positions."""
 
 from dataclasses import replace
 
@@ -86,7 +86,7 @@ def test_what_is_plain_text(text: str) -> None:
 
 @given(texts)
 def test_entities_are_in_order_and_do_not_overlap(text: str) -> None:
-    """They cover the signs that they begin with, and whole characters."""
+    """They include their signs, and consist of whole characters."""
     at = 0
     for entity in entities_of(text):
         assert at <= entity.start < entity.end
@@ -99,7 +99,7 @@ def test_entities_are_in_order_and_do_not_overlap(text: str) -> None:
 @given(texts)
 @example("#a\u0301\u200d @bob\u0301 https://example.org/e\u0301 #한\u1161")
 def test_entities_cut_no_character_in_two(text: str) -> None:
-    """Each ends where an extended grapheme cluster of the text ends, but for invisible characters after it."""
+    """Each ends at the end of an extended grapheme cluster, except for invisible characters after it."""
     for entity in entities_of(text):
         rest = text.encode("utf-16-le")[2 * entity.end :].decode("utf-16-le")
         assert regex.match(r"(?![\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}])\p{Grapheme_Extend}", rest) is None
@@ -107,7 +107,7 @@ def test_entities_cut_no_character_in_two(text: str) -> None:
 
 @given(texts)
 def test_entities_cut_no_word_in_two(text: str) -> None:
-    """No letter or digit follows a hashtag without a sign at its end, and none of ASCII a mention or a link."""
+    """No letter or digit follows a hashtag without a closing sign, and no ASCII one a mention or a link."""
     for entity in entities_of(text):
         if part(text, entity)[-1] in "#＃﹟":
             continue
@@ -126,7 +126,7 @@ def test_the_text_of_an_entity_has_only_that_entity(text: str) -> None:
 @given(texts)
 @example("#ŉ #ǰ #ΐ #ﬄ #ẞ #İ")
 def test_a_hashtag_is_what_the_keyword_matches(text: str) -> None:
-    """Each hashtag is matched by `#tag` and nothing else is, except hashtags too long for filters."""
+    """`#tag` matches each hashtag and nothing else, except hashtags too long for filters."""
     tags = {entity.tag for entity in entities_of(text) if isinstance(entity, Hashtag)}
     for tag in tags:
         assert keyword_of(f"#{tag}").words == (f"#{tag}",)
@@ -139,7 +139,7 @@ def test_a_hashtag_is_what_the_keyword_matches(text: str) -> None:
 @given(texts)
 @example("@ß\u1161")
 def test_links_and_mentions_are_those_of_the_text(text: str) -> None:
-    """A link stays as it is written. A mention alone is the same mention."""
+    """A link keeps its spelling. A mention alone in a text is the same mention."""
     found = entities_of(text)
     assert [each.url for each in found if isinstance(each, Link)] == [text[a:b] for a, b in links_in(text)]
     for entity in found:
@@ -155,7 +155,7 @@ def test_links_and_mentions_are_those_of_the_text(text: str) -> None:
     [("#a " * 400, 333), ("#北#" * 400, 333), ("@ab " * 300, 250), ("http://a " * 120, 111)],
 )
 def test_the_most_entities_of_a_text(text: str, most: int) -> None:
-    """Of 1,000 characters, the longest text of a post."""
+    """A text of 1,000 characters, the longest allowed for a post, has this many at most."""
     assert len(entities_of(text[:1000])) in (most, most + 1)
 
 
@@ -167,7 +167,7 @@ def test_the_most_entities_of_a_text(text: str, most: int) -> None:
     ],
 )
 def test_long_hostile_texts(piece: str) -> None:
-    """The time is linear: a step that went back over what it has read would not end within the limit of the test."""
+    """The time is linear: with backtracking, the test would exceed its time limit."""
     text = (piece * 100_000)[:100_000]
     tags = {word[1:] for word in terms_of(text).words if word.startswith("#") and len(word) <= MAX_TAG + 1}
     assert {entity.tag for entity in entities_of(text) if isinstance(entity, Hashtag)} == tags

@@ -1,7 +1,7 @@
-"""What people really type, from standards and bug reports: `inputs.json`, with places in UTF-16 code units.
+"""Texts that users really type, from standards and bug reports: `inputs.json`, with positions in UTF-16 code units.
 
-Each row has the entities of a text and where the rule comes from. The rows say what is highlighted, who is notified and
-what searches and filters find, which must agree.
+Each row has the entities of a text and the source of the rule. The rows define what is highlighted, who is notified,
+and what searches and filters find, which must agree.
 """
 
 import json

@@ -39,7 +39,7 @@ def links(text: str) -> list[str]:
     ],
 )
 def test_a_link_ends_before_the_punctuation_around_it(text: str, link: str) -> None:
-    """And before the first character that no URL has."""
+    """It also ends before the first character that URLs cannot contain."""
     assert links(text) == [link]
 
 
@@ -77,7 +77,7 @@ def test_a_link_ends_before_the_punctuation_around_it(text: str, link: str) -> N
     ],
 )
 def test_what_is_no_link(text: str) -> None:
-    """Among others, URLs whose host readers or programs may take for another one."""
+    """Among these are URLs whose host readers or programs may confuse with another one."""
     found = links(text)
     assert found == [] or text == found[0] + ":"
 
@@ -144,6 +144,6 @@ def test_links_have_words_but_no_hashtags() -> None:
     ],
 )
 def test_long_hostile_texts(piece: str) -> None:
-    """The time is linear: a step that went back over what it has read would not end within the limit of the test."""
+    """The time is linear: with backtracking, the test would exceed its time limit."""
     text = (piece * 100_000)[:100_000]
     assert len(without_addresses(text)) == len(text)

@@ -1,4 +1,4 @@
-"""Texts that show nothing, and texts that turn the direction of what follows them."""
+"""Texts without visible characters, and texts that change the direction of the text after them."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_real_names_are_accepted(name: str) -> None:
     ids=ascii,
 )
 def test_directions_that_are_not_closed_are_refused_in_lines_and_descriptions(text: str, turns: bool) -> None:
-    """In names, names of lists, alternative texts and comments of reports."""
+    """They are refused in names, names of lists, alternative texts and comments of reports."""
     assert turns_what_follows(text) is turns
     name, comment, alt = Check(), Check(), Check()
     name.name(text)
@@ -71,7 +71,7 @@ def test_directions_that_are_not_closed_are_refused_in_lines_and_descriptions(te
 
 
 def test_a_paragraph_closes_what_it_has_opened() -> None:
-    """The last one of a comment decides."""
+    """The last paragraph of a comment decides."""
     assert turns_what_follows("\u2067a\n\u202eb\u2069")
     assert not turns_what_follows("\u202ea\u2029b")
     assert turns_what_follows("\u202a\u2069" * 100_000)

@@ -59,7 +59,7 @@ def finds(keyword: str, text: str) -> bool:
     ],
 )
 def test_a_word_matches_texts_that_contain_it(keyword: str, text: str) -> None:
-    """Whatever its case, width, normal form, invisible characters and context."""
+    """It matches whatever its case, width, normal form, invisible characters and context."""
     assert finds(keyword, text)
 
 
@@ -101,7 +101,7 @@ def test_a_word_does_not_match_inside_another(keyword: str, text: str) -> None:
     ],
 )
 def test_a_hashtag_and_its_words_match(keyword: str, text: str) -> None:
-    """In any script. A second # closes it, as in Chinese micro-blogs."""
+    """They match in any script. A second # closes the hashtag, as in Chinese microblogs."""
     assert finds(keyword, text)
 
 
@@ -119,7 +119,7 @@ def test_a_hashtag_and_its_words_match(keyword: str, text: str) -> None:
     ],
 )
 def test_a_hashtag_matches_whole_hashtags_only(keyword: str, text: str) -> None:
-    """It needs its # and cannot begin inside a word."""
+    """The keyword needs its # and cannot begin inside a word."""
     assert not finds(keyword, text)
 
 
@@ -142,7 +142,7 @@ def test_a_hashtag_matches_whole_hashtags_only(keyword: str, text: str) -> None:
     ],
 )
 def test_a_phrase_matches_anywhere_in_a_run(keyword: str, text: str) -> None:
-    """In scripts without spaces between words, and in Korean."""
+    """This holds in scripts without spaces between words, and in Korean."""
     assert finds(keyword, text)
 
 
@@ -162,7 +162,7 @@ def test_a_phrase_matches_consecutive_characters_only(keyword: str, text: str) -
 
 
 def test_all_words_of_an_entry_must_occur() -> None:
-    """In any order. An entry of two scripts is a word and a phrase."""
+    """They may occur in any order. An entry in two scripts is a word and a phrase."""
     assert finds("rain berlin", "Berlin, rain, Berlin")
     assert not finds("rain berlin", "rain in Rome")
     assert finds("iPhone手机", "买手机，iphone 吗")
@@ -201,7 +201,7 @@ def test_a_keyword_that_matches_a_text_matches_its_digest(text: str, data: st.Da
 
 
 def test_a_digest_matches_few_other_keywords() -> None:
-    """Of a phrase of three or more characters it has only the pairs."""
+    """For a phrase of three or more characters, it has only the pairs."""
     digest = terms_in(digest_of("Rain in #Berlin 我在北京大学，大北"))
 
     for keyword in ("rain", "#berlin berlin", "北京", "京", "北京大学"):
@@ -212,7 +212,7 @@ def test_a_digest_matches_few_other_keywords() -> None:
 
 
 def test_a_digest_is_compact_and_stable() -> None:
-    """Digests are stored, so that their form must never change."""
+    """Digests are stored, so their form must never change."""
     assert digest_of("Foo 北京, #foo foo") == "E5Q1xpw5Fxzf34TtKtogRlUTi6ydXzeUlH+BcHqt"
     assert len(digest_of("北，京")) == 16
     assert digest_of("😀") == ""

@@ -51,7 +51,7 @@ def test_logins_are_folded(typed: str, folded: str) -> None:
     ],
 )
 def test_invalid_logins_are_refused(typed: str) -> None:
-    """Also look-alikes, trailing line breaks, and letters of other alphabets that fold to ASCII."""
+    """These include look-alikes, trailing line breaks, and letters of other alphabets that fold to ASCII."""
     check = Check()
 
     check.login(typed)
@@ -96,7 +96,7 @@ def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode 
     ],
 )
 def test_weak_passwords_are_refused(password: str, sentence: str) -> None:
-    """Whatever their case. The message gives the reason and not the password."""
+    """They are refused in any case of letters. The message gives the reason and not the password."""
     check = Check()
 
     check.password(password, "alice_in_wonderland", "Älice Liddell")
@@ -128,7 +128,7 @@ def test_weak_passwords_are_refused(password: str, sentence: str) -> None:
     ],
 )
 def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
-    """1 to 1000 characters after trimming and NFC. Line breaks and tabs are allowed."""
+    """They have 1 to 1,000 characters after trimming and NFC. Line breaks and tabs are allowed."""
     check = Check()
 
     assert check.text(typed) == cleaned
@@ -152,7 +152,7 @@ def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
     ],
 )
 def test_invalid_texts_are_refused(typed: str, code: ProblemCode) -> None:
-    """With one problem."""
+    """Each is refused with one problem."""
     check = Check()
 
     check.text(typed)
@@ -172,7 +172,7 @@ def test_names_are_one_line(name: str) -> None:
     "name", ["", "  ", "x" * 51, "a\nb", "a\tb", "a\u2028b", "a\u2029b", "a\u0085b", "\ud800", "a\u0000"]
 )
 def test_invalid_names_are_refused(name: str) -> None:
-    """With one problem."""
+    """Each is refused with one problem."""
     check = Check()
 
     check.name(name)
@@ -182,7 +182,7 @@ def test_invalid_names_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize(("bio", "valid"), [("", True), ("x" * 300, True), ("a\nb", True), ("x" * 301, False)])
 def test_a_biography_may_be_empty_or_have_lines(bio: str, valid: bool) -> None:
-    """At most 300 characters."""
+    """It has at most 300 characters."""
     check = Check()
 
     check.bio(bio)
@@ -192,7 +192,7 @@ def test_a_biography_may_be_empty_or_have_lines(bio: str, valid: bool) -> None:
 
 @pytest.mark.parametrize(("platform", "valid"), [(None, True), ("web", True), ("x" * 30, True), ("x" * 31, False)])
 def test_a_platform_is_optional(platform: str | None, valid: bool) -> None:
-    """1 to 30 characters."""
+    """It has 1 to 30 characters."""
     check = Check()
 
     assert check.platform(platform) == platform
@@ -201,7 +201,7 @@ def test_a_platform_is_optional(platform: str | None, valid: bool) -> None:
 
 @pytest.mark.parametrize("place", [(0, 0), (90, 180), (-90, -180), (-0.0, 1e-300), (39.9, 116.4)])
 def test_valid_locations_are_accepted(place: tuple[float, float]) -> None:
-    """The poles and the date line included."""
+    """The poles and the date line are included."""
     check = Check()
 
     assert check.location(Location(*place)) == Location(*place)
@@ -210,7 +210,7 @@ def test_valid_locations_are_accepted(place: tuple[float, float]) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 90.001, -181.0, 1e308])
 def test_invalid_locations_are_refused(value: float) -> None:
-    """With a problem for each coordinate."""
+    """Each invalid coordinate has its problem."""
     check = Check()
 
     check.location(Location(value, value * 2))
@@ -236,7 +236,7 @@ def test_invalid_locations_are_refused(value: float) -> None:
     ],
 )
 def test_idempotency_keys_are_printable_ascii(key: str | None, valid: bool) -> None:
-    """1 to 128 characters, or none."""
+    """They have 1 to 128 characters, or are absent."""
     check = Check()
 
     check.idempotency_key(key)
@@ -270,7 +270,7 @@ def test_any_text_is_normalised_or_refused(text: str) -> None:
 
 
 def test_nfc_composes_at_most_four_characters_into_one() -> None:
-    """So a text within a limit after composition is not refused for its length before."""
+    """Therefore, a text within the limit after composition is never refused for its length before."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
     assert max(len(unicodedata.normalize("NFD", character)) for character in characters) == DECOMPOSED
@@ -279,7 +279,7 @@ def test_nfc_composes_at_most_four_characters_into_one() -> None:
 @pytest.mark.parametrize("marks", [100_000, 3_990, 999])
 @pytest.mark.parametrize("check", [Check.name, Check.bio, Check.text, Check.platform])
 def test_combining_characters_cost_no_more_than_plain_ones(check: Callable[[Check, str], object], marks: int) -> None:
-    """Composition takes O(n²) for n of them in a row."""
+    """Composition of n of them in a row takes O(n²)."""
     hostile = "a" + "\u0345\u0323" * (marks // 2)
     longest = "hello " * 166
 

@@ -1,4 +1,4 @@
-"""URLs of profiles: which are accepted, and that others are refused in whatever way programs would read them."""
+"""URLs of profiles: which are accepted, and that URLs are refused if programs could read them differently."""
 
 import pytest
 
@@ -101,7 +101,7 @@ def test_scheme_and_host_become_lower_case(url: str, normal: str) -> None:
     ],
 )
 def test_other_urls_are_refused(url: str) -> None:
-    """With one problem of the field that was given."""
+    """Each is refused with one problem of the given field."""
     check = Check()
 
     assert check.url(url, "avatarUrl") == ""

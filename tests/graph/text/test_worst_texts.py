@@ -1,4 +1,4 @@
-"""A search for the texts that take the longest."""
+"""A search for the texts that take the most time."""
 
 import json
 import statistics
@@ -18,17 +18,17 @@ INPUTS = json.loads(Path(__file__).with_name("inputs.json").read_text("utf-8"))
 LENGTH = 10_000
 MOST = 10  # times the median of the table
 REFUSED = regex.compile(r"\p{M}{31}")
-"""Too many marks in a row, which no post has."""
+"""Too many marks in a row, which are refused in posts."""
 ROUNDS = 3000
 
 
 def repeated(piece: str) -> str:
-    """Return a text of 10,000 characters of the same."""
+    """Return a text that repeats a character, with 10,000 characters."""
     return (piece * LENGTH)[:LENGTH]
 
 
 def seconds(text: str) -> float:
-    """Return the CPU time of the parsing of a text, for each character of its compatibility form."""
+    """Return the CPU time of parsing a text, per character of its compatibility form."""
     times = []
     for _ in range(3):
         started = time.process_time()
@@ -39,7 +39,7 @@ def seconds(text: str) -> float:
 
 
 def test_no_text_takes_ten_times_as_long_as_the_median_of_the_table(long_profile: bool) -> None:
-    """U+FDFA stands for 18 letters, so the time is counted by what a text stands for."""
+    """U+FDFA expands to 18 letters, so the time is measured per character of the expanded text."""
     if not long_profile:
         pytest.skip("measures CPU time: needs --long")
     median = statistics.median(seconds(repeated(each["text"])) for each in INPUTS if each["text"])

@@ -1,4 +1,4 @@
-"""Pieces from which tests make texts: signs, parts of addresses, words of many scripts, and what is not seen."""
+"""Pieces from which tests build texts: signs, parts of addresses, words in many scripts, and invisible characters."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Pages of timelines and threads in which very many posts are left out: each looks at a limited number of posts."""
+"""Pages of timelines and threads with very many hidden posts: each page examines a limited number of posts."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,12 +16,12 @@ Read = Callable[[Window], Awaitable[Page[Post]]]
 
 @pytest.fixture(autouse=True)
 def few_are_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a page look at few posts."""
+    """Let a page examine few posts."""
     monkeypatch.setattr("graph.timelines.timelines.MOST_SCANNED", 10)
 
 
 async def check_pages(read: Read, expected: list[int]) -> None:
-    """Read page by page in both directions, and check that some end early and that together they are complete."""
+    """Read pages in both directions, and check that some end early and that together they are complete."""
     for forward in (True, False):
         found: list[int] = []
         short = 0

@@ -1,4 +1,4 @@
-"""The timelines of lists: whose posts they hold, in pages, from the store and the archive."""
+"""The timelines of lists: their posts, in pages, from the store and the archive."""
 
 import random
 
@@ -33,7 +33,7 @@ async def page_of(graph: Graph, owner: int, list_id: int, window: Window) -> Pag
 
 
 async def test_a_timeline_holds_the_listed_posts_and_reposts_of_the_members_now(graph: Graph) -> None:
-    """Not those of followed users. A change of the members counts at once, and deleted posts are left out."""
+    """Posts of followed users are not included. A change of the members counts at once. Deleted posts are left out."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     friends = await graph.lists.create(alice, "friends", [bob, carol])
     await graph.follows.follow(alice, [dave])
@@ -58,7 +58,7 @@ async def test_a_timeline_holds_the_listed_posts_and_reposts_of_the_members_now(
 
 
 async def test_muted_and_hidden_users_are_left_out_with_reposts_of_them(graph: Graph) -> None:
-    """A quote stays. The end of the mute or of the block shows all again."""
+    """Quotes stay. The end of the mute or block shows all posts again."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     friends = await graph.lists.create(alice, "friends", [bob, carol])
     [one] = await posts(graph, bob, "one")
@@ -82,7 +82,7 @@ async def test_muted_and_hidden_users_are_left_out_with_reposts_of_them(graph: G
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_pages_of_any_size_join_and_reach_archived_posts(another: Open, seed: int) -> None:
-    """In both directions, with deleted posts among them."""
+    """They do in both directions, with deleted posts among them."""
     graph = await another(hot_posts=4)
     rng = random.Random(seed)  # noqa: S311 - reproducible
     alice, *others = await people(graph, "alice", "bob", "carol", "dave")
@@ -112,7 +112,7 @@ async def test_a_list_and_a_home_of_the_same_users_are_equal(graph: Graph) -> No
 
 
 async def test_a_page_looks_at_a_bounded_number_of_posts(graph: Graph) -> None:
-    """A member who only reposts a muted user makes a page short, and its end continues."""
+    """A member who only reposts a muted user makes a page short, and the next page continues from its end."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     [old] = await posts(graph, bob, "old")
@@ -129,7 +129,7 @@ async def test_a_page_looks_at_a_bounded_number_of_posts(graph: Graph) -> None:
 
 
 async def test_a_page_takes_three_round_trips(graph: Graph) -> None:
-    """The members with the viewer's blocks and mutes; the timelines; the posts. An empty list takes one."""
+    """It reads the members with the viewer's blocks and mutes; the timelines; the posts. An empty list takes one."""
     alice, *others = await people(graph, "alice", "bob", "carol", "dave")
     friends = await graph.lists.create(alice, "friends", others)
     empty = await graph.lists.create(alice, "empty")
@@ -145,7 +145,7 @@ async def test_a_page_takes_three_round_trips(graph: Graph) -> None:
 
 
 async def test_a_page_that_is_just_full_knows_whether_there_is_more(graph: Graph) -> None:
-    """Also if it is full only because it is read on after posts that are left out."""
+    """It does even if it is full only because it read further after hidden posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     [original] = await posts(graph, carol, "original")

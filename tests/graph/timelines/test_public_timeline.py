@@ -1,4 +1,4 @@
-"""The public timeline: what it shows to whom, its pages, and what they cost."""
+"""The public timeline: its content for different viewers, its pages, and their cost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +30,7 @@ from tests.support.graphs import CHEAP, open_graph
 
 
 async def settle(graph: Graph) -> int:
-    """Project and archive the log, and return the archive watermark of the public timeline."""
+    """Project and archive the log, and return the watermark of the public timeline."""
     await graph.worker().drain()
     await archive_log(graph)
     return (await graph.public_timeline.begin()).watermark
@@ -59,7 +59,7 @@ async def shown(
 
 
 async def test_it_shows_the_listed_posts_of_all_users(graph: Graph) -> None:
-    """Newest first: with quotes and with replies to oneself, without replies to others, reposts and deleted posts."""
+    """Newest first, with quotes and replies to oneself, without replies to others, reposts and deleted posts."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
     own = await graph.posts.publish(alice, "own reply", reply_to=root.id)
@@ -77,7 +77,7 @@ async def test_it_shows_the_listed_posts_of_all_users(graph: Graph) -> None:
 
 
 async def test_it_ends_at_its_watermark(graph: Graph) -> None:
-    """Later posts are not on its pages: a stream from its live cursor on sends them."""
+    """Later posts are not on its pages; a stream from its live cursor sends them."""
     [alice] = await people(graph, "alice")
     [first] = await posts(graph, alice, "first")
     before = await settle(graph)
@@ -90,7 +90,7 @@ async def test_it_ends_at_its_watermark(graph: Graph) -> None:
 
 
 async def test_silenced_users_are_left_out(graph: Graph, raw: Redis) -> None:
-    """Those whom the viewer mutes or blocks, and those who block the viewer."""
+    """These are users whom the viewer mutes or blocks, and users who block the viewer."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     for author in (bob, carol, dave, erin):
         await posts(graph, author, "hello")
@@ -107,7 +107,7 @@ async def test_silenced_users_are_left_out(graph: Graph, raw: Redis) -> None:
 
 
 async def test_a_page_looks_at_so_many_posts_only(graph: Graph, raw: Redis) -> None:
-    """It may be empty with more to come, and the next page continues."""
+    """A page may be empty with more to come, and the next page continues."""
     alice, bob = await people(graph, "alice", "bob")
     [wanted] = await posts(graph, alice, "wanted")
     await posts(graph, bob, *["muted"] * 20)
@@ -128,7 +128,7 @@ async def test_a_page_looks_at_so_many_posts_only(graph: Graph, raw: Redis) -> N
 
 
 async def test_pages_equal_a_plain_scan(graph: Graph, raw: Redis, long_profile: bool) -> None:
-    """Of any size, in both directions, for viewers who silence others, while posts come and go."""
+    """Pages of any size, in both directions, for viewers who silence others, are equal while posts come and go."""
     random = Random(11)  # noqa: S311 - reproducible
     readers, users = await people(graph, "ann", "ben", "cat"), await people(graph, *(f"user{n}" for n in range(5)))
     for viewer in readers[:2]:
@@ -205,7 +205,7 @@ async def page_of_20(graph: Graph, viewer: int | None = None) -> list[Post]:
     """Return the newest page of 20 posts. Assert that it is full, has more to come and costs one transaction."""
     timeline = await graph.public_timeline.begin()
     view = graph.visibility.of(viewer)
-    await view.suspended(())  # a process that does not know of a suspension yet takes two transactions
+    await view.suspended(())  # a process that does not know of a suspension takes two transactions
     with used_by(Usage("reader", anonymous=True)):
         recording = Recording()
         token = RECORDING.set(recording)
@@ -219,7 +219,7 @@ async def page_of_20(graph: Graph, viewer: int | None = None) -> list[Post]:
 async def test_replies_and_suspended_authors_take_no_place(
     on_each_database: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unlisted replies are no candidates, nor are posts of a suspended author, at once. A page looks at 100 posts."""
+    """Candidates exclude unlisted replies and, at once, posts of a suspended author. A page examines 100 posts."""
     graph = on_each_database
     monkeypatch.setattr(graph.public_timeline, "_most", 100)
     monkeypatch.setattr("graph.archive.public_posts.SCANNED_EVENTS", 100)
@@ -253,7 +253,7 @@ async def test_replies_and_suspended_authors_take_no_place(
 
 
 async def test_readers_of_a_page_share_one_read(graph: Graph, raw: Redis) -> None:
-    """Thirty at once cost two transactions, and see what each of them may see. Each one pays for the rows."""
+    """Thirty readers cost two transactions, and each sees its permitted posts. Each one pays for the rows."""
     [alice, bob, carol] = await people(graph, "alice", "bob", "carol")
     for author in (alice, bob):
         await posts(graph, author, *(f"post {n}" for n in range(5)))
@@ -308,7 +308,7 @@ async def test_searches_and_public_timelines_share_the_watermark(graph: Graph) -
 
 
 async def test_a_cancelled_reader_takes_nothing_from_the_others(graph: Graph) -> None:
-    """Not even the one whose call began the read. That one pays nevertheless."""
+    """Not even the reader whose call began the read does. That reader pays nevertheless."""
     await settle(graph)
     first = Usage("first", anonymous=True)
     with used_by(first):

@@ -1,4 +1,4 @@
-"""Plain reposts of muted users, and of users across a block: left out of home timelines and their live streams."""
+"""Plain reposts of muted users, and across a block: home timelines and their live streams leave them out."""
 
 import pytest
 from redis.asyncio import Redis
@@ -30,7 +30,7 @@ SILENCING = ("mute", "block", "be blocked")
 
 
 async def silence(graph: Graph, how: str, viewer: int, user: int, *, end: bool = False) -> None:
-    """Let a viewer mute or block a user, or be blocked, or end it."""
+    """Let a viewer mute, unmute, block or unblock a user, or be blocked or unblocked."""
     if how == "mute":
         await (graph.blocks.unmute if end else graph.blocks.mute)(viewer, user)
     else:
@@ -50,7 +50,7 @@ async def quote(graph: Graph, user: int, post: int) -> int:
 
 @pytest.mark.parametrize("how", SILENCING)
 async def test_home_leaves_out_reposts_of_silenced_users(graph: Graph, how: str) -> None:
-    """Quotes stay. Pages are full in both directions, without a cache and with one that fan-out has written to."""
+    """Quotes stay. Pages are full in both directions, without a cache and with one that fan-out has filled."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
     originals = await posts(graph, bob, *map(str, range(6)))
@@ -100,7 +100,7 @@ async def test_archived_reposts_of_silenced_users_are_left_out(another: Open) ->
 
 @pytest.mark.parametrize("size", ["few", "many"])
 async def test_a_page_without_silenced_reposts_costs_no_more(graph: Graph, raw: Redis, size: str) -> None:
-    """Three round trips: the cache, the posts with the viewer's mutes, and the originals. With many blocks, two more.
+    """It takes 3 round trips: cache, posts with the viewer's mutes, and originals. With many blocks, it takes 2 more.
 
     These look up the authors of the posts and of the originals.
     """
@@ -119,7 +119,7 @@ async def test_a_page_without_silenced_reposts_costs_no_more(graph: Graph, raw: 
 
 @pytest.mark.parametrize("how", SILENCING)
 async def test_live_homes_leave_out_reposts_of_silenced_users(graph: Graph, feed: Feed, how: str) -> None:
-    """In streams that are live when the viewer silences the user, in new ones, and in replays."""
+    """This holds for streams that are live when the viewer silences the user, for new ones, and for replays."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
     first, second = await posts(graph, bob, "first", "second")
@@ -147,7 +147,7 @@ async def test_live_homes_leave_out_reposts_of_silenced_users(graph: Graph, feed
 async def test_a_join_applies_unprojected_mutes_and_blocks(
     graph: Graph, another: Open, body: type[Muted | Blocked | Unblocked]
 ) -> None:
-    """Of (D, head]: no worker has projected them."""
+    """No worker has projected the events between the watermark and the head of the log."""
     reading = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
@@ -174,7 +174,7 @@ async def test_a_viewer_with_many_blocks_sees_no_reposts_of_silenced_users(
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     await befriend(graph, alice, carol)
     await raw.zadd(keys.blocking(alice), {str(user): 1 for user in range(1, FEW + 2)})
-    await raw.zadd(keys.muting(alice), {str(bob): 1})  # without an event, which a stream would apply
+    await raw.zadd(keys.muting(alice), {str(bob): 1})  # without an event that a stream would apply
     await raw.zadd(keys.blockers(alice), {str(dave): 1})
     async with watching(feed, alice) as live:
         for user in (bob, dave):

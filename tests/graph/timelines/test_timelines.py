@@ -38,7 +38,7 @@ async def user_timeline(graph: Graph, author: int, size: int) -> list[int]:
 
 
 async def test_home_shows_own_posts_and_those_of_followed_users(graph: Graph) -> None:
-    """Newest first, and nothing by strangers and followers."""
+    """They are newest first, without posts of strangers and followers."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, dave, alice)
@@ -54,7 +54,7 @@ async def test_home_shows_own_posts_and_those_of_followed_users(graph: Graph) ->
 
 
 async def test_a_home_timeline_without_posts_is_empty(graph: Graph) -> None:
-    """Also that of a user who does not exist."""
+    """So is that of an unknown user."""
     [alice] = await people(graph, "alice")
 
     for viewer in (alice, 7):
@@ -65,7 +65,7 @@ async def test_a_home_timeline_without_posts_is_empty(graph: Graph) -> None:
 
 
 async def test_a_follow_or_unfollow_changes_the_home_timeline_immediately(graph: Graph, another: Open) -> None:
-    """With and without a cache, in every process."""
+    """It changes with and without a cache, in every process."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     other = await another()
     mine, theirs = await posts(graph, carol, "c"), await posts(graph, bob, "b1", "b2")
@@ -84,7 +84,7 @@ async def test_a_follow_or_unfollow_changes_the_home_timeline_immediately(graph:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("home_size", [1, 4, 800])
 async def test_pages_concatenate_to_the_whole_timeline(another: Open, size: int, home_size: int) -> None:
-    """In both directions: from the cache, across its floor and below it."""
+    """They do in both directions: from the cache, across its floor, and below the floor."""
     graph = await another(home_size=home_size)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
@@ -97,7 +97,7 @@ async def test_pages_concatenate_to_the_whole_timeline(another: Open, size: int,
 
 
 async def test_a_page_between_two_cursors_stays_within_both(graph: Graph) -> None:
-    """It reports at which ends the timeline continues."""
+    """The page reports at which ends the timeline continues."""
     [alice] = await people(graph, "alice")
     one, two, three, four, five = await posts(graph, alice, *"12345")
 
@@ -171,9 +171,9 @@ async def test_a_page_is_not_empty_because_many_posts_were_deleted(graph: Graph)
 
 
 async def test_home_costs_two_round_trips_with_a_cache(graph: Graph) -> None:
-    """One for the ids and the view, and one for the posts, whatever the page size and the number of followed users.
+    """They read the ids with the view, and the posts, for any page size and number of followed users.
 
-    The view is two commands: the viewer's blocks and mutes, and the suspensions.
+    The view takes 2 commands: the viewer's blocks and mutes, and the suspensions.
     """
     alice, *others = await crowd(graph, 101)
     await graph.follows.follow(alice, others)
@@ -189,7 +189,7 @@ async def test_home_costs_two_round_trips_with_a_cache(graph: Graph) -> None:
 
 
 async def test_home_costs_three_round_trips_without_a_cache(graph: Graph) -> None:
-    """One more for the merge. The cache is rebuilt in the background."""
+    """The third one is for the merge. The cache is rebuilt in the background."""
     alice, *others = await crowd(graph, 51)
     await graph.follows.follow(alice, others)
     for author in others[:10]:

@@ -1,1 +1,1 @@
-"""Tests of what viewers see."""
+"""Tests of visibility."""

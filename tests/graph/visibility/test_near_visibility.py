@@ -1,4 +1,4 @@
-"""Views of a process with a near cache: what they need costs few commands, and is never from before a request."""
+"""Views of a process with a near cache: they take few commands, and their data is never older than the request."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -30,7 +30,7 @@ async def near(graph: Graph, store_url: str) -> AsyncIterator[Graph]:
 
 
 async def request(near: Graph, viewer: int | None) -> View:
-    """Begin a request, and let its view begin with the request's first read."""
+    """Start a request, and let its view begin with the request's first read."""
     view = near.visibility.of(viewer, near.store.begin())
     view.begin()
     await near.store.read([("EXISTS", "session")])
@@ -38,7 +38,7 @@ async def request(near: Graph, viewer: int | None) -> View:
 
 
 async def hidden(near: Graph, viewer: int | None, *users: int) -> set[int]:
-    """Return those of the users who are hidden from a viewer in a new request."""
+    """Return the given users who are hidden from a viewer in a new request."""
     return set(await (await request(near, viewer)).hidden(users))
 
 
@@ -62,7 +62,7 @@ async def test_a_view_costs_no_command_once_its_sets_are_near(near: Graph, graph
 async def test_changes_by_another_process_count_in_later_requests(
     near: Graph, graph: Graph, raw: Redis, size: int
 ) -> None:
-    """Whether a viewer blocks few or many."""
+    """They count whether a viewer blocks few users or many."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     if size:
         await raw.zadd(keys.blocking(alice), {str(user): 1 for user in range(1, size + 1)})
@@ -82,7 +82,7 @@ async def test_changes_by_another_process_count_in_later_requests(
 
 
 async def test_many_marks_are_looked_up_in_the_first_round_trip(near: Graph, graph: Graph, raw: Redis) -> None:
-    """Once the process has learnt that they are many."""
+    """They are, once the process knows that they are many."""
     alice, bob = await people(graph, "alice", "bob")
     await raw.zadd(keys.blocking(alice), {str(user): 1 for user in (bob, *range(1, FEW + 1))})
     assert await hidden(near, alice, bob) == {bob}
@@ -131,7 +131,7 @@ async def test_a_view_that_has_read_nothing_else_reads_its_sets(
 
 
 async def test_noted_suspensions_count_until_a_read_ends_them(near: Graph, graph: Graph, raw: Redis) -> None:
-    """A stream has received the event, which a failover loses."""
+    """A stream has received the event, and a failover loses it."""
     alice, bob = await people(graph, "alice", "bob")
     assert not await hidden(near, alice, bob)
     [event] = await append_events(graph, [UserSuspended(bob)])
@@ -149,7 +149,7 @@ async def test_noted_suspensions_count_until_a_read_ends_them(near: Graph, graph
 async def test_a_version_that_the_process_has_not_read_is_not_taken_for_its_own(
     near: Graph, graph: Graph, raw: Redis
 ) -> None:
-    """Another request has fetched the new version, and not yet the suspensions, which are very many."""
+    """Another request has read the new version, but not yet the suspensions, which are very many."""
     alice, bob = await people(graph, "alice", "bob")
     assert not await hidden(near, alice, bob)
     view = near.visibility.of(None, near.store.begin())
@@ -163,7 +163,7 @@ async def test_a_version_that_the_process_has_not_read_is_not_taken_for_its_own(
 
 
 async def test_the_number_of_unread_notifications_uses_near_records(near: Graph, graph: Graph) -> None:
-    """The records of the posts are kept by the first request. A deletion by another process counts in the next one."""
+    """The first request keeps the records of the posts. A deletion by another process counts in the next request."""
     alice, bob = await people(graph, "alice", "bob")
     mentions = await posts(graph, bob, *["hello @alice"] * 5)
     assert await near.notifications.unread_count(await request(near, alice)) == 5

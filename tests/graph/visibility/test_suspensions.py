@@ -1,4 +1,4 @@
-"""What a process knows of suspensions: what it has read, and what streams have told it."""
+"""The suspensions that a process knows: from reads, and from streams."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tests.support.graph_worlds import append_events, counted, people, posts
 
 
 async def hidden(graph: Graph, viewer: int | None, *users: int) -> set[int]:
-    """Return those of the users who are hidden from a viewer in a new request."""
+    """Return the given users who are hidden from a viewer in a new request."""
     return set(await graph.visibility.of(viewer).hidden(users))
 
 
@@ -36,7 +36,7 @@ async def test_very_many_suspensions_are_read_once(graph: Graph, raw: Redis) -> 
 
 
 async def test_a_process_that_never_reads_a_change_late_keeps_what_it_knows(graph: Graph) -> None:
-    """While the shard of the suspensions does not answer, a process goes by what it has read before."""
+    """While the shard of the suspensions does not answer, a process uses what it has read before."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.moderation.suspend(bob)
     assert await hidden(graph, alice, bob) == {bob}
@@ -64,7 +64,7 @@ async def test_a_suspension_that_a_failover_has_lost_ends_in_processes_that_know
 
 
 async def test_a_late_note_of_a_suspension_changes_nothing(graph: Graph) -> None:
-    """The store has a later event, or the process was told of one."""
+    """The store has a later event, or the process has learnt of one."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     events = await append_events(graph, [UserSuspended(bob), UserUnsuspended(bob)])
     await graph.projections.project(events, Mode.WORKER)

@@ -1,4 +1,4 @@
-"""Views: which users are hidden or silenced, what that hides, and what it costs."""
+"""Views: which users are hidden or silenced, the effects of that, and the cost."""
 
 from collections.abc import Awaitable, Callable
 
@@ -51,7 +51,7 @@ async def test_blocks_in_both_directions_hide_and_mutes_silence(
 
 
 async def test_a_view_shares_its_round_trip_and_is_read_once(graph: Graph, raw: Redis, mark: Mark) -> None:
-    """With many blocks, users are looked up: those of `begin` at once, further ones in another round trip."""
+    """With many blocks, users are looked up: those given to `begin` at once, others in another round trip."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await mark("blocking", alice, bob)
     few = graph.visibility.of(alice)
@@ -133,7 +133,7 @@ async def test_lists_leave_out_hidden_users_and_pages_are_refilled(graph: Graph,
 
 
 async def test_a_page_of_hidden_users_is_cut_short(graph: Graph, raw: Redis) -> None:
-    """It ends where it has looked, and the next page continues there."""
+    """The page ends where it stopped looking, and the next page continues there."""
     alice, hub = await people(graph, "alice", "hub")
     size = MOST_SCANNED + 1200
     await raw.zadd(keys.followers(hub), {str(user): user for user in range(1, size + 1)})

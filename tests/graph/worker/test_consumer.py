@@ -1,4 +1,4 @@
-"""What a consumer claims, and which deliveries count."""
+"""The entries that a consumer claims, and the deliveries that count."""
 
 import asyncio
 import secrets
@@ -17,12 +17,12 @@ LONG_MS = 3_600_000
 
 
 def consumer(graph: Graph, lease_ms: int = 0, batch: int = 10) -> Consumer:
-    """Return a new consumer. With a lease of 0, everybody may claim its entries at once."""
+    """Return a new consumer. With a lease of 0, any consumer may claim its entries at once."""
     return Consumer(graph.store, graph.dead_letters, keys.LOG, secrets.token_hex(4), batch=batch, lease_ms=lease_ms)
 
 
 async def taken(graph: Graph, by: Consumer, count: int = 1) -> list[str]:
-    """Let a consumer read new entries."""
+    """Let a consumer read new entries, and return their ids."""
     await create_groups(graph.store)
     events = await append_events(graph, [ProfileChanged(1, "text")] * count)
     await by.read(graph.store)
@@ -38,7 +38,7 @@ async def deliveries(graph: Graph) -> list[int]:
 
 
 async def test_entries_that_a_consumer_holds_are_not_claimed_again(graph: Graph) -> None:
-    """Those behind them are."""
+    """Entries after them are claimed."""
     one, other = consumer(graph, batch=1), consumer(graph)
     first, second = await taken(graph, other, 2)
 
@@ -60,7 +60,7 @@ async def test_entries_that_a_consumer_gave_up_are_left_to_others(graph: Graph) 
 
 @pytest.mark.parametrize(("is_counted", "left"), [(True, 0), (False, 1)])
 async def test_a_cancelled_delivery_is_not_counted(graph: Graph, is_counted: bool, left: int) -> None:
-    """Nor is it subtracted twice, if it was not counted."""
+    """Nor is it subtracted twice if it was not counted."""
     one = consumer(graph, LONG_MS)
     entries = await taken(graph, one)
 
@@ -83,7 +83,7 @@ async def test_entries_that_another_consumer_has_claimed_stay_with_it(graph: Gra
 
 
 async def test_a_lease_without_progress_ends_for_good() -> None:
-    """Another consumer may have the entries by then."""
+    """Another consumer may have the entries by that time."""
     lease = EntryLease(["1-0"], 0.05)
     await asyncio.sleep(0.06)
     assert lease.is_stale

@@ -1,4 +1,4 @@
-"""Dead letters: events that fail, that cannot be read, or that kill their worker."""
+"""Dead letters: events that fail, cannot be read, or kill their worker."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ from tests.support.stores import Fault, Killed, Stop, runs
 
 
 async def test_an_unreadable_event_becomes_a_dead_letter(graph: Graph, raw: Redis) -> None:
-    """After five deliveries. All other events are projected."""
+    """It becomes one after five deliveries. All other events are projected."""
     alice, bob = await people(graph, "alice", "bob")
     odd = await graph.log.last() + 1
     await raw.xadd("{log}", {"kind": "Followed", "actor": str(alice), "body": "{"}, id=entry_id(odd))
@@ -83,7 +83,7 @@ async def test_the_dead_letter_of_a_deleted_post_is_removed(graph: Graph, raw: R
 
 
 async def test_an_event_that_kills_its_worker_becomes_the_only_dead_letter(graph: Graph, another: Open) -> None:
-    """The batch dies with its worker several times, and its other events are projected."""
+    """The batch fails with its worker several times, and its other events are projected."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.worker().drain()
     harmless, deadly = await append(graph, Followed(alice, bob), Followed(alice, carol))
@@ -104,7 +104,7 @@ async def test_an_event_that_kills_its_worker_becomes_the_only_dead_letter(graph
 
 
 async def test_two_workers_add_a_dead_letter_once(graph: Graph, another: Open, raw: Redis) -> None:
-    """Both find the event with too many deliveries at the same time."""
+    """Both find at the same time that the event has had too many deliveries."""
     await graph.worker().drain()
     await raw.xadd("{log}", {"kind": "Followed"}, id=entry_id(1))
     other = await another()
@@ -140,7 +140,7 @@ async def test_interrupted_deliveries_do_not_make_a_dead_letter(graph: Graph, ra
 
 
 async def failed_posts(graph: Graph, raw: Redis, author: int, *texts: str) -> list[int]:
-    """Append posts that become dead letters, and return their numbers. Afterwards they could be projected."""
+    """Append posts that become dead letters, and return their numbers. Later, they can be projected."""
     await raw.set(keys.posts(author), "not a sorted set")
     numbers = await append(graph, *(PostPublished(author, text) for text in texts))
     await graph.worker(SOON).drain()
@@ -149,7 +149,7 @@ async def failed_posts(graph: Graph, raw: Redis, author: int, *texts: str) -> li
 
 
 async def test_a_dead_letter_is_projected_again(graph: Graph, raw: Redis) -> None:
-    """When the cause is removed. Until then it stays."""
+    """It is projected once the cause is removed, and stays until then."""
     [alice] = await people(graph, "alice")
     first, second = await failed_posts(graph, raw, alice, "1", "2")
     await raw.set(keys.posts(alice), "not a sorted set")
@@ -166,7 +166,7 @@ async def test_a_dead_letter_is_projected_again(graph: Graph, raw: Redis) -> Non
 
 
 async def test_an_old_dead_letter_is_not_projected_again(another: Open, raw: Redis) -> None:
-    """A second deletion of an archived post, whose tombstones are gone, would be counted again."""
+    """Otherwise a second deletion of an archived post, whose tombstones are gone, would be counted again."""
     graph = await another(tombstones_live=timedelta(0), hot_posts=1, hot_slack=1, hot_newest=1)
     [alice] = await people(graph, "alice")
     first, second, *_ = await posts(graph, alice, *"12345678")
@@ -209,7 +209,7 @@ async def test_a_dead_task_is_run_again(another: Open, raw: Redis) -> None:
 
 
 async def test_a_dead_letter_whose_content_the_archive_refused_stays(graph: Graph) -> None:
-    """It is projected. Only the database can be corrected."""
+    """It is projected, and only the database can be corrected."""
     await graph.dead_letters.keep("1-1", ["kind", "Followed", "actor", "1", "body", "{}"], "refused")
 
     [(_, problem)] = [each async for each in graph.redelivery().retry(None)]

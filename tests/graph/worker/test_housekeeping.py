@@ -1,4 +1,4 @@
-"""Housekeeping: what the log keeps, and what it may lose."""
+"""Housekeeping: which events the log keeps, and which may be removed."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ async def logged(graph: Graph) -> list[int]:
 
 
 async def test_events_above_the_watermark_stay_in_the_log(another: Open) -> None:
-    """Whatever the retention."""
+    """They stay whatever the retention is."""
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     await archive_log(graph)
@@ -43,7 +43,7 @@ async def test_events_above_the_watermark_stay_in_the_log(another: Open) -> None
 
 
 async def test_events_that_are_not_archived_stay_in_the_log(another: Open, raw: Redis) -> None:
-    """Whatever the retention and the limit. The trimmed number is that of a removed event."""
+    """They stay whatever the retention and the limit. The trimmed number is that of a removed event."""
     graph = await another(log_retention=timedelta(0), log_limit=4)
     first, *later = await people(graph, "alice", "bob", "carol")
     await graph.worker().drain()
@@ -73,7 +73,7 @@ async def test_events_within_the_retention_stay_in_the_log(graph: Graph) -> None
 async def test_half_the_limit_is_kept_of_events_within_the_retention(
     another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
-    """So that the log has room for an outage of the archive. Events are removed in batches of 20."""
+    """The log must have room for an outage of the archive. Events are removed in batches of 20."""
     monkeypatch.setattr("graph.worker.housekeeping.TRIM_BATCH", 20)
     graph = await another(log_limit=200)
     written = await log_before(raw, LAG + timedelta(minutes=1), 100 + excess)
@@ -105,7 +105,7 @@ async def test_what_a_recovery_reads_again_is_kept_up_to_three_quarters_of_the_l
 
 
 async def log_before(raw: Redis, age: timedelta, events: int) -> list[int]:
-    """Write follows that are so old to the log, and return their numbers."""
+    """Write follows to the log that are this old, and return their numbers."""
     first = number_at(datetime.now(UTC) - age)
     numbers = [first + n for n in range(events)]
     async with raw.pipeline(transaction=False) as pipeline:

@@ -1,4 +1,4 @@
-"""Retries of entries that meet an outage: how often, how many at once, and for how long."""
+"""Retries of entries that meet an outage: how often, how many at a time, and for how long."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ async def acknowledge(_: Sequence[str]) -> None:
 
 
 async def retries(graph: Graph, count: int, lease_ms: int = LONG_MS) -> tuple[Retries, list[Work]]:
-    """Return retries without entries, and works that never succeed."""
+    """Return retries without entries, and work that never succeeds."""
     holder = consumer(graph, lease_ms, batch=count)
     works = [Work(entry, fail) for entry in await taken(graph, holder, count)]
     return Retries(holder, Pacer(graph.store), acknowledge, count), works
 
 
 def test_delays_double_up_to_a_limit_and_differ() -> None:
-    """So that the retries of several workers do not coincide."""
+    """The retries of several workers must not coincide."""
     backoffs = [Backoff() for _ in range(20)]
     for nth in range(12):
         most = min(LONGEST_SECONDS, FIRST_SECONDS * 2**nth)
@@ -36,7 +36,7 @@ def test_delays_double_up_to_a_limit_and_differ() -> None:
 
 
 async def test_entries_that_fail_one_after_the_other_share_groups(graph: Graph) -> None:
-    """With enough of them, the worker takes no others."""
+    """If there are enough of them, the worker takes no other entries."""
     retrying, works = await retries(graph, 2 * GROUPS)
     for work in works:
         assert not retrying.is_full
@@ -48,7 +48,7 @@ async def test_entries_that_fail_one_after_the_other_share_groups(graph: Graph) 
 
 
 async def test_entries_without_success_are_given_up(graph: Graph) -> None:
-    """After three leases. The worker then holds nothing of them."""
+    """They are given up after three leases. The worker then holds none of them."""
     retrying, works = await retries(graph, 2, lease_ms=20)
     await retrying.add(works)
     async with asyncio.timeout(PATIENCE):

@@ -52,7 +52,7 @@ def outdated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def deliveries(graph: Graph) -> dict[str, int]:
-    """Return how often each pending event was delivered."""
+    """Return the number of deliveries of each pending event."""
     rows: list[Any] = await graph.store.run("XPENDING", "{log}", GROUP, "-", "+", 1000)
     return {entry: count for entry, _, _, count in rows}
 
@@ -60,7 +60,7 @@ async def deliveries(graph: Graph) -> dict[str, int]:
 async def test_the_worker_of_the_previous_version_leaves_new_kinds_to_that_of_the_new_one(
     graph: Graph, store_url: str
 ) -> None:
-    """It projects the events before, reports the kind, and continues when the new worker has projected the event."""
+    """It projects the earlier events, reports the kind, and continues when the new worker has projected the event."""
     alice, bob = await people(graph, "alice", "bob")
     async with previous_version(store_url) as previous:
         follow, unknown, post = await append(
@@ -90,7 +90,7 @@ async def test_the_worker_of_the_previous_version_leaves_new_kinds_to_that_of_th
 
 @pytest.mark.usefixtures("outdated")
 async def test_draining_ends_with_an_error_at_an_unknown_kind(graph: Graph) -> None:
-    """It does not wait for a worker of another version, and the events before are projected."""
+    """It does not wait for a worker of another version, and the earlier events are projected."""
     alice, bob = await people(graph, "alice", "bob")
     follow, unknown, _ = await append(graph, Followed(alice, bob), ProfileChanged(bob, "B"), Followed(bob, alice))
 
@@ -105,7 +105,7 @@ async def test_draining_ends_with_an_error_at_an_unknown_kind(graph: Graph) -> N
 
 @pytest.mark.usefixtures("outdated")
 async def test_an_unknown_event_and_those_after_it_are_released_without_counting(graph: Graph) -> None:
-    """However often outdated workers read them. Other workers need not wait for the lease."""
+    """This holds however often outdated workers read them. Other workers need not wait for the lease."""
     alice, bob = await people(graph, "alice", "bob")
     held = await append(graph, ProfileChanged(bob, "B"), Followed(bob, alice))
     for _ in range(MAX_DELIVERIES + 2):
@@ -142,7 +142,7 @@ async def test_an_unknown_event_that_was_delivered_too_often_is_no_dead_letter(
 
 @pytest.mark.usefixtures("outdated")
 async def test_a_stopped_worker_reads_no_further(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes over the events before the unknown one, if their worker died."""
+    """It takes over events before the unknown one if their worker died."""
     monkeypatch.setattr("graph.worker.worker.UNKNOWN_SECONDS", 0.05)
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -162,7 +162,7 @@ async def test_a_stopped_worker_reads_no_further(graph: Graph, monkeypatch: pyte
 
 @pytest.mark.usefixtures("outdated")
 async def test_a_stopped_worker_finishes_fan_out_tasks(another: Open) -> None:
-    """Before draining ends with an error."""
+    """It finishes them before draining ends with an error."""
     graph = await another(sync_followers=0, fan_out_task=1)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.follows.follow(alice, [carol])
@@ -179,7 +179,7 @@ async def test_a_stopped_worker_finishes_fan_out_tasks(another: Open) -> None:
 
 @pytest.mark.usefixtures("outdated")
 async def test_a_stopped_worker_still_tidies_the_log(another: Open) -> None:
-    """It does not claim what it has released."""
+    """It does not claim the events that it has released."""
     graph = await another(log_retention=timedelta(0))
     [alice] = await people(graph, "alice")
     [unknown] = await append(graph, ProfileChanged(alice, "A"))
@@ -193,7 +193,7 @@ async def test_a_stopped_worker_still_tidies_the_log(another: Open) -> None:
 
 @pytest.mark.usefixtures("outdated")
 async def test_a_worker_stops_at_the_first_of_several_unknown_events(graph: Graph) -> None:
-    """Although it meets a later one before."""
+    """It does, although it meets a later one first."""
     [alice] = await people(graph, "alice")
     await graph.worker().drain()
     [first] = await append(graph, ProfileChanged(alice, "A"))

@@ -58,7 +58,7 @@ async def test_draining_projects_many_batches(graph: Graph) -> None:
 
 
 async def test_the_watermark_waits_for_the_oldest_pending_event(graph: Graph) -> None:
-    """Events that a dead worker read keep the watermark below them, whatever is projected above."""
+    """Events that a dead worker has read hold the watermark back, whichever later events are projected."""
     alice, bob = await people(graph, "alice", "bob")
     before = await graph.worker().drain()
     [held] = await append(graph, Followed(alice, bob))
@@ -118,13 +118,13 @@ async def test_several_workers_share_the_log(graph: Graph, another: Open) -> Non
 
 
 async def seconds_left(graph: Graph) -> int:
-    """Return how long the oldest lease of an hour is valid, negative if it has expired."""
+    """Return how many seconds the oldest lease is valid; the result is negative if the lease has expired."""
     [[_, _, idle, _]] = await graph.store.run("XPENDING", "{log}", GROUP, "-", "+", 1)
     return (HOUR - timedelta(milliseconds=idle)) // timedelta(seconds=1)
 
 
 async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker renews its lease, here one that has expired."""
+    """The worker renews its lease, even one that has expired, as here."""
     monkeypatch.setattr("graph.worker.consumer.RENEWALS_PER_LEASE", HOUR / timedelta(seconds=0.1))
     monkeypatch.setattr("graph.worker.worker.CLAIM_SECONDS", 0.05)
     slow = await another()
@@ -149,7 +149,7 @@ async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypa
 
 
 async def test_a_slow_batch_is_not_taken_for_an_outage(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only while the store is unavailable, what takes long is interrupted and retried."""
+    """Slow work is interrupted and retried only while the store is unavailable."""
     monkeypatch.setattr("graph.worker.worker.OUTAGE_SECONDS", 0.0)
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -233,7 +233,7 @@ async def test_an_outage_during_projection_does_not_count_as_a_delivery(graph: G
 async def test_outages_during_acknowledgement_do_not_count_as_deliveries(
     another: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many there are, the event does not become a dead letter."""
+    """The event does not become a dead letter, however many outages there are."""
     monkeypatch.setattr("graph.worker.retries.FIRST_SECONDS", 0.01)
     flaky = await another()
     alice, bob = await people(flaky, "alice", "bob")
@@ -248,14 +248,14 @@ async def test_outages_during_acknowledgement_do_not_count_as_deliveries(
 
 
 async def test_the_watermark_never_decreases(graph: Graph) -> None:
-    """Not for an event that is delivered again, nor for a worker that starts late."""
+    """It does not for an event that is delivered again, or for a worker that starts late."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     watermark = await graph.worker().drain()
     await graph.store.run("XGROUP", "SETID", "{log}", GROUP, "0")
     await read_and_die(graph)
 
-    with contextlib.suppress(TimeoutError):  # it waits for pending events, or finds that none is missing
+    with contextlib.suppress(TimeoutError):  # the worker waits for pending events, or finds that none is missing
         await asyncio.wait_for(graph.worker(timedelta(hours=1)).drain(), 0.1)
 
     assert await graph.log.watermark() == watermark
@@ -279,7 +279,7 @@ async def test_the_worker_projects_what_a_crashed_mutation_appended(graph: Graph
 
 @pytest.mark.parametrize("stream", [keys.LOG, keys.FANOUTS])
 async def test_a_worker_that_stops_releases_what_it_was_reading(graph: Graph, another: Open, stream: str) -> None:
-    """Also an entry that was delivered to it and has not arrived. Another worker need not wait for its lease."""
+    """It also releases an entry whose delivery has not arrived yet. Another worker need not wait for its lease."""
     stopping = await another(fan_out_task=1)
     alice, *others = await crowd(graph, 4)
     await graph.commit([Followed(other, alice) for other in others])
