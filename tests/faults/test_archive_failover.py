@@ -99,7 +99,7 @@ async def check_changes(graph: Graph, post: int, dave: int) -> None:
 async def test_events_that_only_the_archive_holds_are_projected_again(
     pair: Pair, archive_url: str, process: str
 ) -> None:
-    """New numbers are above the projected ones, the watermarks catch up, and a stream that is behind reports a gap."""
+    """New numbers are above the restored ones, the watermarks catch up, and a stream that is behind reports a gap."""
     async with failover_of(pair) as failover, opened(failover.url, archive_url) as graph:
         before = await settle(graph)
         await asyncio.to_thread(pair.separate)

@@ -74,7 +74,7 @@ async def test_a_post_whose_record_cannot_be_written_is_published_once(
 
 
 async def test_a_post_whose_record_cannot_be_written_can_be_deleted(graph: Graph, another: Open) -> None:
-    """Only the author can delete the post, because the client was told that the post is published."""
+    """The author can delete the post, because the client was told that it is published. Other users cannot."""
     alice, bob = await people(graph, "alice", "bob")
     partial = await another()
     LostShard(partial.store, lambda name: name.startswith("post:"))

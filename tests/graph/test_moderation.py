@@ -269,7 +269,7 @@ async def test_a_removed_plain_repost_is_taken_back(graph: Graph) -> None:
 
 
 async def test_an_author_and_an_operator_delete_a_post_once(graph: Graph) -> None:
-    """They do even if neither deletion is projected when the other begins."""
+    """One deletion is appended even if neither of the two is projected when the other begins."""
     [bob] = await people(graph, "bob")
     [post] = await posts(graph, bob, "hi")
 
@@ -319,7 +319,7 @@ async def test_reports_are_open_until_an_operator_closes_them(graph: Graph) -> N
 
 
 async def test_reports_are_read_piece_by_piece(graph: Graph) -> None:
-    """They are, however many events are not archived."""
+    """Reports are read in pieces, however many events are not archived."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     first, last = Reported(alice, bob, SPAM.value, ""), Reported(alice, carol, SPAM.value, "")
     await append_events(graph, [first, *[Muted(alice, bob)] * 600, last, Reported(carol, bob, SPAM.value, "")])

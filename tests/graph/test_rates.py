@@ -205,7 +205,7 @@ async def test_spending_an_advance_takes_no_round_trip(processes: Processes) -> 
 
 
 def test_counting_locally_follows_the_same_algorithm(store_url: str) -> None:
-    """It does so while the store does not answer."""
+    """A process counts locally while the store does not answer."""
 
     @profile(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
@@ -245,7 +245,7 @@ async def test_holders_have_separate_buckets(graph: Graph) -> None:
 
 
 async def test_a_known_refusal_takes_no_round_trip(processes: Processes) -> None:
-    """It takes none until enough time has passed."""
+    """The refusal is known until enough time has passed."""
     await processes.charge(0, (POINTS, 10))
     trips = processes.stores[0].round_trips
     [decision] = await processes.charge(0, (POINTS, 3))
@@ -258,7 +258,7 @@ async def test_a_known_refusal_takes_no_round_trip(processes: Processes) -> None
 
 
 async def test_a_charge_shares_the_round_trip_of_other_reads(graph: Graph) -> None:
-    """It shares, for example, that of the session check."""
+    """A charge shares, for example, the round trip of the session check."""
     await graph.rates.charge("user:1", [(POINTS, 1)]).decisions()  # the script is loaded now
     trips = graph.store.round_trips
     charging = graph.rates.charge("user:1", [(POINTS, 1), (WRITES, 1)])
@@ -311,7 +311,7 @@ async def test_a_debt_is_at_most_one_burst(processes: Processes) -> None:
 
 
 async def test_a_debt_is_paid_from_the_advance_first(processes: Processes) -> None:
-    """That takes no round trip."""
+    """The payment takes no round trip."""
     rate = Rate("points", limit=1, period=SLOW, burst=100, advance=10)
     await processes.charge(0, (rate, 1))
     trips = processes.stores[0].round_trips

@@ -16,7 +16,7 @@ from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import archive_log, befriend, cached, people, posts
 
 SECRET = "xyzzy"
-"""The text that all texts of the deleted user contain, and the login."""
+"""A string that all texts and the login of the deleted user contain."""
 LOGIN = f"{SECRET}_login"
 
 

@@ -104,7 +104,7 @@ async def test_a_stream_without_updates_gets_checkpoints_while_the_log_is_busy(g
 
 
 async def test_an_unprojected_post_is_streamed(graph: Graph, feed: Feed) -> None:
-    """Both live and in the replay."""
+    """The post is streamed both live and in the replay."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()

@@ -238,7 +238,7 @@ async def test_ended_streams_are_removed_from_all_indexes(graph: Graph, feed: Fe
 
 
 async def test_a_session_watch_calls_back_once(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """On log-out, expiry and replacement by newer sessions; not after it was stopped."""
+    """The watch calls back on log-out, expiry and replacement by newer sessions, but not after it was stopped."""
     [alice] = await people(graph, "alice")
     ended: list[int] = []
     opened = [await graph.sessions.start(alice) for _ in range(4)]

@@ -286,7 +286,7 @@ async def test_posts_that_are_published_while_a_client_refetches_after_a_gap_are
 async def test_a_post_that_is_deleted_before_its_turn_is_not_streamed(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both in the replay and live, if the client is slow."""
+    """The post is left out of the replay and, if the client is slow, of the live stream."""
     monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.01)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

@@ -85,7 +85,7 @@ async def test_streams_tell_of_deletions_of_posts_of_hidden_users(graph: Graph, 
 
 
 async def test_streams_leave_out_deletions_across_a_block(graph: Graph, feed: Feed) -> None:
-    """Even if the blocker is suspended."""
+    """The deletions are left out even if the blocker is suspended."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [first, second], [by_carol] = await posts(graph, bob, "first", "second"), await posts(graph, carol, "a post")
     async with following(feed, EventFilter.of(users=[bob, carol]), viewer=alice) as watcher:

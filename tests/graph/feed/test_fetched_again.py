@@ -10,7 +10,7 @@ from tests.support.graph_worlds import Open, append_events, befriend, cached, ho
 
 
 async def test_a_page_refetched_after_a_follow_contains_all_streamed_posts(graph: Graph, another: Open) -> None:
-    """It has them even if a process died between committing a post, a follow and a deletion and projecting them."""
+    """The page has them even if a process died between committing and projecting a post, a follow and a deletion."""
     reading = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)

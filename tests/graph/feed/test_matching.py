@@ -230,7 +230,7 @@ def test_a_subscriber_of_several_boxes_gets_deletions_until_the_last_is_removed(
 
 
 def test_a_deletion_evaluates_no_boxes() -> None:
-    """It matches a thousand of them."""
+    """The deletion matches a thousand boxes."""
     index = index_of(*((EventFilter.of(within=Box(0, 0, 1, n / 10 + 1)), n) for n in range(1000)))
     deletion = deleted(published())
 

@@ -351,7 +351,7 @@ async def test_caches_are_correct_under_concurrent_changes(another: Open) -> Non
 
 
 async def test_a_rebuild_sends_no_more_posts_than_a_cache_holds(another: Open) -> None:
-    """However many users the viewer follows."""
+    """The limit holds however many users the viewer follows."""
     graph = await another(home_size=10)
     alice, *authors = await crowd(graph, 31)
     await graph.follows.follow(alice, authors)

@@ -188,7 +188,7 @@ async def test_a_late_repost_of_a_deleted_post_notifies_nobody(graph: Graph) -> 
 
 
 async def test_the_own_repost_notifies_nobody(graph: Graph) -> None:
-    """It is not listed among the reposts of others either."""
+    """The author's own repost is not listed among the reposts of others either."""
     alice, bob = await people(graph, "alice", "bob")
     first, second = await posts(graph, alice, "first", "second")
     await repost(graph, alice, first)
@@ -207,7 +207,7 @@ async def test_a_repost_of_a_repost_notifies_the_author_of_the_original(graph: G
 
 
 async def test_reposts_by_muted_and_blocked_users_are_left_out(graph: Graph) -> None:
-    """They are, even if they are the newest ten, and come back later. Older users who were not read are counted."""
+    """Even the newest ten are left out, and can reappear. Older users who were not read are counted."""
     alice, *fans = await crowd(graph, 13)
     [post] = await posts(graph, alice, "post")
     for fan in fans:
@@ -236,7 +236,7 @@ async def test_among_many_reposts_older_quotes_are_counted(graph: Graph) -> None
 
 
 async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) -> None:
-    """They hide no reposts, however many there are. If some of more than ten are newer, it takes 1 round trip more."""
+    """Any number of newer quotes is allowed. If some of more than ten entries are newer, it takes 1 round trip more."""
     alice, *fans = await crowd(graph, 6)
     [post] = await posts(graph, alice, "post")
     for fan in fans[:4]:

@@ -60,7 +60,7 @@ REST = st.tuples(st.just("rest"), st.just(""), st.just(""), st.sampled_from([1, 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(ATTACK, ATTACK, VISIT, REST), max_size=14))
 def test_refusals_and_delays_match_the_model(store_url: str, history: list[tuple[str, str, str, int]]) -> None:
-    """They match for any networks, logins, results and times."""
+    """Networks, logins, results and times are random."""
     asyncio.run(play(store_url, history))
 
 

@@ -119,7 +119,7 @@ async def test_refused_changes_write_nothing(graph: Graph, change: str) -> None:
 
 @pytest.mark.parametrize(("change", "undo"), [("mute", "unmute"), ("block", "unblock")])
 async def test_repetitions_write_nothing(graph: Graph, change: str, undo: str) -> None:
-    """They write nothing before and after the worker has projected the events."""
+    """Repetitions write nothing, before and after the worker has projected the events."""
     alice, bob = await people(graph, "alice", "bob")
     for name in (undo, change, undo, change):
         await getattr(graph.blocks, name)(alice, bob)

@@ -57,7 +57,7 @@ async def test_own_followers_and_unknown_users(graph: Graph) -> None:
 
 
 async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
-    """For a viewer who follows nobody, it takes one."""
+    """A read takes two, and one for a viewer who follows nobody."""
     alice, *others = await crowd(graph, 21)
     await graph.commit([Followed(alice, other) for other in others])
     async with counted(graph) as cost:
@@ -70,7 +70,7 @@ async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
-    """They are equal in both directions, from any cursor, after random follows and unfollows."""
+    """Both directions, any cursor, and random follows and unfollows give the defined pages."""
     rng = random.Random(seed)  # noqa: S311 - reproducible
     users = await crowd(graph, 12)
     bodies: list[EventBody] = []

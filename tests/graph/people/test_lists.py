@@ -166,7 +166,7 @@ async def test_the_last_event_counts_and_not_the_store(graph: Graph) -> None:
 
 
 async def test_two_tabs_end_in_the_state_of_the_last_event(graph: Graph, another: Open) -> None:
-    """They add and remove the same user and delete the same list concurrently."""
+    """The tabs add and remove the same user and delete the same list concurrently."""
     other = await another()
     alice, bob = await people(graph, "alice", "bob")
     friends = await graph.lists.create(alice, "friends")

@@ -30,7 +30,7 @@ async def events_after(graph: Graph, number: int) -> list[Event]:
 
 
 async def test_a_like_takes_three_round_trips_without_the_payload(graph: Graph) -> None:
-    """They read the post and the viewer's like, append the event, and write both sets."""
+    """The round trips read the post and the viewer's like, append the event, and write both sets."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     for change in (graph.likes.like, graph.likes.unlike):

@@ -156,7 +156,7 @@ async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
 
 
 async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> None:
-    """It is gone from look-ups, timelines, home timelines and counts of every process."""
+    """The post is gone from look-ups, timelines, home timelines and counts of every process."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.follows.follow(bob, [alice])
     other = await another()
@@ -173,7 +173,7 @@ async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> No
 
 
 async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
-    """It succeeds while the log holds the deletion."""
+    """The request succeeds while the log holds the deletion."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "gone")
     other = await another()
@@ -189,7 +189,7 @@ async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
 
 @pytest.mark.parametrize("gone", ["event", "event and tombstone"])
 async def test_deleting_again_succeeds_after_the_retention(another: Open, raw: Redis, gone: str) -> None:
-    """It succeeds only for the author, and without a second event."""
+    """The request succeeds only for the author, and appends no second event."""
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "gone")

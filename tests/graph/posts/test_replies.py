@@ -303,7 +303,7 @@ async def test_a_listed_reply_keeps_its_record_while_it_is_in_the_timeline(anoth
 async def test_replies_and_quotes_across_a_block_are_refused(
     graph: Graph, raw: Redis, key: Callable[[int], str]
 ) -> None:
-    """They are refused in either direction. A retry of an earlier reply returns that reply."""
+    """Replies and quotes are refused in either direction. A retry of an earlier reply returns that reply."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
     earlier = await graph.posts.publish(bob, "earlier", reply_to=root.id, idempotency_key="k")

@@ -194,7 +194,7 @@ async def test_unknown_and_deleted_posts_are_not_found(graph: Graph) -> None:
 
 
 async def test_an_unprojected_event_counts_more_than_the_store(graph: Graph) -> None:
-    """This holds even if its idempotency key was used before."""
+    """The event counts even if its idempotency key was used before."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     await graph.worker().drain()
@@ -270,7 +270,7 @@ async def test_the_deletion_of_an_original_takes_few_round_trips(graph: Graph, n
 
 
 async def test_a_repost_takes_five_round_trips(graph: Graph) -> None:
-    """They are: the post and the register; the append; list and record; register and timeline; the home caches."""
+    """The steps are: post and register; append; list and record; register and timeline; home caches."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     async with counted(graph) as cost:

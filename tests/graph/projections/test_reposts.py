@@ -29,7 +29,7 @@ async def settled(graph: Graph) -> None:
 
 
 async def test_the_last_event_decides_in_any_order(graph: Graph, raw: Redis) -> None:
-    """It decides even when the tombstones were trimmed."""
+    """The last event decides even if the tombstones were trimmed."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     [repost] = await append_events(graph, [Reposted(alice, post, bob)])
@@ -95,7 +95,7 @@ async def test_a_replacement_is_finished_after_a_crash(graph: Graph, raw: Redis)
 
 
 async def test_an_archived_repost_can_be_taken_back(another: Open) -> None:
-    """It can also be replaced. The number of posts is exact."""
+    """The archived repost can also be replaced. The number of posts is exact."""
     graph = await another(hot_posts=1, hot_slack=0, hot_newest=1)
     alice, bob = await people(graph, "alice", "bob")
     one, two = await posts(graph, bob, "one", "two")

@@ -63,7 +63,7 @@ def is_set(key: str, prefix: str) -> bool:
 
 
 def test_a_rebuild_equals_the_fold(store_url: str, tmp_path: Path, *, long_profile: bool) -> None:
-    """It does for any number of users and rows per read, and any order of the events in SQL."""
+    """Both are equal for any number of users and rows per read, and any order of the events in SQL."""
 
     @settings(max_examples=1000 if long_profile else 15, deadline=None, suppress_health_check=list(HealthCheck))
     @given(histories(), st.integers(1, USERS), st.integers(2, 12), st.integers(1, 5), st.integers(1, 3))

@@ -77,7 +77,7 @@ async def test_the_rebuilt_store_goes_on_where_the_archive_ends(lost: Graph, sto
 
 
 async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
-    """They do, whether or not the deletion came before the sign-up was archived. Their logins stay reserved."""
+    """A deletion holds even if it came before the sign-up was archived. The logins stay reserved."""
     alice, *_, erin = await populate(lost)
     [late] = await people(lost, "late")
     logins = {alice: "alice", erin: "erin", late: "late"}

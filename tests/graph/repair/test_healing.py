@@ -128,7 +128,7 @@ async def test_a_worker_misses_events_that_it_has_received(graph: Graph) -> None
 
 
 async def test_the_highest_of_several_lost_events_is_noted(graph: Graph) -> None:
-    """It is noted once."""
+    """The number is noted once."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     numbers = await append(graph, Followed(alice, bob), Followed(alice, carol), Followed(bob, alice))
     losses = Losses(graph.store, graph.log)

@@ -194,7 +194,7 @@ async def test_what_is_not_archived_yet_comes_from_the_stream(graph: Graph) -> N
 
 
 async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
-    """It finds posts from one time until before another, page by page in both directions."""
+    """The search finds posts from one time until before another, page by page in both directions."""
     [alice] = await people(graph, "alice")
     written = [post for n in range(12) for post in await posts(graph, alice, f"rain {n}")]
     await settle(graph)
@@ -213,7 +213,7 @@ async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
 
 @pytest.mark.parametrize("years", [1, 9999])
 async def test_a_search_of_a_time_without_posts_finds_nothing(graph: Graph, years: int) -> None:
-    """It does, however long ago or far ahead the time is."""
+    """The search finds nothing however long ago or far ahead the time is."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "rain")
     await settle(graph)

@@ -68,7 +68,7 @@ async def test_users_are_found_by_login_and_name(graph: Graph) -> None:
 
 
 async def test_the_user_with_exactly_this_login_comes_first(graph: Graph) -> None:
-    """That user comes once, on the first page in either direction, whatever the case and with an @ in front."""
+    """The user comes once, on the first page in either direction, whatever the case and with an @ in front."""
     bob, bobby, other = await sign_up(graph, bob="Bob", bobby="Bobby", other="Bob")
 
     for text in ("bob", "@BOB", " bob "):
@@ -136,7 +136,7 @@ def expected(users: dict[int, tuple[str, str]], text: str) -> list[int]:
 
 
 async def test_a_search_equals_a_plain_scan(graph: Graph, long_profile: bool) -> None:
-    """It does so in pages of any size and in both directions, while users sign up and change their names."""
+    """The results are equal for pages of any size, in both directions, while users sign up and change their names."""
     random = Random(5)  # noqa: S311 - reproducible
     users: dict[int, tuple[str, str]] = {}
     for turn in range(20 if long_profile else 3):

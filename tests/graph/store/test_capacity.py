@@ -26,7 +26,7 @@ def test_the_fullest_primary_counts() -> None:
 
 @pytest.mark.single_server("it counts the commands of one server")
 async def test_the_memory_is_read_once_a_second_at_most(store_url: str) -> None:
-    """It is, however many changes ask for it."""
+    """The limit holds however many changes ask for the memory."""
     store = Store(store_url)
     read = Capacity(store, 0.9)
     with open_blocking(store_url) as raw:

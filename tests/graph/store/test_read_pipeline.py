@@ -104,7 +104,7 @@ async def test_a_read_of_two_slots_fails_like_a_write(store: Store) -> None:
 
 
 async def test_cancelling_reads_does_not_affect_others(store: Store) -> None:
-    """This holds before the write and after it."""
+    """Reads can be cancelled before the write and after it."""
     for ticks in range(5):
         reads = [store.ask([get(n)], only) for n in range(100)]
         for _ in range(ticks):
@@ -175,7 +175,7 @@ async def test_replies_are_those_of_resp3(store: Store) -> None:
 
 
 async def test_push_messages_are_ignored(store: Store, raw: Redis) -> None:
-    """They are ignored alone and between replies."""
+    """Push messages are ignored alone and between replies."""
     await store.ask([("CLIENT", "TRACKING", "ON"), get(1)], only_last)
     for n in range(20):
         await raw.set("{k}1", n)

@@ -59,7 +59,7 @@ def finds(keyword: str, text: str) -> bool:
     ],
 )
 def test_a_word_matches_texts_that_contain_it(keyword: str, text: str) -> None:
-    """It matches whatever its case, width, normal form, invisible characters and context."""
+    """The word's case, width, normal form, invisible characters and context do not matter."""
     assert finds(keyword, text)
 
 
@@ -101,7 +101,7 @@ def test_a_word_does_not_match_inside_another(keyword: str, text: str) -> None:
     ],
 )
 def test_a_hashtag_and_its_words_match(keyword: str, text: str) -> None:
-    """They match in any script. A second # closes the hashtag, as in Chinese microblogs."""
+    """Hashtags match in any script. A second # closes the hashtag, as in Chinese microblogs."""
     assert finds(keyword, text)
 
 

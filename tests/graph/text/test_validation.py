@@ -128,7 +128,7 @@ def test_weak_passwords_are_refused(password: str, sentence: str) -> None:
     ],
 )
 def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
-    """They have 1 to 1,000 characters after trimming and NFC. Line breaks and tabs are allowed."""
+    """Texts have 1 to 1,000 characters after trimming and NFC. Line breaks and tabs are allowed."""
     check = Check()
 
     assert check.text(typed) == cleaned
@@ -182,7 +182,7 @@ def test_invalid_names_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize(("bio", "valid"), [("", True), ("x" * 300, True), ("a\nb", True), ("x" * 301, False)])
 def test_a_biography_may_be_empty_or_have_lines(bio: str, valid: bool) -> None:
-    """It has at most 300 characters."""
+    """A biography has at most 300 characters."""
     check = Check()
 
     check.bio(bio)
@@ -192,7 +192,7 @@ def test_a_biography_may_be_empty_or_have_lines(bio: str, valid: bool) -> None:
 
 @pytest.mark.parametrize(("platform", "valid"), [(None, True), ("web", True), ("x" * 30, True), ("x" * 31, False)])
 def test_a_platform_is_optional(platform: str | None, valid: bool) -> None:
-    """It has 1 to 30 characters."""
+    """A platform has 1 to 30 characters."""
     check = Check()
 
     assert check.platform(platform) == platform
@@ -236,7 +236,7 @@ def test_invalid_locations_are_refused(value: float) -> None:
     ],
 )
 def test_idempotency_keys_are_printable_ascii(key: str | None, valid: bool) -> None:
-    """They have 1 to 128 characters, or are absent."""
+    """A key has 1 to 128 characters, or is absent."""
     check = Check()
 
     check.idempotency_key(key)

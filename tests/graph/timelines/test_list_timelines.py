@@ -82,7 +82,7 @@ async def test_muted_and_hidden_users_are_left_out_with_reposts_of_them(graph: G
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_pages_of_any_size_join_and_reach_archived_posts(another: Open, seed: int) -> None:
-    """They do in both directions, with deleted posts among them."""
+    """Pages join in both directions, with deleted posts among them."""
     graph = await another(hot_posts=4)
     rng = random.Random(seed)  # noqa: S311 - reproducible
     alice, *others = await people(graph, "alice", "bob", "carol", "dave")
@@ -129,7 +129,7 @@ async def test_a_page_looks_at_a_bounded_number_of_posts(graph: Graph) -> None:
 
 
 async def test_a_page_takes_three_round_trips(graph: Graph) -> None:
-    """It reads the members with the viewer's blocks and mutes; the timelines; the posts. An empty list takes one."""
+    """A page reads members with the viewer's blocks and mutes; timelines; and posts. An empty list takes one."""
     alice, *others = await people(graph, "alice", "bob", "carol", "dave")
     friends = await graph.lists.create(alice, "friends", others)
     empty = await graph.lists.create(alice, "empty")
@@ -145,7 +145,7 @@ async def test_a_page_takes_three_round_trips(graph: Graph) -> None:
 
 
 async def test_a_page_that_is_just_full_knows_whether_there_is_more(graph: Graph) -> None:
-    """It does even if it is full only because it read further after hidden posts."""
+    """The page knows even if it is full only because it read further after hidden posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     [original] = await posts(graph, carol, "original")

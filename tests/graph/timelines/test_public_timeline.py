@@ -59,7 +59,7 @@ async def shown(
 
 
 async def test_it_shows_the_listed_posts_of_all_users(graph: Graph) -> None:
-    """Newest first, with quotes and replies to oneself, without replies to others, reposts and deleted posts."""
+    """Posts are newest first, with quotes and replies to oneself, without replies to others, reposts, deleted posts."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
     own = await graph.posts.publish(alice, "own reply", reply_to=root.id)
@@ -308,7 +308,7 @@ async def test_searches_and_public_timelines_share_the_watermark(graph: Graph) -
 
 
 async def test_a_cancelled_reader_takes_nothing_from_the_others(graph: Graph) -> None:
-    """Not even the reader whose call began the read does. That reader pays nevertheless."""
+    """Cancelling the reader whose call began the read does not end the read. That reader pays nevertheless."""
     await settle(graph)
     first = Usage("first", anonymous=True)
     with used_by(first):

@@ -38,7 +38,7 @@ async def user_timeline(graph: Graph, author: int, size: int) -> list[int]:
 
 
 async def test_home_shows_own_posts_and_those_of_followed_users(graph: Graph) -> None:
-    """They are newest first, without posts of strangers and followers."""
+    """The posts are newest first, without posts of strangers and followers."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, dave, alice)
@@ -54,7 +54,7 @@ async def test_home_shows_own_posts_and_those_of_followed_users(graph: Graph) ->
 
 
 async def test_a_home_timeline_without_posts_is_empty(graph: Graph) -> None:
-    """So is that of an unknown user."""
+    """The home timeline of an unknown user is empty too."""
     [alice] = await people(graph, "alice")
 
     for viewer in (alice, 7):
@@ -84,7 +84,7 @@ async def test_a_follow_or_unfollow_changes_the_home_timeline_immediately(graph:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("home_size", [1, 4, 800])
 async def test_pages_concatenate_to_the_whole_timeline(another: Open, size: int, home_size: int) -> None:
-    """They do in both directions: from the cache, across its floor, and below the floor."""
+    """Pages concatenate in both directions: from the cache, across its floor, and below the floor."""
     graph = await another(home_size=home_size)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
@@ -171,7 +171,7 @@ async def test_a_page_is_not_empty_because_many_posts_were_deleted(graph: Graph)
 
 
 async def test_home_costs_two_round_trips_with_a_cache(graph: Graph) -> None:
-    """They read the ids with the view, and the posts, for any page size and number of followed users.
+    """One reads the ids with the view, the other the posts, for any page size and number of followed users.
 
     The view takes 2 commands: the viewer's blocks and mutes, and the suspensions.
     """

@@ -62,7 +62,7 @@ async def test_a_view_costs_no_command_once_its_sets_are_near(near: Graph, graph
 async def test_changes_by_another_process_count_in_later_requests(
     near: Graph, graph: Graph, raw: Redis, size: int
 ) -> None:
-    """They count whether a viewer blocks few users or many."""
+    """The changes count whether a viewer blocks few users or many."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     if size:
         await raw.zadd(keys.blocking(alice), {str(user): 1 for user in range(1, size + 1)})
@@ -82,7 +82,7 @@ async def test_changes_by_another_process_count_in_later_requests(
 
 
 async def test_many_marks_are_looked_up_in_the_first_round_trip(near: Graph, graph: Graph, raw: Redis) -> None:
-    """They are, once the process knows that they are many."""
+    """The first round trip has all look-ups once the process knows that they are many."""
     alice, bob = await people(graph, "alice", "bob")
     await raw.zadd(keys.blocking(alice), {str(user): 1 for user in (bob, *range(1, FEW + 1))})
     assert await hidden(near, alice, bob) == {bob}

@@ -30,7 +30,7 @@ from tests.support.stores import Fault, Killed, Stop, runs
 
 
 async def test_an_unreadable_event_becomes_a_dead_letter(graph: Graph, raw: Redis) -> None:
-    """It becomes one after five deliveries. All other events are projected."""
+    """The event becomes a dead letter after five deliveries. All other events are projected."""
     alice, bob = await people(graph, "alice", "bob")
     odd = await graph.log.last() + 1
     await raw.xadd("{log}", {"kind": "Followed", "actor": str(alice), "body": "{"}, id=entry_id(odd))
@@ -149,7 +149,7 @@ async def failed_posts(graph: Graph, raw: Redis, author: int, *texts: str) -> li
 
 
 async def test_a_dead_letter_is_projected_again(graph: Graph, raw: Redis) -> None:
-    """It is projected once the cause is removed, and stays until then."""
+    """The event is projected once the cause is removed, and stays a dead letter until then."""
     [alice] = await people(graph, "alice")
     first, second = await failed_posts(graph, raw, alice, "1", "2")
     await raw.set(keys.posts(alice), "not a sorted set")

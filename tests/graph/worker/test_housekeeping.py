@@ -20,7 +20,7 @@ async def logged(graph: Graph) -> list[int]:
 
 
 async def test_events_above_the_watermark_stay_in_the_log(another: Open) -> None:
-    """They stay whatever the retention is."""
+    """Events stay whatever the retention is."""
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     await archive_log(graph)
@@ -43,7 +43,7 @@ async def test_events_above_the_watermark_stay_in_the_log(another: Open) -> None
 
 
 async def test_events_that_are_not_archived_stay_in_the_log(another: Open, raw: Redis) -> None:
-    """They stay whatever the retention and the limit. The trimmed number is that of a removed event."""
+    """Events stay whatever the retention and the limit. The trimmed number is that of a removed event."""
     graph = await another(log_retention=timedelta(0), log_limit=4)
     first, *later = await people(graph, "alice", "bob", "carol")
     await graph.worker().drain()

@@ -48,7 +48,7 @@ async def test_entries_that_fail_one_after_the_other_share_groups(graph: Graph) 
 
 
 async def test_entries_without_success_are_given_up(graph: Graph) -> None:
-    """They are given up after three leases. The worker then holds none of them."""
+    """The worker gives up entries after three leases, and then holds none of them."""
     retrying, works = await retries(graph, 2, lease_ms=20)
     await retrying.add(works)
     async with asyncio.timeout(PATIENCE):

@@ -162,7 +162,7 @@ async def test_a_stopped_worker_reads_no_further(graph: Graph, monkeypatch: pyte
 
 @pytest.mark.usefixtures("outdated")
 async def test_a_stopped_worker_finishes_fan_out_tasks(another: Open) -> None:
-    """It finishes them before draining ends with an error."""
+    """The tasks are finished before draining ends with an error."""
     graph = await another(sync_followers=0, fan_out_task=1)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.follows.follow(alice, [carol])
@@ -193,7 +193,7 @@ async def test_a_stopped_worker_still_tidies_the_log(another: Open) -> None:
 
 @pytest.mark.usefixtures("outdated")
 async def test_a_worker_stops_at_the_first_of_several_unknown_events(graph: Graph) -> None:
-    """It does, although it meets a later one first."""
+    """The worker stops there although it meets a later one first."""
     [alice] = await people(graph, "alice")
     await graph.worker().drain()
     [first] = await append(graph, ProfileChanged(alice, "A"))

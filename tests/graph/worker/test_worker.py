@@ -248,7 +248,7 @@ async def test_outages_during_acknowledgement_do_not_count_as_deliveries(
 
 
 async def test_the_watermark_never_decreases(graph: Graph) -> None:
-    """It does not for an event that is delivered again, or for a worker that starts late."""
+    """Neither an event that is delivered again nor a worker that starts late lowers it."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     watermark = await graph.worker().drain()
