@@ -35,7 +35,7 @@ async def graph(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def test_one_full_primary_of_a_cluster_stops_changes(cluster: Cluster, graph: Graph) -> None:
-    """All changes are refused, because an event may need any shard. Reads and cleaning of other primaries go on."""
+    """All changes are refused, because an event may need any shard. The other primaries can be read and cleaned up."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     kept, deleted = await posts(graph, bob, "kept", "deleted")

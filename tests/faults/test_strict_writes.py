@@ -42,7 +42,7 @@ CHANGE = "change: {field}(input: {{userIds: $users}}) {{ results {{ outcome }} u
 
 
 class Writer(Person):
-    """A user who publishes and (un)follows all others in batches, and repeats what was not acknowledged.
+    """A user who publishes, follows and unfollows in batches, and repeats what was not acknowledged.
 
     `writes` is the number of acknowledged posts, follows and unfollows.
     """

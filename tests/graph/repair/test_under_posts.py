@@ -67,7 +67,7 @@ async def test_an_undamaged_conversation_is_right(talk: Talk) -> None:
 
 
 UNUSED = 1000
-"""An offset below any number of an event to a number that no event has: a millisecond does not have so many events."""
+"""No event has the number of another event minus this: one millisecond does not have that many events."""
 
 Damage = Callable[[Talk], Awaitable[object]]
 
