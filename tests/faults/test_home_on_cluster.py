@@ -118,7 +118,7 @@ async def test_authors_of_one_slot_are_merged_while_it_moves(graph: Graph, clust
 
 
 async def test_the_archive_floor_of_an_author_is_found_while_the_slot_moves(graph: Graph, cluster: Cluster) -> None:
-    """The floor is found although the number of archived posts is still on the other node."""
+    """The floor is found although the number of archived posts is on the other node."""
     [author] = await crowd(graph, 1)
     posts = await many_posts(graph, author, 3)
     await graph.store.send([("ZADD", keys.posts(author), posts[0], "f"), ("SET", keys.cold(author), 1)])

@@ -100,7 +100,7 @@ async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
 
 
 async def test_few_rows_and_users_at_a_time_give_the_same_store(lost: Graph, store_url: str) -> None:
-    """Every user then has many: follows and followers are read in pages of two."""
+    """Every user then has many events: follows and followers are read in pages of two."""
     await populate(lost)
     before = await content(store_url)
     for users, rows in ((1, 2), (2, 3), (5, 7)):
