@@ -43,8 +43,7 @@ class Losses:
         if not missing:
             return 0
         await self.note(max(missing))
-        for number in missing:
-            self._received.remove(number)
+        self._received = deque((each for each in self._received if each not in missing), MAX_RECEIVED)
         return max(missing)
 
     async def _missing(self, numbers: tuple[int, ...]) -> set[int]:

@@ -155,6 +155,26 @@ async def test_only_the_last_thousand_events_are_remembered(graph: Graph) -> Non
     assert await losses.find() == 0
 
 
+async def test_events_are_received_while_lost_ones_are_searched(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost event that was received twice, and is displaced by a thousand others meanwhile, is noted once."""
+    alice, bob = await people(graph, "alice", "bob")
+    first, last = await append(graph, Followed(alice, bob), Followed(bob, alice))
+    losses = Losses(graph.store, graph.log)
+    losses.receive(first)
+    losses.receive(first)
+    await lose(graph, first)
+    note = losses.note
+
+    async def receive_more(number: int) -> None:
+        for _ in range(MAX_RECEIVED - 1):
+            losses.receive(last)
+        await note(number)
+
+    monkeypatch.setattr(losses, "note", receive_more)
+    assert await losses.find() == first
+    assert await losses.find() == 0
+
+
 @pytest.mark.parametrize("how", ["deleted", "trimmed"])
 async def test_events_that_were_removed_on_purpose_are_not_lost(graph: Graph, how: str) -> None:
     """A deletion removes the publication from the log, and retention removes the oldest events."""
