@@ -135,5 +135,5 @@ def configured(app: Application) -> uvicorn.Config:
     )
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(100_000, 20, 50)
     return config
