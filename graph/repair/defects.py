@@ -35,7 +35,7 @@ FOLLOW_WRONG = Defect(
 )
 FLOOR_WRONG = Defect(
     POSTS,
-    "the archive floor of a timeline is missing, or most of the posts above it are",
+    "the archive floor of a timeline is missing, or the store lacks posts above it and the archive has many",
     "set the floor below the author's newest posts",
 )
 POST_UNLISTED = Defect(POSTS, "a post is missing or misplaced in a timeline or another list", "list the post")
@@ -77,7 +77,7 @@ LIKE_WRONG = Defect(
 )
 LIKE_FLOOR_WRONG = Defect(
     LIKES,
-    "the archive floor of likes is missing, or most of the likes above it are",
+    "the archive floor of likes is missing, or the store lacks likes above it and the archive has many",
     "set the floor below the newest likes",
 )
 LIKE_COUNT_WRONG = Defect(LIKES, "a number of likes is wrong", "count the likes again")
