@@ -347,7 +347,7 @@ def notifications(user: int) -> str:
     return f"notifications:{{{user}}}"
 
 
-def read_mark(user: int) -> str:
+def notifications_read(user: int) -> str:
     """Return the key of the number up to which a user has read the notifications."""
     return f"notifications:{{{user}}}:read"
 

@@ -313,9 +313,13 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         """
         return await self._transaction(lambda connection: notifications.newest(connection, users, most))
 
-    async def read_marks(self, users: Collection[int]) -> dict[int, int]:
+    async def notifications_read(self, users: Collection[int]) -> dict[int, int]:
         """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
-        return await self._transaction(lambda connection: notifications.read_marks(connection, users)) if users else {}
+        return (
+            await self._transaction(lambda connection: notifications.notifications_read(connection, users))
+            if users
+            else {}
+        )
 
     async def credentials(self, users: Collection[int]) -> dict[int, Credential]:
         """Return the credentials of each user who has them. One query per 2,000 users."""

@@ -128,7 +128,7 @@ def newest_of(terms: int) -> Select[Any]:
     return select(every)
 
 
-async def read_marks(connection: AsyncConnection, users: Collection[int]) -> dict[int, int]:
+async def notifications_read(connection: AsyncConnection, users: Collection[int]) -> dict[int, int]:
     """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
     table, found = NOTIFICATIONS.c, dict[int, int]()
     for some in chunks(sorted(set(users)), IDS_PER_QUERY):

@@ -171,12 +171,12 @@ class Loading:
 
     async def _notified(self, users: Sequence[int], groups: Mapping[int, Mapping[Group, int]]) -> FoldedBatch:
         """Return the notifications of users, with these groups."""
-        marks = await self._archive.read_marks(users)
+        read_to_of = await self._archive.notifications_read(users)
         content = Content(users, parts=[Part.NOTIFICATIONS])
         content.notifications = {
-            user: NotificationGroups(dict(groups.get(user, {})), marks.get(user, 0))
+            user: NotificationGroups(dict(groups.get(user, {})), read_to_of.get(user, 0))
             for user in users
-            if user in groups or user in marks
+            if user in groups or user in read_to_of
         }
         return FoldedBatch(content, fold_event)
 

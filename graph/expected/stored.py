@@ -50,7 +50,7 @@ def floors_of(user: int, number: int) -> Stored:
     for key in keys.USER_SETS:
         yield keys.gone(key(user)), SortedSet(f=number)
     yield keys.notifications(user), SortedSet(f=number)
-    yield keys.read_mark(user), str(number)
+    yield keys.notifications_read(user), str(number)
 
 
 def unerased(
@@ -175,4 +175,4 @@ def notification_keys(user: int, held: NotificationGroups, kept: int) -> Stored:
     if members:
         yield keys.notifications(user), members
     if held.read_up_to:
-        yield keys.read_mark(user), str(held.read_up_to)
+        yield keys.notifications_read(user), str(held.read_up_to)

@@ -85,7 +85,7 @@ class FilterSource(Source[StreamChange]):
         return await self._view.visible(updates)
 
     def shows(self, update: StreamChange) -> bool:
-        """Return True if the update shows no user who is hidden or muted according to the marks in memory."""
+        """Return True if the update shows no user who is hidden or muted according to the exclusions in memory."""
         return self._view.sees(update)
 
     def select(self, events: Sequence[Event]) -> list[Event]:

@@ -203,7 +203,7 @@ class HomeSource(Source[HomeChange]):
         followed, muted, _ = await asyncio.gather(
             self._follows.followed_by(self.viewer), self._follows.muted_by(self.viewer), self._view.load()
         )
-        self._state = HomeState.of(followed, muted, self._view.marks.blocking, self._view.marks.blockers)
+        self._state = HomeState.of(followed, muted, self._view.exclusions.blocking, self._view.exclusions.blockers)
         self._applied_upto = 0
 
     def apply(self, events: Sequence[Event]) -> None:
@@ -221,7 +221,7 @@ class HomeSource(Source[HomeChange]):
         return await self._view.visible_at_home(updates)
 
     def shows(self, update: HomeChange) -> bool:
-        """Return True if the update shows no user who is hidden or muted according to the marks in memory."""
+        """Return True if the update shows no user who is hidden or muted according to the exclusions in memory."""
         return self._view.sees(update)
 
     def join(self, head: int) -> None:

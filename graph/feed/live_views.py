@@ -18,24 +18,24 @@ from graph.feed.updates import (
 )
 from graph.log.events import Blocked, Event, Unblocked
 from graph.log.pair_events import Muted, Unmuted
-from graph.visibility.views import Marks, Visibility
+from graph.visibility.views import Exclusions, Visibility
 
 C = TypeVar("C")
 
 
 class LiveView:
-    """The view of one subscription. `marks` are the marks of its viewer that are in memory."""
+    """The view of one subscription. `exclusions` are the exclusions of its viewer that are in memory."""
 
     def __init__(self, visibility: Visibility, viewer: int | None) -> None:
         self.viewer = viewer
-        self.marks = Marks()
+        self.exclusions = Exclusions()
         self._visibility = visibility
 
     async def load(self) -> None:
-        """Read the viewer's marks and the suspensions. One round trip, shared with other reads."""
+        """Read the viewer's exclusions and the suspensions. One round trip, shared with other reads."""
         view = self._visibility.of(self.viewer)
-        read, _ = await view.marks([]), await view.suspended([])
-        self.marks = Marks(read.complete, {*read.blocking}, {*read.blockers}, {*read.muting})
+        read, _ = await view.exclusions([]), await view.suspended([])
+        self.exclusions = Exclusions(read.complete, {*read.blocking}, {*read.blockers}, {*read.muting})
 
     def apply(self, events: Iterable[Event]) -> None:
         """Apply the blocks and mutes among events in log order: those by the viewer, and blocks against the viewer."""
@@ -44,13 +44,15 @@ class LiveView:
                 case Blocked() | Unblocked() as body if self.viewer in (body.blocker, body.blocked):
                     by_viewer = body.blocker == self.viewer
                     users, user = (
-                        (self.marks.blocking, body.blocked) if by_viewer else (self.marks.blockers, body.blocker)
+                        (self.exclusions.blocking, body.blocked)
+                        if by_viewer
+                        else (self.exclusions.blockers, body.blocker)
                     )
                     (users.add if isinstance(body, Blocked) else users.discard)(user)
                 case Muted(muter, user) if muter == self.viewer:
-                    self.marks.muting.add(user)
+                    self.exclusions.muting.add(user)
                 case Unmuted(muter, user) if muter == self.viewer:
-                    self.marks.muting.discard(user)
+                    self.exclusions.muting.discard(user)
                 case _:
                     pass
 
@@ -59,16 +61,16 @@ class LiveView:
 
         No round trip, or one if the viewer has too many blocks to keep in memory.
         """
-        found = {user for user in users if self.marks.hides(user)}
-        if self.marks.complete or not users:
+        found = {user for user in users if self.exclusions.hides(user)}
+        if self.exclusions.complete or not users:
             return found
-        marks = await self._visibility.of(self.viewer).marks(users)
-        return found | {user for user in users if marks.hides(user)}
+        exclusions = await self._visibility.of(self.viewer).exclusions(users)
+        return found | {user for user in users if exclusions.hides(user)}
 
     async def silenced(self, users: Set[int]) -> Set[int]:
         """Return those of the users who are hidden or muted. The cost is that of `blocked`."""
-        found = {user for user in users if self.marks.silences(user)} | self._visibility.suspended_now(users)
-        if self.marks.complete or not users:
+        found = {user for user in users if self.exclusions.silences(user)} | self._visibility.suspended_now(users)
+        if self.exclusions.complete or not users:
             return found
         return found | await self._visibility.of(self.viewer).silenced(users)
 
@@ -104,10 +106,10 @@ class LiveView:
         return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
 
     def sees(self, update: object) -> bool:
-        """Return True if no user in the update is hidden or silenced, as usual, and all marks are in memory."""
-        if not self.marks.complete:
+        """Return True if no user in the update is hidden or silenced, as usual, and all exclusions are in memory."""
+        if not self.exclusions.complete:
             return False
-        silences, suspended = self.marks.silences, self._visibility.all_suspended_now
+        silences, suspended = self.exclusions.silences, self._visibility.all_suspended_now
         return not any(user in suspended or silences(user) for user in users_of(update))
 
     def _sees_all(self, updates: Sequence[object]) -> bool:

@@ -41,7 +41,7 @@ STALE_SECONDS = 5.0
 FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
 """The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
-MARKS = (keys.WATERMARK, keys.ARCHIVED)
+WATERMARKS = (keys.WATERMARK, keys.ARCHIVED)
 RESERVED = (
     *(PostDeleted, Unreposted, Unfollowed, Unliked, Blocked),
     *(SessionsEnded, UserSuspended, UserDeleted, UserErased),
@@ -278,7 +278,7 @@ class Log:
 
     def watermark(self) -> "asyncio.Future[int]":
         """Return the watermark: every event up to this number is projected. One round trip."""
-        return self._store.ask([("GET", name) for name in MARKS], self.note_watermark)
+        return self._store.ask([("GET", name) for name in WATERMARKS], self.note_watermark)
 
     def note_watermark(self, replies: Sequence[str | None]) -> int:
         """Record the watermark and the archive watermark, and return the watermark."""
@@ -325,8 +325,8 @@ class Log:
 
         One round trip.
         """
-        trimmed, *marks = await self._store.read([("GET", name) for name in (keys.TRIMMED, *MARKS)])
-        self.note_watermark(marks)
+        trimmed, *watermarks = await self._store.read([("GET", name) for name in (keys.TRIMMED, *WATERMARKS)])
+        self.note_watermark(watermarks)
         return int(trimmed or 0)
 
 

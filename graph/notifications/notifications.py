@@ -54,9 +54,9 @@ class Notifications:
         found: list[Notification] = []
         rest, further = replace(window, count=window.count + 1), 0
         while True:
-            mark, rows = await self._slice(view, rest)
+            read_to, rows = await self._slice(view, rest)
             groups = groups_of(rows)
-            found += await self._shown(view, groups, mark)
+            found += await self._shown(view, groups, read_to)
             if len(found) > window.count or len(rows) < rest.count:
                 return window.page(found)
             last = int(rows[-1][1])
@@ -70,8 +70,8 @@ class Notifications:
         low, high = f"({window.low}", f"({window.high}"
         bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")
         page: Command = ("ZRANGE", keys.notifications(viewer), *bounds, "LIMIT", 0, window.count, "WITHSCORES")
-        mark, rows = await self._store.read([("GET", keys.read_mark(viewer)), page])
-        return int(mark or 0), rows
+        read_to, rows = await self._store.read([("GET", keys.notifications_read(viewer)), page])
+        return int(read_to or 0), rows
 
     async def get_many(self, view: View, groups: Sequence[Group]) -> list[Notification | None]:
         """Return notifications of the viewer by group; None for groups that are not in the list or are left out.
@@ -82,11 +82,11 @@ class Notifications:
         viewer, members = viewer_of(view), [group.member for group in groups]
         if not members:
             return []
-        mark, scores = await self._store.read(
-            [("GET", keys.read_mark(viewer)), ("ZMSCORE", keys.notifications(viewer), *members)]
+        read_to, scores = await self._store.read(
+            [("GET", keys.notifications_read(viewer)), ("ZMSCORE", keys.notifications(viewer), *members)]
         )
         listed = {group: int(score) for group, score in zip(groups, scores, strict=True) if score is not None}
-        shown = await self._shown(view, listed, int(mark or 0))
+        shown = await self._shown(view, listed, int(read_to or 0))
         by_group = {Group(each.kind, each.subject): each for each in shown}
         return [by_group.get(group) for group in groups]
 
@@ -100,7 +100,7 @@ class Notifications:
         """
         viewer = viewer_of(view)
         count, most, further, below = 0, MAX_UNREAD, 0, f"({MAX_NUMBER + 1}"
-        names = [keys.notifications(viewer), keys.read_mark(viewer)]
+        names = [keys.notifications(viewer), keys.notifications_read(viewer)]
         while True:
             [words] = await self._store.read([script("unread").call(names, most, below)])
             rows = list(zip(words[::2], words[1::2], strict=True))
@@ -118,11 +118,13 @@ class Notifications:
         Writes nothing if none of them is unread. Three round trips.
         """
         newest: Command = ("ZRANGE", keys.notifications(viewer), upto, "-inf", "BYSCORE", "REV")
-        mark, rows = await self._store.read([("GET", keys.read_mark(viewer)), (*newest, "LIMIT", 0, 1, "WITHSCORES")])
-        if rows and int(rows[0][1]) > int(mark or 0):
+        read_to, rows = await self._store.read(
+            [("GET", keys.notifications_read(viewer)), (*newest, "LIMIT", 0, 1, "WITHSCORES")]
+        )
+        if rows and int(rows[0][1]) > int(read_to or 0):
             await self._commit([NotificationsRead(viewer, upto)])
 
-    async def _shown(self, view: View, groups: dict[Group, int], mark: int) -> list[Notification]:
+    async def _shown(self, view: View, groups: dict[Group, int], read_to: int) -> list[Notification]:
         """Return the notifications of groups, in order, without groups that lack a visible user or their post.
 
         One round trip of one or two commands per group, and one query of the archive for archived posts. One more for
@@ -145,7 +147,7 @@ class Notifications:
             else:
                 users, count = () if post.author in silenced else (post.author,), 1
             if users:
-                shown.append(Notification(viewer, *group, number, number <= mark, users, count, post))
+                shown.append(Notification(viewer, *group, number, number <= read_to, users, count, post))
         return shown
 
     async def _number_shown(self, view: View, groups: dict[Group, int]) -> int:

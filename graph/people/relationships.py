@@ -8,7 +8,7 @@ from graph import keys
 from graph.model import Relationship, new_relationship
 from graph.store.commands import Command
 from graph.store.store import Store
-from graph.visibility.views import Marks, View, Visibility
+from graph.visibility.views import Exclusions, View, Visibility
 
 
 class Relationships:
@@ -26,17 +26,17 @@ class Relationships:
         followers.
         """
         view = view or self._visibility.of(viewer)
-        marks = view.known_marks(subjects)
-        if marks is None or not subjects:
-            return self._after_marks(viewer, subjects, view)
-        return self._store.ask(_scores(viewer, subjects), partial(as_relationships, viewer, subjects, marks))
+        exclusions = view.known_exclusions(subjects)
+        if exclusions is None or not subjects:
+            return self._after_exclusions(viewer, subjects, view)
+        return self._store.ask(_scores(viewer, subjects), partial(as_relationships, viewer, subjects, exclusions))
 
-    async def _after_marks(self, viewer: int, subjects: Sequence[int], view: View) -> list[Relationship]:
+    async def _after_exclusions(self, viewer: int, subjects: Sequence[int], view: View) -> list[Relationship]:
         if not subjects:
             return []
         view.begin(subjects)
         scores = await self._store.read(_scores(viewer, subjects))
-        return as_relationships(viewer, subjects, await view.marks(subjects), scores)
+        return as_relationships(viewer, subjects, await view.exclusions(subjects), scores)
 
     async def between_many(self, viewers: Sequence[int], subjects: Sequence[int]) -> list[list[Relationship]]:
         """Return for each viewer what `between` returns. One round trip of three commands for each viewer."""
@@ -44,9 +44,11 @@ class Relationships:
         asked: list[Command] = [
             ("ZMSCORE", key(viewer), *subjects) for viewer in viewers for key in (keys.following, keys.followers)
         ]
-        scores, marks = await asyncio.gather(self._store.read(asked), self._visibility.marks_of(viewers, words))
+        scores, exclusions = await asyncio.gather(
+            self._store.read(asked), self._visibility.exclusions_of(viewers, words)
+        )
         return [
-            as_relationships(viewer, subjects, marks[place], scores[2 * place : 2 * place + 2])
+            as_relationships(viewer, subjects, exclusions[place], scores[2 * place : 2 * place + 2])
             for place, viewer in enumerate(viewers)
         ]
 
@@ -57,7 +59,7 @@ def _scores(viewer: int, subjects: Sequence[int]) -> list[Command]:
 
 
 def as_relationships(
-    viewer: int, subjects: Sequence[int], marks: Marks, scores: Sequence[list[float | None]]
+    viewer: int, subjects: Sequence[int], exclusions: Exclusions, scores: Sequence[list[float | None]]
 ) -> list[Relationship]:
     """Return relationships from the subjects' scores in the viewer's following and followers sets."""
     following, followers = scores
@@ -68,9 +70,9 @@ def as_relationships(
                 subject,
                 None if forth is None else int(forth),
                 None if back is None else int(back),
-                subject in marks.muting,
-                subject in marks.blocking,
-                subject in marks.blockers,
+                subject in exclusions.muting,
+                subject in exclusions.blocking,
+                subject in exclusions.blockers,
             )
         )
         for subject, forth, back in zip(subjects, following, followers, strict=True)

@@ -54,7 +54,7 @@ def erase(number: int, user: int) -> Command:
     others = [keys.held(keys.following(user)), keys.held(keys.followers(user)), keys.list_names(user)]
     others += [post_list.cold(user) for post_list in (TIMELINE, REPLIED)]
     others += [keys.delivery(user), keys.home(user), keys.sessions(user), keys.session_details(user)]
-    names = [keys.notifications(user), keys.read_mark(user), *sets, *others]
+    names = [keys.notifications(user), keys.notifications_read(user), *sets, *others]
     return script("erase_user").call(names, number, 2 + len(sets))
 
 

@@ -37,8 +37,10 @@ def read_up_to(number: int, body: NotificationsRead) -> int:
 
 async def mark_read(store: Store, events: Sequence[tuple[int, NotificationsRead]]) -> None:
     """Raise the numbers up to which users have read their notifications. One round trip."""
-    marks: dict[int, int] = {}
+    read_to_of: dict[int, int] = {}
     for number, body in events:
-        marks[body.user] = max(marks.get(body.user, 0), read_up_to(number, body))
-    raise_mark = script("raise_mark")
-    await send_in_batches(store, [raise_mark.call([keys.read_mark(user)], mark) for user, mark in marks.items()])
+        read_to_of[body.user] = max(read_to_of.get(body.user, 0), read_up_to(number, body))
+    raise_read = script("raise_read")
+    await send_in_batches(
+        store, [raise_read.call([keys.notifications_read(user)], read_to) for user, read_to in read_to_of.items()]
+    )

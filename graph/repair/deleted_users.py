@@ -76,8 +76,8 @@ class DeletedUsers:
                 continue
             text = f"user {user}: the note of the deletion is {held or 'missing'}, not {wanted}"
             fields = [{str(user): str(each)} if each else {} for each in (number(held), wanted)]
-            mark = ("ZADD", keys.ERASING, erasing, user) if erasing else ("ZREM", keys.ERASING, user)
+            erase = ("ZADD", keys.ERASING, erasing, user) if erasing else ("ZREM", keys.ERASING, user)
             found.append(
-                Difference(defects.PROFILE_WRONG, user, "deletion", text, [set_fields(keys.DELETED, *fields), mark])
+                Difference(defects.PROFILE_WRONG, user, "deletion", text, [set_fields(keys.DELETED, *fields), erase])
             )
         return found

@@ -38,7 +38,7 @@ class LikeSet:
     held: dict[int, int] = field(default_factory=dict)
 
     @property
-    def mark(self) -> int | None:
+    def right_floor(self) -> int | None:
         """The floor that the store should hold."""
         return self.floor if self.floor or self.found is not None else None
 
@@ -71,7 +71,7 @@ class LikeComparison(Comparison):
         sets = await self._read(list(dict.fromkeys(subjects)))
         wrong = [(each.owner, member) for each in sets for member in each.wrong()]
         scores = await self.scope.scores(self.kind.key, wrong, lambda owner: keys.gone(self.kind.key(owner)))
-        found = await self._floors([each for each in sets if each.mark != each.found])
+        found = await self._floors([each for each in sets if each.right_floor != each.found])
         by_owner = {each.owner: each for each in sets}
         for owner, member in wrong:
             found += self._wrong(by_owner[owner], member, *scores[owner, member])
@@ -110,7 +110,7 @@ class LikeComparison(Comparison):
         """Yield the difference of an element that is still wrong, and not newer than the archive."""
         if held != each.expected.get(member) and max(held or 0, tombstone or 0) <= self.scope.upto:
             states = (state_of(held, tombstone), each.state(member, held, tombstone))
-            command = set_element(self.kind.key, (each.owner, member), *states, floor=each.mark)
+            command = set_element(self.kind.key, (each.owner, member), *states, floor=each.right_floor)
             text = f"{member} in {self.kind.key(each.owner)}"
             yield Difference(defects.LIKE_WRONG, each.owner, member, text, [command, *self._recount(each.owner)])
 

@@ -23,17 +23,18 @@ USERS_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True)
 class NotificationLists:
-    """A user's newest groups in the archive, up to one more than a list holds, the list in the store, and read marks.
+    """A user's newest groups in the archive, up to one more than a list holds, and the list in the store.
 
+    `archived_read_to` and `read_to` are the numbers up to which they were read, in the archive and in the store.
     `floor` is the floor in the store, None if there is none.
     """
 
     user: int
     archived: Mapping[Group, int]
-    archived_mark: int
+    archived_read_to: int
     listed: Mapping[Group, int]
     floor: int | None
-    mark: str | None
+    read_to: str | None
 
 
 class NotificationComparison(Comparison):
@@ -47,7 +48,7 @@ class NotificationComparison(Comparison):
     key = staticmethod(keys.notifications)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the groups, floors and read marks that differ from the events, except those of erased users."""
+        """Return what differs from the events: groups, floors, and how far was read. Erased users are left out."""
         archive, kept = self.scope.archive, self.scope.tuning.notifications_kept
         erased = {row.actor for row in await archive.by_actor(subjects, [USER_ERASURE], 0, ROWS)}
         subjects = [user for user in subjects if user not in erased]
@@ -59,7 +60,7 @@ class NotificationComparison(Comparison):
         small = [user for user in subjects if user not in large]
         for users in [small, *chunks([user for user in subjects if user in large], USERS_AT_ONCE)]:
             archived = few if users is small else await archive.notifications(users, kept + 1)
-            lists = await self._read(users, archived, await archive.read_marks(users))
+            lists = await self._read(users, archived, await archive.notifications_read(users))
             unknown = {group.subject for each in lists for group in each.listed if group not in each.archived}
             kinds = await archive.kinds_of(unknown)
             live = {post for post, kind in kinds.items() if kind == POST}
@@ -67,17 +68,19 @@ class NotificationComparison(Comparison):
         return found
 
     async def _read(
-        self, users: Sequence[int], archived: Mapping[int, Mapping[Group, int]], marks: Mapping[int, int]
+        self, users: Sequence[int], archived: Mapping[int, Mapping[Group, int]], read_to_of: Mapping[int, int]
     ) -> list[NotificationLists]:
         """Return the lists of users in the archive and in the store. One round trip."""
         commands: list[Command] = []
         for user in users:
             commands.append(("ZRANGE", keys.notifications(user), 0, -1, "WITHSCORES"))
-            commands.append(("GET", keys.read_mark(user)))
+            commands.append(("GET", keys.notifications_read(user)))
         replies = await self.scope.send(commands)
         return [
-            NotificationLists(user, archived.get(user, {}), marks.get(user, 0), groups_of(rows), floor_of(rows), mark)
-            for user, rows, mark in zip(users, replies[::2], replies[1::2], strict=True)
+            NotificationLists(
+                user, archived.get(user, {}), read_to_of.get(user, 0), groups_of(rows), floor_of(rows), read_to
+            )
+            for user, rows, read_to in zip(users, replies[::2], replies[1::2], strict=True)
         ]
 
     def _differences(self, of: NotificationLists, live: set[int]) -> Iterator[Difference]:
@@ -99,9 +102,9 @@ class NotificationComparison(Comparison):
             is_shown = group.kind is NotificationKind.FOLLOW or group.subject in live
             if group not in of.archived and lowest < held <= upto and is_shown:
                 yield wrong(of, group, held, None, floor)
-        if number(of.mark) < of.archived_mark:
-            command = script("raise_mark").call([keys.read_mark(of.user)], of.archived_mark)
-            text = f"user {of.user} has read notifications up to {of.archived_mark}, not {of.mark}"
+        if number(of.read_to) < of.archived_read_to:
+            command = script("raise_read").call([keys.notifications_read(of.user)], of.archived_read_to)
+            text = f"user {of.user} has read notifications up to {of.archived_read_to}, not {of.read_to}"
             yield Difference(defects.READ_MARK_WRONG, of.user, "read", text, [command])
 
 

@@ -146,8 +146,8 @@ class Repair:
         return True
 
     async def _reached(self) -> int:
-        marks = await self.store.read([("GET", keys.WATERMARK), ("GET", keys.ARCHIVED)])
-        return min(int(mark or 0) for mark in marks)
+        watermarks = await self.store.read([("GET", keys.WATERMARK), ("GET", keys.ARCHIVED)])
+        return min(int(each or 0) for each in watermarks)
 
     async def _totals(self) -> Counter[str]:
         """Return the number of keys of each kind. One round trip per 1,000 keys."""

@@ -63,10 +63,10 @@ class AuthorTimeline:
     @property
     def is_floor_wrong(self) -> bool:
         """Whether the floor in the store is not the one that the timeline should have."""
-        return self.mark != self.found
+        return self.right_floor != self.found
 
     @property
-    def mark(self) -> int | None:
+    def right_floor(self) -> int | None:
         """The floor that the store should hold."""
         return None if self.may_lack_floor and not self.floor and self.found is None else self.floor
 
@@ -167,7 +167,7 @@ class TimelineComparison(Comparison):
             is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
             if is_shown and deletion <= self.scope.upto:
                 listed = t.listed.get(post) if post in t.gone else None  # its projection skips a post with a tombstone
-                unlist = set_listing(t.author, post, listed, -deletion, t.mark, self.of)
+                unlist = set_listing(t.author, post, listed, -deletion, t.right_floor, self.of)
                 yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if listed else [])
 
     def _surplus(
@@ -181,7 +181,7 @@ class TimelineComparison(Comparison):
             if post in t.posts or post > self.scope.upto:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)
-            unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.mark, self.of)
+            unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.of)
             if kind is None:
                 body = readable(post, records[post])
                 body = body if body is not None and body.author == t.author else None
@@ -232,7 +232,9 @@ def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) ->
         if post in t.gone or "deleted" in records[post]:
             continue
         if t.listed.get(post) != post:
-            command = set_listing(t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.mark, of)
+            command = set_listing(
+                t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.right_floor, of
+            )
             yield Difference(defects.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
         if next(lists_of(body))[0] is of and readable(post, records[post]) != body:
             yield record_wrong(t.author, post, body, records[post])

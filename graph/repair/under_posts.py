@@ -85,7 +85,9 @@ class ReplyComparison(TimelineComparison):
             if kind is None and readable(post, records[post]) is not None:
                 continue
             if kind in (POST, None) or deletion is not None or post <= t.floor:
-                unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.mark, self.of)
+                unlist = set_listing(
+                    t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.of
+                )
                 text = f"post {post} in the {self.of.name} of post {t.author}"
                 yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 

@@ -48,7 +48,7 @@ NONE: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
-class Marks:
+class Exclusions:
     """The users whom a viewer blocks or mutes, or who block the viewer: all if `complete`, else those in `checked`."""
 
     complete: bool = True
@@ -65,8 +65,8 @@ class Marks:
         """Return True if the user is hidden from the viewer or muted."""
         return user in self.muting or self.hides(user)
 
-    def add(self, other: "Marks") -> None:
-        """Add the marks of further users."""
+    def add(self, other: "Exclusions") -> None:
+        """Add the exclusions of further users."""
         self.complete = self.complete or other.complete
         self.blocking |= other.blocking
         self.blockers |= other.blockers
@@ -74,8 +74,8 @@ class Marks:
         self.checked |= other.checked
 
 
-NOTHING = Marks()
-"""The marks of an anonymous client."""
+NOTHING = Exclusions()
+"""The exclusions of an anonymous client."""
 NOBODY: frozenset[int] = frozenset()
 
 
@@ -113,28 +113,28 @@ class View:
         """Return the suspended users that this process knows of. No round trip: a hint before `suspended`."""
         return NOBODY
 
-    async def marks(self, users: Collection[int]) -> Marks:
-        """Return the viewer's marks, complete or with these users checked.
+    async def exclusions(self, users: Collection[int]) -> Exclusions:
+        """Return the viewer's exclusions, complete or with these users checked.
 
         No round trip of its own if `begin` was called with other reads and the viewer's sets are small, else one.
         """
         return NOTHING
 
-    def known_marks(self, users: Collection[int]) -> Marks | None:
-        """Return what `marks` returns if it is known without waiting for the store, else None."""
+    def known_exclusions(self, users: Collection[int]) -> Exclusions | None:
+        """Return what `exclusions` returns if it is known without waiting for the store, else None."""
         return NOTHING
 
     async def hidden(self, users: Collection[int]) -> Set[int]:
-        """Return the users among these who are hidden from the viewer. Costs what `marks` costs."""
-        marks, suspended = await self.marks(users), await self.suspended(users)
-        if not marks.blocking and not marks.blockers:
+        """Return the users among these who are hidden from the viewer. Costs what `exclusions` costs."""
+        exclusions, suspended = await self.exclusions(users), await self.suspended(users)
+        if not exclusions.blocking and not exclusions.blockers:
             return suspended
-        return {user for user in users if user in suspended or marks.hides(user)}
+        return {user for user in users if user in suspended or exclusions.hides(user)}
 
     async def silenced(self, users: Collection[int]) -> Set[int]:
-        """Return the users among these who are hidden from the viewer or muted. Costs what `marks` costs."""
-        marks, suspended = await self.marks(users), await self.suspended(users)
-        return {user for user in users if user in suspended or marks.silences(user)}
+        """Return the users among these who are hidden from the viewer or muted. Costs what `exclusions` costs."""
+        exclusions, suspended = await self.exclusions(users), await self.suspended(users)
+        return {user for user in users if user in suspended or exclusions.silences(user)}
 
 
 SYSTEM = View()
@@ -194,10 +194,10 @@ class ViewerView(ClientView):
         super().__init__(store, suspensions)
         self.viewer = viewer
         self._sets: asyncio.Future[list[frozenset[int] | None]] | None = None
-        self._first: asyncio.Future[Marks] | None = None
+        self._first: asyncio.Future[Exclusions] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions and the viewer's marks.
+        """Start to read the suspensions and the viewer's exclusions.
 
         Reads that have begun are not repeated, and values that the near cache will have after another read are not
         read.
@@ -207,7 +207,7 @@ class ViewerView(ClientView):
         if self._first is None and self._sets is None:
             near = self._near_sets()
             if not near or MISSING in near or TOO_MANY in near:
-                self._begin_marks(users, near)
+                self._begin_exclusions(users, near)
 
     def _near_sets(self) -> list[Any]:
         """Return the viewer's sets in the near cache, as a hint; an empty list if there is no near cache.
@@ -219,8 +219,8 @@ class ViewerView(ClientView):
             return []
         return list(map(near.peek, names_of(self.viewer or 0)))
 
-    def _begin_marks(self, users: Iterable[int], near: Sequence[Any]) -> None:
-        """Start to read the viewer's marks: whole sets, for the near cache, unless one of them is known to be large."""
+    def _begin_exclusions(self, users: Iterable[int], near: Sequence[Any]) -> None:
+        """Start to read the viewer's exclusions: whole sets, for the near cache, unless one is known to be large."""
         if not near or TOO_MANY in near:
             self._begin_first(users)
             return
@@ -228,50 +228,50 @@ class ViewerView(ClientView):
         self._sets = recall(self._store, look_up, SETS, self.moment)
 
     def _begin_first(self, users: Iterable[int]) -> None:
-        """Start to read the viewer's marks, or only those of `users` if there are many, unless that has begun."""
+        """Start to read the viewer's exclusions, or only those of `users` if there are many, unless that has begun."""
         if self._first is None:
             self._first = self._ask(users)
 
-    async def marks(self, users: Collection[int]) -> Marks:
-        """Return the viewer's marks, complete or with these users checked."""
+    async def exclusions(self, users: Collection[int]) -> Exclusions:
+        """Return the viewer's exclusions, complete or with these users checked."""
         self.begin(users)
         if self._first is None and self._sets is None:
-            self._begin_marks(users, self._near_sets())
+            self._begin_exclusions(users, self._near_sets())
         if self._first is None and self._sets is not None:
             sets = self._sets.result() if self._sets.done() else await asyncio.shield(self._sets)
             if TOO_MANY in sets:
                 self._begin_first(users)
             elif self._first is None:
                 self._first = self._store.running_loop().create_future()
-                self._first.set_result(Marks(True, *(set(users or ()) for users in sets)))
+                self._first.set_result(Exclusions(True, *(set(users or ()) for users in sets)))
         assert self._first is not None  # noqa: S101 - begun above
-        marks = self._first.result() if self._first.done() else await asyncio.shield(self._first)
-        if not marks.complete and (unknown := set(users) - marks.checked):
-            marks.add(await self._ask(unknown))
-        return marks
+        exclusions = self._first.result() if self._first.done() else await asyncio.shield(self._first)
+        if not exclusions.complete and (unknown := set(users) - exclusions.checked):
+            exclusions.add(await self._ask(unknown))
+        return exclusions
 
-    def known_marks(self, users: Collection[int]) -> Marks | None:
-        """Return what `marks` returns if it is known without waiting for the store, else None."""
+    def known_exclusions(self, users: Collection[int]) -> Exclusions | None:
+        """Return what `exclusions` returns if it is known without waiting for the store, else None."""
         first = self._first
         if first is None or not first.done() or first.cancelled() or first.exception() is not None:
             return None
-        marks = first.result()
-        return marks if marks.complete or marks.checked.issuperset(users) else None
+        exclusions = first.result()
+        return exclusions if exclusions.complete or exclusions.checked.issuperset(users) else None
 
-    def _ask(self, users: Iterable[int]) -> "asyncio.Future[Marks]":
+    def _ask(self, users: Iterable[int]) -> "asyncio.Future[Exclusions]":
         checked = sorted(users)
         read = script("hidden").call(names_of(self.viewer or 0), FEW, *checked)
-        return self._store.ask([read], partial(as_marks, checked))
+        return self._store.ask([read], partial(as_exclusions, checked))
 
 
 class ViewOfSeveral(ClientView):
     """The view of an execution for several viewers. It knows the suspensions only, which are the same for all."""
 
-    async def marks(self, users: Collection[int]) -> Marks:
+    async def exclusions(self, users: Collection[int]) -> Exclusions:
         """Raise ViewerNeeded."""
         raise ViewerNeeded
 
-    def known_marks(self, users: Collection[int]) -> Marks | None:
+    def known_exclusions(self, users: Collection[int]) -> Exclusions | None:
         """Raise ViewerNeeded."""
         raise ViewerNeeded
 
@@ -317,10 +317,10 @@ class Visibility:
             return ClientView(self._store, self._suspensions)
         return ViewerView(self._store, self._suspensions, viewer)
 
-    async def marks_of(self, viewers: Sequence[int], users: Sequence[int]) -> list[Marks]:
-        """Return the marks of viewers, complete or with these users checked. One round trip."""
+    async def exclusions_of(self, viewers: Sequence[int], users: Sequence[int]) -> list[Exclusions]:
+        """Return the exclusions of viewers, complete or with these users checked. One round trip."""
         asked = [script("hidden").call(names_of(viewer), FEW, *users) for viewer in viewers]
-        return [as_marks(users, [reply]) for reply in await self._store.read(asked)]
+        return [as_exclusions(users, [reply]) for reply in await self._store.read(asked)]
 
     async def hidden_from(self, viewers: Sequence[int], users: Collection[int]) -> list[Set[int]]:
         """Return for each viewer the users among these whom a block hides. One round trip; none without users.
@@ -329,11 +329,11 @@ class Visibility:
         """
         if not users or not viewers:
             return [NOBODY for _ in viewers]
-        found = await self.marks_of(viewers, sorted(set(users)))
-        return [{user for user in users if marks.hides(user)} for marks in found]
+        found = await self.exclusions_of(viewers, sorted(set(users)))
+        return [{user for user in users if exclusions.hides(user)} for exclusions in found]
 
     def of_several(self) -> View:
-        """Return a view for an execution whose result goes to several viewers. It raises ViewerNeeded for marks."""
+        """Return a view for an execution whose result goes to several viewers. Exclusions raise ViewerNeeded."""
         return ViewOfSeveral(self._store, self._suspensions)
 
 
@@ -343,7 +343,7 @@ async def refuse_blocked(view: View, user: int, *fields: str) -> None:
     Raise Rejected (NOT_FOUND) if the author is suspended, because then the post must seem not to exist.
 
     `user` is the author of the post that the action is about, and `fields` the path of the input field that names it.
-    Costs what `View.marks` costs: call `view.begin([user])` with an earlier read if the user is known then.
+    Costs what `View.exclusions` costs: call `view.begin([user])` with an earlier read if the user is known then.
     """
     hidden = await view.hidden([user])
     if await view.suspended([user]):
@@ -368,11 +368,11 @@ def names_of(viewer: int) -> list[str]:
     return [keys.blocking(viewer), keys.blockers(viewer), keys.muting(viewer)]
 
 
-def as_marks(checked: Iterable[int], replies: Sequence[Any]) -> Marks:
-    """Return the marks in the reply of `hidden.lua`."""
+def as_exclusions(checked: Iterable[int], replies: Sequence[Any]) -> Exclusions:
+    """Return the exclusions in the reply of `hidden.lua`."""
     [[complete, *sets]] = replies
     blocking, blockers, muting = ({int(user) for user in users} for users in sets)
-    return Marks(bool(complete), blocking, blockers, muting, set(checked))
+    return Exclusions(bool(complete), blocking, blockers, muting, set(checked))
 
 
 def as_sets(_: Sequence[int], replies: Sequence[Sequence[str]]) -> list[frozenset[int] | None]:

@@ -80,7 +80,7 @@ async def rows_of(graph: Graph) -> list[EventRow]:
     return await graph.archive.range(0, MAX_NUMBER, MANY)
 
 
-async def marks(graph: Graph) -> tuple[int, int, int]:
+async def watermarks(graph: Graph) -> tuple[int, int, int]:
     """Return the archive watermark in the store, the projection watermark, and the archive watermark in the archive."""
     archived, watermark = await graph.store.send([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK)])
     return int(archived or 0), int(watermark or 0), (await graph.archive.state()).watermark
@@ -91,7 +91,7 @@ async def caught_up(graph: Graph, last: int) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                if min(await marks(graph)) >= last:
+                if min(await watermarks(graph)) >= last:
                     return
             except StoreUnavailable:
                 pass

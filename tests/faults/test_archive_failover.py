@@ -13,7 +13,7 @@ from graph.errors import StoreUnavailable
 from graph.feed.updates import Gap
 from graph.model import MAX_NUMBER
 from graph.visibility.views import SYSTEM
-from tests.faults.archive_world import agree, archive_all, caught_up, marks, opened, rows_of, settle, working
+from tests.faults.archive_world import agree, archive_all, caught_up, opened, rows_of, settle, watermarks, working
 from tests.graph.feed.watching import feed_of, watching
 from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
 from tests.support.graph_worlds import PASSWORD, PATIENCE, befriend, people, posts, reached
@@ -117,7 +117,7 @@ async def test_events_that_only_the_archive_holds_are_projected_again(
                 assert late > archived
                 await caught_up(new, late)
             await check_changes(graph, post, dave)
-            assert await marks(new) == (late, late, late)
+            assert await watermarks(new) == (late, late, late)
             assert (await rows_of(new))[:-1] == rows
             async with feed_of(new) as feed, watching(feed, dave, before) as watcher:
                 assert isinstance((await watcher.take(1))[0], Gap)
@@ -166,7 +166,7 @@ async def test_a_shard_of_a_cluster_fails_over_to_a_lagging_replica(tmp_path: Pa
                 [late] = await published(graph, dave, "after")
                 await caught_up(graph, late)
             await check_changes(graph, post, dave)
-            assert min(await marks(graph)) >= late > archived
+            assert min(await watermarks(graph)) >= late > archived
             assert (await rows_of(graph))[: len(rows)] == rows
             async with feed_of(graph) as feed, watching(feed, dave, before) as watcher:
                 assert isinstance((await watcher.take(1))[0], Gap)

@@ -14,7 +14,7 @@ import pytest
 from graph import Graph
 from graph.model import MAX_NUMBER
 from tests.faults.archive_load import PAUSE, Load
-from tests.faults.archive_world import agree, archive_all, marks, opened, rows_of, working
+from tests.faults.archive_world import agree, archive_all, opened, rows_of, watermarks, working
 from tests.support.graph_worlds import PATIENCE, background, people
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ async def archived_once(graph: Graph) -> None:
     rows = await rows_of(graph)
     redacted = {row.number for row in rows if row.kind == "Redacted"}
     assert [row.number for row in rows if row.number not in redacted] == [n for n in log if n not in redacted]
-    assert len(set(await marks(graph))) == 1
+    assert len(set(await watermarks(graph))) == 1
     await agree(graph)
 
 

@@ -11,7 +11,7 @@ from graph.archive.rows import POST, REDACTED
 from graph.errors import ArchiverStopped
 from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
-from tests.faults.archive_world import archive_all, marks, opened, rows_of, settle
+from tests.faults.archive_world import archive_all, opened, rows_of, settle, watermarks
 from tests.support.graph_worlds import append_events, dead_letters
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,7 @@ async def test_a_refused_event_is_kept_without_its_content(
     assert {number for number, row in rows.items() if row.kind == REDACTED} == bad
     assert all(rows[number].body is None for number in bad)
     assert {event.number for event in events if rows[event.number].kind != POST} == bad
-    assert await marks(graph) == (last, last, last) == (events[-1].number,) * 3
+    assert await watermarks(graph) == (last, last, last) == (events[-1].number,) * 3
     letters = await dead_letters(graph)
     assert sorted(letter["entry"] for letter in letters) == sorted(map(entry_id, bad))
     assert all(content in letter["body"] or refuse is by_size for letter in letters)

@@ -15,7 +15,7 @@ from graph.errors import ArchiverStopped, ArchiveUnavailable
 from graph.log.events import PostDeleted
 from graph.worker.housekeeping import Housekeeping
 from server.embedded import EmbeddedStore
-from tests.faults.archive_world import agree, archive_all, caught_up, marks, opened, rows_of, settle, working
+from tests.faults.archive_world import agree, archive_all, caught_up, opened, rows_of, settle, watermarks, working
 from tests.support.backups import Backup
 from tests.support.databases import Server
 from tests.support.graph_worlds import PATIENCE, archiver_of, posts, reached
@@ -173,11 +173,11 @@ async def test_an_old_archive_stops_an_archiver_that_was_idle(world: World) -> N
     await change(world, "trimmed")
     await trim(world.graph, world.url, world.archive_url)
     await asyncio.to_thread(old.restore)
-    before = await marks(world.graph)
+    before = await watermarks(world.graph)
     await posts(world.graph, world.bob, "new")
 
     for _ in range(2):
         with pytest.raises(ArchiverStopped):
             await archive_all(world.graph)
 
-    assert (await marks(world.graph))[2] == before[2]
+    assert (await watermarks(world.graph))[2] == before[2]

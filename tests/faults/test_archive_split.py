@@ -14,7 +14,7 @@ import pytest
 from graph import Graph, keys
 from graph.archive.rows import ConflictingEvent, EventRow
 from graph.model import number_at
-from tests.faults.archive_world import agree, archive_all, marks, opened, rows_of, settle, working
+from tests.faults.archive_world import agree, archive_all, opened, rows_of, settle, watermarks, working
 from tests.support.graph_worlds import posts, reached
 from tests.support.pair import Pair, pair_in
 
@@ -75,7 +75,7 @@ async def test_the_same_number_for_another_event_stops_the_archiver(split: Split
     assert kept == refused
     await archive_all(winner)
     rows = await rows_of(winner)
-    before = await marks(loser)
+    before = await watermarks(loser)
 
     for _ in range(2):
         with pytest.raises(ConflictingEvent, match=str(kept)):
@@ -83,7 +83,7 @@ async def test_the_same_number_for_another_event_stops_the_archiver(split: Split
 
     assert await rows_of(winner) == rows
     assert [row.body for row in rows if row.number == kept] == ['{"text":"first"}']
-    assert (await marks(loser))[0] == before[0], "the log could be discarded"
+    assert (await watermarks(loser))[0] == before[0], "the log could be discarded"
     await loser.housekeeping.tidy()
     assert (await loser.log.get(later)) is not None
 

@@ -76,8 +76,8 @@ async def test_the_groups_of_a_deleted_post_are_deleted(archive: Archive) -> Non
 
 async def test_a_mark_keeps_the_highest_number_up_to_its_event(archive: Archive) -> None:
     await append(archive, read(10, 5), read(11, 3), read(12, 2**52, user=7), followed(13, 1, 2))
-    assert await archive.read_marks([2, 7, 99]) == {2: 5, 7: 12}
-    assert await archive.read_marks([]) == {}
+    assert await archive.notifications_read([2, 7, 99]) == {2: 5, 7: 12}
+    assert await archive.notifications_read([]) == {}
     assert await archive.notifications([2, 7], 1) == {2: {Group(FOLLOW, FIRST): 13}}
 
 
@@ -86,7 +86,7 @@ async def test_rows_are_found_by_the_indexes(archive: Archive) -> None:
     await append(archive, *(post(number, 1, mentions=[number % 50]) for number in range(60, 3060)))
     for call in (
         lambda: archive.notifications([7, 8], 5),
-        lambda: archive.read_marks([7, 8]),
+        lambda: archive.notifications_read([7, 8]),
         lambda: append(archive, deletion(4000, 100)),
     ):
         with statements_of(archive) as sent:

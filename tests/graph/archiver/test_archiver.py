@@ -29,7 +29,7 @@ async def test_every_projected_event_is_archived(world: ArchiveWorld) -> None:
     assert len(await world.hot_of(world.bob)) == FULL - 1
 
 
-async def test_a_slow_archiver_does_not_lower_the_mark(world: ArchiveWorld) -> None:
+async def test_a_slow_archiver_does_not_lower_the_watermark(world: ArchiveWorld) -> None:
     """Another archiver has archived more in the meantime."""
     slow = world.process()
     stop = Stop(slow.store, runs("set_archived"))

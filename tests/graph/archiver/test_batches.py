@@ -46,7 +46,7 @@ async def test_damaged_entries_are_passed(world: ArchiveWorld) -> None:
 
     await world.graph.archiver.work()
 
-    assert await world.marks() == [last, last, last]
+    assert await world.watermarks() == [last, last, last]
     [row] = [row for row in await world.rows() if row.number not in before]
     assert row == EventRow(number_of(str(bad)), "ProfileChanged", world.bob, None, None)
 
@@ -66,7 +66,7 @@ async def test_a_full_batch_of_damaged_entries_is_passed(world: ArchiveWorld) ->
 
     await asyncio.wait_for(world.graph.archiver.work(), PATIENCE)
 
-    assert await world.marks() == [last, last, last]
+    assert await world.watermarks() == [last, last, last]
     assert [row.kind for row in await world.rows() if row.number >= refused] == ["Redacted", "PostPublished"]
     assert last == good
 
@@ -81,7 +81,7 @@ async def test_the_archiver_stops_at_an_event_of_an_unknown_kind(world: ArchiveW
     with pytest.raises(ArchiverStopped, match=f"'PostPinned' of event {number_of(str(unknown))}. Upgrade"):
         await world.graph.archiver.work()
 
-    assert await world.marks() == [before, last, before]
+    assert await world.watermarks() == [before, last, before]
 
 
 async def test_the_archiver_stops_if_the_archive_holds_another_event(world: ArchiveWorld) -> None:
@@ -90,14 +90,14 @@ async def test_the_archiver_stops_if_the_archive_holds_another_event(world: Arch
     changed = world.posts[world.carol][0]
     await world.sql("UPDATE events SET body = :body WHERE number = :number", body='{"text":"other"}', number=changed)
     await world.publish(world.bob, 1, drain=True)
-    before, rows = await world.marks(), await world.rows()
+    before, rows = await world.watermarks(), await world.rows()
     await world.raw.set(keys.ARCHIVED, 0)
 
     for _ in range(2):
         with pytest.raises(ConflictingEvent, match=str(changed)):
             await world.graph.archiver.work()
 
-    assert (await world.marks())[1:] == before[1:]
+    assert (await world.watermarks())[1:] == before[1:]
     assert await world.rows() == rows
 
 

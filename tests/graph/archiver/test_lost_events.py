@@ -203,7 +203,7 @@ async def test_a_log_that_lost_only_the_mark_changes_nothing(world: ArchiveWorld
     await world.check()
 
 
-async def test_a_failover_during_a_batch_leaves_the_mark(world: ArchiveWorld) -> None:
+async def test_a_failover_during_a_batch_leaves_the_watermark(world: ArchiveWorld) -> None:
     """The log loses the end of a batch between the commit and the update of the watermark."""
     await world.archive()
     failover = await Failover(world).begin()
@@ -223,7 +223,7 @@ async def test_a_failover_during_a_batch_leaves_the_mark(world: ArchiveWorld) ->
     assert await world.graph.log.trimmed() >= world.posts[world.bob][-1]
 
 
-async def test_a_changed_entry_leaves_the_mark(world: ArchiveWorld) -> None:
+async def test_a_changed_entry_leaves_the_watermark(world: ArchiveWorld) -> None:
     """After a failover with a clock set back, another event has the number of the last event of the batch."""
     await world.archive()
     [event] = await posts(world.graph, world.carol, "one")
@@ -279,13 +279,13 @@ async def test_an_archive_older_than_the_log_stops_the_archiver(world: ArchiveWo
     await world.archive()
     await world.graph.housekeeping.tidy()
     await world.restore_backup()
-    marks, rows = await world.marks(), await world.rows()
+    watermarks, rows = await world.watermarks(), await world.rows()
 
     for process in (world.graph, world.process()):
         with pytest.raises(ArchiverStopped, match="Restore a newer backup"):
             await process.archiver.work()
 
-    assert (await world.marks(), await world.rows()) == (marks, rows)
+    assert (await world.watermarks(), await world.rows()) == (watermarks, rows)
 
 
 async def lose_everything(world: ArchiveWorld) -> Failover:

@@ -47,7 +47,7 @@ async def test_events_lost_just_after_a_recovery_are_recovered(world: ArchiveWor
     assert await graph.log.trimmed() == await graph.log.last() == lost
 
 
-async def test_a_failover_after_a_recovery_leaves_the_mark(world: ArchiveWorld) -> None:
+async def test_a_failover_after_a_recovery_leaves_the_watermark(world: ArchiveWorld) -> None:
     """The failover undoes the note of the gap, but not an event that was appended after the first failover."""
     await world.archive()
     failover = await Failover(world).begin()

@@ -223,10 +223,10 @@ class ArchiveWorld:
         """Return an author's archive floor."""
         return int(await self.raw.zscore(keys.posts(author), "f") or 0)
 
-    async def marks(self) -> list[int]:
+    async def watermarks(self) -> list[int]:
         """Return the store's archive watermark, the projection watermark, and the archive's own watermark."""
-        marks = [int(mark or 0) for mark in await self.raw.mget(keys.ARCHIVED, keys.WATERMARK)]
-        return [*marks, (await self.graph.archive.state()).watermark]
+        watermarks = [int(mark or 0) for mark in await self.raw.mget(keys.ARCHIVED, keys.WATERMARK)]
+        return [*watermarks, (await self.graph.archive.state()).watermark]
 
     def home(self) -> list[int]:
         """Return the expected home timeline of alice."""
@@ -271,7 +271,7 @@ class ArchiveWorld:
         await self.check_home(self.graph)
 
     async def _check_log(self) -> None:
-        archived, watermark, end = await self.marks()
+        archived, watermark, end = await self.watermarks()
         assert watermark == end == await self.graph.log.last()
         assert await self.raw.xrange(keys.LOG, f"({entry_id(archived)}") == []
         rows = {row.number: row for row in await self.rows()}

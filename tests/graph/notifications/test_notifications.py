@@ -165,7 +165,7 @@ async def test_what_comes_later_is_unread_whatever_the_cursor(graph: Graph) -> N
 
 async def test_a_mark_never_goes_back(graph: Graph, raw: Redis) -> None:
     await project(graph, (90, NotificationsRead(1, 50)), (91, NotificationsRead(1, 40)), (60, NotificationsRead(1, 99)))
-    assert await raw.get(keys.read_mark(1)) == "60"
+    assert await raw.get(keys.notifications_read(1)) == "60"
 
 
 async def test_a_group_that_moves_up_is_unread_again(graph: Graph) -> None:

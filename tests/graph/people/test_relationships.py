@@ -64,7 +64,7 @@ async def test_relationships_cost_two_commands_and_two_for_the_view(graph: Graph
     assert len(found) == size
     assert (cost.commands, cost.round_trips) == (4, 1)
     view = graph.visibility.of(alice)
-    await view.marks(subjects)
+    await view.exclusions(subjects)
     async with counted(graph) as cost:
         assert await graph.relationships.between(alice, subjects, view) == found
     assert (cost.commands, cost.round_trips) == (2, 1)

@@ -41,4 +41,4 @@ async def a_list_of_notifications_has_a_floor(w: RepairWorld) -> None:
 
 @finds(defects.READ_MARK_WRONG)
 async def a_read_mark_is_lost(w: RepairWorld) -> None:
-    await w.raw.delete(keys.read_mark(w.star))
+    await w.raw.delete(keys.notifications_read(w.star))

@@ -111,7 +111,7 @@ async def test_what_changes_before_the_first_reply_is_read(near: Graph, graph: G
     assert await view.hidden([bob, carol]) == {bob, carol}
 
 
-@pytest.mark.parametrize("first", ["suspended", "marks"])
+@pytest.mark.parametrize("first", ["suspended", "exclusions"])
 async def test_a_view_that_has_read_nothing_else_reads_its_sets(
     near: Graph, graph: Graph, store_url: str, first: str
 ) -> None:

@@ -231,7 +231,7 @@ async def test_the_outcome_of_a_withheld_event_is_not_that_of_the_next(readers: 
         await pause.reached.wait()
         await readers.graph.blocks.block(bob.id, author.id)
         async with asyncio.timeout(PATIENCE):
-            while not readers.graph.feed._views._views[bob.id][0].marks.blocking:  # noqa: ASYNC110 - nothing tells
+            while not readers.graph.feed._views._views[bob.id][0].exclusions.blocking:  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0.001)
         socket.reads = False
         pause.go_on.set()
