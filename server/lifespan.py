@@ -97,7 +97,7 @@ async def _check_archive(graph: Graph, use: ArchiveUse) -> None:
             await graph.binding.check()
     except ArchiveUnavailable as outage:
         logger.error(
-            "The archive does not answer. Newer posts are served, and changes are accepted until the log is full: %s",
+            "The archive does not answer. Only recent posts are served; changes are accepted until the log is full: %s",
             outage.reason,
         )
     except StoreUnavailable as outage:

@@ -64,7 +64,7 @@ class LikeProjection:
             left = [change for change in changes if change[:2] in asked]
             groups, commands = self._of_posts(left, answers, trim_up_to)
             asked = users_to_ask_about(groups, await send_in_batches(self._store, commands))
-        raise LikesUnknown("the floors of likes keep changing")
+        raise LikesUnknown("the ranges of archived likes changed during every attempt")
 
     def _of_posts(
         self, changes: Sequence[Change], answers: dict[tuple[int, int], tuple[int, bool]], trim_up_to: int

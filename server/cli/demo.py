@@ -75,7 +75,7 @@ async def token_of_viewer(graph: Graph, settings: Settings) -> str:
     if await graph.users.ids_of_logins([VIEWER]) == [None]:
         raise SettingsError(
             f"The demo logs in as {VIEWER}, whose account was deleted. To start over, delete the data folder "
-            f"{settings.data_dir}, or choose another one with --data. A store of FANLINE_STORE_URL must be empty too."
+            f"{settings.data_dir}, or choose another with --data. If FANLINE_STORE_URL is set, empty that store too."
         )
     return await issue_token(graph, settings, VIEWER)
 

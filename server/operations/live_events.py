@@ -275,7 +275,7 @@ class Template:
 
     def _leave_open(self, value: object) -> str:
         if not isinstance(value, Open):
-            raise TypeError(f"A {type(value).__name__} is not valid JSON.")
+            raise TypeError(f"A value of type {type(value).__name__} cannot be encoded as JSON.")
         self.cells.append(value)
         return self._mark
 

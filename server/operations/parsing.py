@@ -83,7 +83,7 @@ def parse_document(text: str, max_tokens: int, *, locations: bool = True) -> Doc
     try:
         return parser.parse_document()
     except RecursionError:
-        raise GraphQLSyntaxError(source, 0, "The document is nested too deeply.") from None
+        raise GraphQLSyntaxError(source, 0, "The document is nested too deeply. Reduce its nesting.") from None
     finally:
         token: Token | None = parser._lexer.token
         while token is not None and token.next is not None:

@@ -138,7 +138,7 @@ def _by_id(entries: Iterable[Entry]) -> dict[str, str]:
         for id in {entry.id, hashed}:
             first = known.setdefault(id, entry)
             if first.text != entry.text:
-                raise SettingsError(f"{entry.place}: {first.file} contains the same id with another text.")
+                raise SettingsError(f"{entry.place}: {first.file} contains the same id with a different text.")
     return {id: entry.text for id, entry in known.items()}
 
 
@@ -226,7 +226,7 @@ def _pairs(file: Path, text: str) -> Pairs:
     try:
         manifest = json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{file}: is not valid JSON: {error}.") from None
+        raise SettingsError(f"{file}: invalid JSON: {error}.") from None
     if not isinstance(manifest, _Object):
         raise SettingsError(f"{file}: must be a JSON object of ids and texts, or an {APOLLO}.")
     if manifest.get("format") != APOLLO and not isinstance(manifest.get("operations"), list):

@@ -89,8 +89,8 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("{", "m.json: is not valid JSON: "),
-        ("[" * 100_000, "m.json: is not valid JSON: "),
+        ("{", "m.json: invalid JSON: "),
+        ("[" * 100_000, "m.json: invalid JSON: "),
         ([VIEWER], "m.json: must be a JSON object of ids and texts, or an apollo-persisted-query-manifest."),
         ({}, "m.json: there are no trusted documents. Add a manifest or .graphql files."),
         ({**APOLLO, "operations": []}, "m.json: there are no trusted documents"),
@@ -141,7 +141,7 @@ def test_two_files_with_different_texts_for_an_id_are_refused(tmp_path: Path) ->
     write(tmp_path / "one.graphql", "{ viewer { id } }")
     said = refusal(tmp_path)
     assert "one.graphql, document 'one': " in said
-    assert "a.json contains the same id with another text." in said
+    assert "a.json contains the same id with a different text." in said
 
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
