@@ -11,11 +11,11 @@ from .plan import Column, Field, Paths, Row
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A field whose values are awaited, and the rows that its values go into.
+    """A field whose values are awaited, and the rows that receive the values.
 
-    If `is_root_value`, the future has one value instead of a column. `prefetched` holds columns of the field's
-    selection that were started with references. A step that belongs to such columns has a `slot` there (the columns
-    and an index) until there are rows.
+    If `is_root_value`, the future has one value instead of a column. `prefetched` holds the columns of the field's
+    selection that were started early, because they need only references. If the step is itself a prefetched column,
+    `slot` is the list of columns and the index at which to store the completed column. It is None once there are rows.
     """
 
     field: Field

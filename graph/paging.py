@@ -130,7 +130,7 @@ class Window:
         return Page(items[::-1], self.bounded_below, more, reached, related)
 
     def cut(self, page: Page[T]) -> Page[T]:
-        """Return the page of this window from that of a wider one with the same bounds and direction."""
+        """Return this window's part of the page of a wider window with the same bounds and direction."""
         surplus = len(page.items) - self.count
         if surplus <= 0:
             return page

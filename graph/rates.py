@@ -117,7 +117,10 @@ class PendingCharge:
 
 
 class Rates:
-    """Charges the rates of holders in one store."""
+    """Charges rate limits that are counted in one store.
+
+    The holder of a rate is a user or, for anonymous requests, a network.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -29,7 +29,7 @@ class NotificationPage:
 
     @property
     def edges(self) -> tuple[Notification, ...]:
-        """The notifications, as records of their edges."""
+        """The notifications. Each is the record of its own edge."""
         return self.page.items
 
     @property

@@ -51,7 +51,7 @@ class WebApp:
         self._headers = {"Content-Security-Policy": POLICY.format(media=media), **SECURITY_HEADERS}
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes, which match every path: they come after all others."""
+        """Return the routes. They match every path, so add them after all other routes."""
         return [Route("/{path:path}", self._get)]
 
     async def _get(self, request: Request) -> Response:

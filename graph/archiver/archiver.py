@@ -185,7 +185,7 @@ class Archiver:
         return binding
 
     async def _known_number(self) -> int:
-        """Return A as this process last read or wrote it. Read A if it is not known."""
+        """Return the archive watermark (A) as this process last read or wrote it. Read it if it is unknown."""
         if self._known is None:
             self._known = (await self._archive.state()).watermark
         return self._known

@@ -140,7 +140,7 @@ async def read_credentials(store: Store, projections: Projections, rows: Sequenc
 
 
 async def _read_logins(store: Store, setters: Mapping[int, Setter]) -> dict[int, Sequence[str | None]]:
-    """Return the fields of the login of each event, by the event's number."""
+    """Return the stored password hash, nonce, user id and time of change of each event's login, by event number."""
     fields = ("secret", "nonce", "user", "secret:at")
     replies = await store.read([("HMGET", keys.login(body.login), *fields) for body in setters.values()])
     return dict(zip(setters, replies, strict=True))

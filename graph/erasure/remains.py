@@ -122,7 +122,7 @@ def ending(post: Post) -> EventBody:
 
 
 def ending_of_row(row: EventRow) -> EventBody | None:
-    """Return the event that ends a post or like in the archive. None if the like is damaged."""
+    """Return the event that deletes an archived post or removes an archived like. None if the like is damaged."""
     if row.kind in (POST, REPOST):
         return ending(post_of(row))
     try:

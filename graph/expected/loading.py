@@ -223,7 +223,7 @@ class Loading:
 
 
 def folded(owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> FoldedBatch:
-    """Return a batch with one part of the content of owners."""
+    """Apply rows of events to one part of the owners' content, and return the batch with the result."""
     batch = FoldedBatch(Content(owners, parts=[part]), fold_event, is_page=is_page)
     batch.add(rows)
     return batch

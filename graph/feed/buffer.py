@@ -66,7 +66,7 @@ class Buffer(Generic[C]):
     def add(self, update: C, size: int, checked_at: float) -> bool:
         """Add an update of `size` bytes. Return False if it did not fit and the subscription is now cut off.
 
-        `checked_at` is when it was found that the update's post is not deleted, -inf if that was not checked.
+        `checked_at` is the time when the update's post was last known to exist, or -inf if that was not checked.
         """
         if self.cut_off is not None:
             return True

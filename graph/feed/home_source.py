@@ -98,7 +98,10 @@ class HomeIndex:
         self._by_author: PostingLists[int, Audience] = PostingLists()
 
     def add(self, viewer: int, state: HomeState, buffer: Buffer[HomeChange]) -> None:
-        """Add a live stream of a viewer whose home timeline has this state as of the reader's head."""
+        """Add a live stream of a viewer.
+
+        `state` is the state of the viewer's home timeline as of the reader's head.
+        """
         audience = self._audiences.get(viewer)
         if audience is None:
             shown = replace(state, authors=CompactUsers({viewer, *state.authors}))

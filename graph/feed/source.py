@@ -61,7 +61,7 @@ class Source(ABC, Generic[C]):
 
     @abstractmethod
     def select(self, events: Sequence[Event]) -> list[Event]:
-        """Return the replayed events that the subscriber may get, regardless of the content of posts."""
+        """Return the replayed events that may concern the subscriber. Ignores the content of posts."""
 
     @abstractmethod
     def updates_of(self, events: Sequence[Event]) -> list[C]:

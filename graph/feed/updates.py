@@ -125,7 +125,7 @@ class NotificationAdded(Change):
 
 @dataclass(frozen=True, slots=True)
 class NotificationsChanged(Change):
-    """Notifications of the viewer were read, have vanished, or are shown differently."""
+    """Some of the viewer's notifications were marked as read, removed or changed."""
 
 
 @dataclass(frozen=True, slots=True)

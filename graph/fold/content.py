@@ -237,12 +237,13 @@ class NotificationGroups:
 
 
 class Content:
-    """Some parts of the content that belongs to some owners, or to all of them with `owners=None`.
+    """The state that events determine, limited to some parts and to some owners; `owners=None` means all owners.
 
-    Events of other users and other parts change nothing, so a large graph can be folded in chunks of owners.
-    `secrets` has the password hash of each user with valid credentials, None for a user without a password; the sign-up
-    of any other user is void. `ended` has the sessions that must not exist; events do not create sessions. `erased` has
-    the number of the end of the erasure of each erased user, whose other content is gone.
+    Events that concern other owners or parts have no effect, so a large graph can be folded in chunks of owners.
+    `secrets` maps each user with valid credentials to the password hash, or to None for a user without a password; the
+    sign-up of any other user is void. `ended` holds the sessions that must not exist: events only end sessions, they
+    do not create any. `erased` maps each erased user to the number of the event that completed the erasure. Erased
+    users have no other content.
     """
 
     def __init__(

@@ -41,9 +41,9 @@ class Draft:
         quote_of: int | None = None,
         idempotency_key: str | None,
     ) -> tuple["Draft", IdempotencyKey | None]:
-        """Return a draft, and the idempotency key of its publication, which belongs to this draft only.
+        """Validate a post. Return the draft, and the idempotency key, which is valid for this draft only.
 
-        Files of attachments may be on `media_hosts`.
+        Attachments must be on one of the `media_hosts`.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY and INVALID.
         """

@@ -79,7 +79,7 @@ class PostProjection:
         pace: Pace = UNPACED,
         notices: Sequence[Command] = (),
     ) -> None:
-        """Write and list posts, then fan them out as the mode says.
+        """Write the posts, add them to their lists, and fan them out if the mode requires it.
 
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
         during the fan-out finds the post by merging. The record of a post that was archived or deleted in the meantime

@@ -126,7 +126,7 @@ def follow_sets(content: Content) -> tuple[tuple[Callable[[int], str], Mapping[i
 
 
 def placed_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of a list of follows, with the follows where blocks place them."""
+    """Yield the keys of an owner's follows or followers with their values: active and held follows, and tombstones."""
     name = key(owner)
     for at, follows in ((name, placed.members), (keys.held(name), placed.held)):
         if follows:

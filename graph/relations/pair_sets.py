@@ -47,7 +47,7 @@ class PairSet:
 
     @cached_property
     def _fields(self) -> tuple[str, str]:
-        """The names of the fields with the owner and the member."""
+        """The names of the event fields that hold the owner and the member."""
         owner = str(self.begun.ACTOR)
         return owner, self.begun.SUBJECT or next(name for name in self.begun.__slots__ if name != owner)
 

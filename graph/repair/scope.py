@@ -106,9 +106,9 @@ class Scope:
         fold: Fold,
         secrets: Mapping[int, str | None] | None = None,
     ) -> AsyncIterator[tuple[Sequence[int], content.Content]]:
-        """Yield groups of the owners, each with the content that their own events of some kinds determine.
+        """Yield groups of the owners, each with the content derived from the group's events of these kinds.
 
-        The events of a group fit into one query of 10,000 rows, or the group is only one owner.
+        A group has fewer than 10,000 events, so that one query reads them, or it has only one owner.
         """
         read = self.archive.by_actor
         rows = await read(owners, kinds, 0, ROWS)

@@ -110,7 +110,7 @@ class Cluster:
         return again
 
     async def _heed(self, batch: CommandBatch, node: Node, indexes: Sequence[int], tries: int) -> None:
-        """Follow redirections; after the first four, or after other refusals, wait for the map of the slots."""
+        """Follow redirections. After the first four, or after any other error, wait for a new slot map."""
         refusal: Exception | None = None
         for index in indexes:
             error = batch.replies[index]

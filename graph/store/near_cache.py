@@ -74,7 +74,7 @@ class NearCache:
 
     @property
     def tracking(self) -> bool:
-        """True if look-ups use the cache: a connection tracks keys, and the cache does not rest."""
+        """True if look-ups use the cache: a connection tracks keys, and the cache is not suspended (`rest`)."""
         return bool(self._sources) and self._rest <= 0
 
     def rest(self, look_ups: int) -> None:

@@ -55,7 +55,10 @@ class Housekeeping:
             pass
 
     async def _scrub(self) -> None:
-        """Remove the PostPublished events of posts whose deletion is discardable, also from the dead letters."""
+        """Remove the PostPublished events of deleted posts from the log and from the dead letters.
+
+        Considers only deletions that are both projected and in the archive (`Log.discardable`).
+        """
         await self._log.watermark()
         upto = self._log.discardable
         start = int(await self._store.run("GET", keys.SCRUBBED) or 0)

@@ -77,7 +77,7 @@ class World:
         return entries
 
     def home(self, viewer: int) -> list[int]:
-        """Return the ids of a user's final home timeline, newest first, computed from the definition."""
+        """Return the post ids of a user's final home timeline, newest first, computed from the posts and follows."""
         authors = {followee for follower, followee in self.follows() if follower == viewer} | {viewer}
         return [entry for entry, author in reversed(self.entries().items()) if author in authors]
 

@@ -21,7 +21,7 @@ RETRY_AFTER = {429: 60, 503: 2}  # seconds
 
 
 def refusal(status: int, text: str | None = None) -> bytes:
-    """Return a complete response with the reason, after which the connection closes."""
+    """Return a complete plain-text error response that closes the connection. The default text states the reason."""
     text = text or TEXTS[status]
     lines = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
