@@ -43,7 +43,9 @@ async def search_posts(
 async def search_users(
     context: Context,
     *,
-    text: Annotated[str, strawberry.argument(description="The beginning of a login, or words of a name.")],
+    text: Annotated[
+        str, strawberry.argument(description="The beginning of a login, or words of a name: at most 50 characters.")
+    ],
     first: First = None,
     after: After = None,
     last: Last = None,

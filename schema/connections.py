@@ -29,10 +29,12 @@ class PageInfo:
         "true if `after` is given."
     )
     start_cursor: str | None = strawberry.field(
-        description="The cursor of the first edge, which is the newest. Null if the page is empty."
+        description="The cursor to pass as `before` for newer entries: usually that of the first edge, which is the "
+        "newest. Null if there is none."
     )
     end_cursor: str | None = strawberry.field(
-        description="The cursor of the last edge, which is the oldest. Null if the page is empty."
+        description="The cursor to pass as `after` for older entries: usually that of the last edge, which is the "
+        "oldest. Null if there is none."
     )
 
 

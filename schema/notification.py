@@ -88,9 +88,9 @@ class NotificationFeed(Node):
     )
     live_cursor: str = batched(
         notifications.live_cursors,
-        description="Pass this cursor as `after` to the subscription `notifications`, which then continues from the "
-        "pages of this response without missing an event. Keep the `liveCursor` of the newest page, and replace it "
-        "with the `cursor` of each event; ignore that of older pages.",
+        description="Pass this cursor as `after` to the subscription `notifications`, so that no event after the page "
+        "of this response is missed. Use the `liveCursor` of the first page only; from then on, resume after the "
+        "`cursor` of the last event.",
     )
     entries: NotificationConnection | None = batched(
         notifications.entries,

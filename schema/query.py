@@ -77,11 +77,8 @@ class Query:
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
         description="The newest posts of all users, without plain reposts and replies to others. Posts of users whom "
-        "the viewer mutes or blocks, or who block the viewer, are left out. The server scans at most 2,000 posts for "
-        "a page, so "
-        "it may have fewer posts than requested, even none, with more to come: continue as long as `pageInfo` says "
-        "that there are more. A new post appears about half a second later. Null if the timeline cannot be read; "
-        "`errors` gives the reason.",
+        "the viewer mutes or blocks, or who block the viewer, are left out. New posts appear about half a second after "
+        "they are published. Null if the timeline cannot be read; `errors` gives the reason.",
     )
     search_posts: PostSearch | None = single(
         searches.search_posts,
@@ -104,11 +101,11 @@ class Query:
     search_users: UserConnection | None = single(
         searches.search_users,
         description="Search users by login and name. Each word of `text` must be the beginning of the login or of a "
-        "word of the name; in scripts without spaces, such as Chinese, the name must contain it. At most 50 "
-        "characters. The user with exactly this login comes first, then the newest users. Requires `first` or `last`. "
-        "The server scans at most 2,000 users for a page, so it may have fewer than requested with more to come: "
-        "continue as long "
-        "as `pageInfo` says that there are more. Null if the search is not possible; `errors` gives the reason.",
+        "word of the name; in scripts without spaces, such as Chinese, the name must contain the word. The user with "
+        "exactly this login comes first, then the newest users. Requires `first` or `last`. The server scans at most "
+        "2,000 users for a page, so a page may have fewer users than requested, or none, before the end: continue "
+        "while `hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the search is not possible; `errors` "
+        "gives the reason.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

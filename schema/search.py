@@ -18,15 +18,15 @@ class PostSearch:
 
     live_cursor: str = batched(
         searches.live_cursors,
-        description="Pass this cursor as `after` to the subscription `events` with the same filter: together with the "
-        "pages of this search it sends every post that matches. A post that was published a moment ago may arrive "
-        "only through the subscription.",
+        description="Pass this cursor as `after` to the subscription `events` with the same filter, so that no post "
+        "after the page of this response is missed. Posts published a moment before the search may be sent only by the "
+        "subscription. Use the `liveCursor` of the first page only; from then on, resume after the `cursor` of the "
+        "last event.",
     )
     posts: PostConnection | None = batched(
         searches.posts,
         description="A page of the posts, newest first. Requires `first` or `last`. The server scans at most 2,000 "
-        "posts "
-        "for a page, so it may have fewer posts than requested, even none, with more to come: continue from its end "
-        "as long "
-        "as `pageInfo` says that there are more. Null if the page cannot be read; `errors` gives the reason.",
+        "posts for a page, so a page may have fewer posts than requested, or none, before the end: continue while "
+        "`hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the page cannot be read; `errors` gives the "
+        "reason.",
     )

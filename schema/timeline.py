@@ -24,13 +24,14 @@ class Timeline(Node):
     kind: TimelineKind = strawberry.field(description="Whose posts the timeline contains.")
     live_cursor: str = batched(
         timelines.live_cursors,
-        description="Pass this cursor as `after` to a subscription that continues from the pages of this response "
-        "without missing an event. A post of a page may be sent again: ignore it by its `id`. Keep the cursor of the "
-        "newest page, then the cursor of the last event; older pages do not change it.",
+        description="Pass this cursor as `after` to a subscription, so that no event after the page of this response "
+        "is missed. A post of the page may be sent again: ignore a post whose `id` is already in the list. Use the "
+        "`liveCursor` of the first page only; from then on, resume after the `cursor` of the last event.",
     )
     posts: PostConnection | None = batched(
         timelines.posts,
-        description="A page of the timeline, newest first. Requires `first` or `last`. A page has fewer posts than "
-        "requested only at the end of the timeline, or if it has looked at 2,000 posts, most of which are left out: "
-        "`pageInfo` then says that there are more. Null if the page cannot be read; `errors` gives the reason.",
+        description="A page of the timeline, newest first. Requires `first` or `last`. The server scans at most 2,000 "
+        "posts for a page, so a page may have fewer posts than requested, or none, before the end: continue while "
+        "`hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the page cannot be read; `errors` gives the "
+        "reason.",
     )
