@@ -254,8 +254,8 @@ class MarkNotificationsReadInput:
     """The cursor is not decoded yet."""
 
     up_to: str = strawberry.field(
-        description="The `cursor` of the newest notification that the viewer has seen, or of a live event. It and all "
-        "older notifications are marked as read."
+        description="The `cursor` of the newest notification that the viewer has seen, or of a live event. This "
+        "notification and all older ones are marked as read."
     )
 
 

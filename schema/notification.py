@@ -17,8 +17,9 @@ from schema.user_error import ERRORS, UserError
 
 
 @strawberry.type(
-    description="A notification: what other users did on one post, or which users followed on one day (in UTC). When "
-    "more users do the same, it moves to the top. It is left out while no user acts in it, or if its post was deleted."
+    description="A notification about the likes or the reposts of one post, about one reply, quote or mention, or "
+    "about the follows of one day in UTC. When another user likes, reposts or follows, the notification moves to the "
+    "top. It is left out while it has no `actors`, or if its post was deleted."
 )
 class Notification(Node):
     """Backed by `graph.log.notification_groups.Notification`."""
@@ -30,17 +31,22 @@ class Notification(Node):
         description="The global id of the notification, which does not change when it moves to the top.",
     )
     kind: NotificationKind = strawberry.field(description="What the notification is about.")
-    at: datetime = batched(notifications.times, description="The time of its newest event.")
-    is_read: bool = strawberry.field(description="Whether the viewer has marked it as read since its newest event.")
+    at: datetime = batched(
+        notifications.times,
+        description="The time of the newest action, such as a like. Undoing the action does not change the time.",
+    )
+    is_read: bool = strawberry.field(
+        description="Whether the viewer has marked the notification as read since the newest action."
+    )
     actors: list[User] = batched(
         notifications.actors,
-        description="The users who did it, most recent first: those who still follow, like or repost. Users whom the "
-        "viewer mutes or blocks, or who block the viewer, are left out.",
+        description="The users who liked, reposted, followed, replied, quoted or mentioned the viewer, most recent "
+        "first. Users who have undone the action are left out, and so are users whom the viewer mutes or blocks, or "
+        "who block the viewer.",
     )
     actors_count: int = strawberry.field(
-        description="The number of users who did it. It is exact up to 10; above that, it may include users who are "
-        "left "
-        "out of `actors`, and quotes count as reposts if they are older than the newest ten reposts."
+        description="The total number of `actors`. It is exact up to 10. Above 10, it may include users who are left "
+        "out of `actors`, and quotes that are older than the newest ten reposts count as reposts."
     )
     post: Post | None = strawberry.field(
         description="The viewer's post that was liked or reposted, or the new post that replies to or quotes "

@@ -182,8 +182,8 @@ class NotificationAdded(NotificationEvent):
 
 
 @strawberry.type(
-    description="Notifications were marked as read by another client; or some disappeared, reappeared or now list "
-    "different users, because users undid what they did or did it again. Fetch the first page again."
+    description="Notifications were marked as read by another client; or some disappeared, reappeared or list "
+    "different users, for example because a user undid or repeated a like. Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):
     """The values are `graph.feed.updates.NotificationsChanged`."""
