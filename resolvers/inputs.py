@@ -322,10 +322,9 @@ class PostFilter:
 
     users: list[strawberry.ID] | None = strawberry.field(description="Match posts by these users: 1 to 100 global ids.")
     keywords: list[str] | None = strawberry.field(
-        description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "
-        "in a script without spaces, such as 北京. All of them must occur, in any order; case is ignored. At most 20 "
-        "entries "
-        "with 25 words of 60 characters each."
+        description="Match posts that contain at least one of these entries. An entry consists of one or more words, "
+        "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all of them, in any "
+        "order and ignoring case. At most 20 entries with 25 words of 60 characters each."
     )
     within: BoundingBox | None = strawberry.field(description="Match posts located in this area.")
 
@@ -342,11 +341,11 @@ class EventFilter:
         "1 to 500 global ids."
     )
     keywords: list[str] | None = strawberry.field(
-        description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "
-        "in a script without spaces, such as 北京. All of them must occur, in any order; case is ignored. At most 400 "
-        "entries "
-        "with 25 words of 60 characters each, and 2,000 terms in total: a word is one term, and a phrase has one for "
-        "each pair of neighbouring characters. Never matches follows. Always matches replayed deletions."
+        description="Match posts that contain at least one of these entries. An entry consists of one or more words, "
+        "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all of them, in any "
+        "order and ignoring case. At most 400 entries with 25 words of 60 characters each, and 2,000 terms in total: a "
+        "word is one term, and a phrase has one term for each pair of neighbouring characters. Never matches follows. "
+        "Always matches replayed deletions."
     )
     within: BoundingBox | None = strawberry.field(
         description="Match posts located in this area. Never matches follows. Always matches deletions, which have no "

@@ -77,9 +77,9 @@ class PostRemoved(TimelineEvent):
 
 
 @strawberry.type(
-    description="The earlier posts of a user are in the home timeline now: the viewer followed, unmuted or unblocked "
-    "the user, or is no longer blocked. Also sent when the suspension of any user is lifted. Fetch the first page, "
-    "then subscribe again from its `liveCursor`."
+    description="A user's earlier posts were added to the home timeline, because the viewer followed, unmuted or "
+    "unblocked the user, or the user unblocked the viewer. Also sent when the suspension of any user is lifted. Fetch "
+    "the first page, then subscribe again from its `liveCursor`."
 )
 class AuthorAdded(TimelineEvent):
     """The values are `graph.feed.updates.AuthorAdded`."""
@@ -196,8 +196,8 @@ class NotificationsChanged(NotificationEvent):
 
 
 @strawberry.type(
-    description="All events up to this cursor have been sent. It is the first event of a subscription, and is sent "
-    "periodically while there are no other events."
+    description="All events up to this cursor have been sent. A checkpoint is the first event of a subscription, and "
+    "is sent periodically while there are no other events."
 )
 class Checkpoint(TimelineEvent, StreamEvent, NotificationEvent):
     """The values are `graph.feed.updates.Checkpoint`."""
