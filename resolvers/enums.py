@@ -64,8 +64,8 @@ describe(
     {
         ReportReason.SPAM: "Unwanted advertising, or many meaningless posts.",
         ReportReason.ABUSE: "Harassment, hate or threats.",
-        ReportReason.ILLEGAL: "Content that the law forbids.",
-        ReportReason.OTHER: "Something else, which the comment explains.",
+        ReportReason.ILLEGAL: "Illegal content.",
+        ReportReason.OTHER: "Another reason, which the comment explains.",
     },
 )
 describe(

@@ -77,9 +77,7 @@ class EndSessionInput:
     session_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's sessions.")
 
 
-@strawberry.input(
-    description="The input of `updateProfile`. A field that is omitted does not change; null clears a field."
-)
+@strawberry.input(description="The input of `updateProfile`. Omitted fields do not change; null clears a field.")
 class UpdateProfileInput:
     """The values are not validated yet. UNSET means unchanged, and None that the field is cleared."""
 
@@ -90,12 +88,11 @@ class UpdateProfileInput:
         description="The viewer's description of themselves, up to 300 characters.", default=strawberry.UNSET
     )
     avatar_url: str | None = strawberry.field(
-        description="The URL of the viewer's picture: `https`, a host that the operator lists, and up to 500 "
-        "characters in all.",
+        description="The `https` URL of the viewer's picture, up to 500 characters, on a host that the server accepts.",
         default=strawberry.UNSET,
     )
     website_url: str | None = strawberry.field(
-        description="The URL of the viewer's website: `https`, any domain name, and up to 500 characters in all.",
+        description="The `https` URL of the viewer's website, up to 500 characters, on any domain.",
         default=strawberry.UNSET,
     )
 
@@ -109,7 +106,8 @@ class AttachmentInput:
         description="The `https` URL of the file, up to 500 ASCII characters, on a host that the server accepts."
     )
     preview_url: str | None = strawberry.field(
-        description="The `https` URL of a smaller picture to show first, with the same limits."
+        description="The `https` URL of a smaller picture to show first, up to 500 ASCII characters, on a host that "
+        "the server accepts."
     )
     width: int | None = strawberry.field(
         description="The width in pixels, from 1 to 65,535. Send both width and height, or neither."

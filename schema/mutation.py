@@ -56,13 +56,13 @@ class DeletePostPayload:
     )
     reply_to: Post | None = batched(
         mutations.deleted_replies_parents,
-        description="The post that the deleted post replied to, with its new count. Null if there is none, or if the "
-        "post had already been deleted.",
+        description="The post that the deleted post replied to, with its new `repliesCount`. Null if there is none, or "
+        "if the post had already been deleted.",
     )
     repost_of: Post | None = batched(
         mutations.deleted_quotes_originals,
-        description="The post that the deleted post quoted, with its new count. Null if there is none, or if the post "
-        "had already been deleted.",
+        description="The post that the deleted post quoted, with its new `repostsCount`. Null if there is none, or if "
+        "the post had already been deleted.",
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -163,8 +163,8 @@ class Mutation:
     )
     repost: RepostPayload | None = single(
         reposts.repost,
-        description="Repost a post without adding text. Reposting a post again changes nothing. The repost is an "
-        "entry of the viewer's timeline and of the home timelines of the viewer's followers.",
+        description="Repost a post without adding text: a plain repost. Reposting a post again changes nothing. The "
+        "repost appears in the viewer's timeline and in the home timelines of the viewer's followers.",
     )
     unrepost: UnrepostPayload | None = single(
         reposts.unrepost, description="Undo the viewer's repost of a post. Quotes are not affected."
@@ -193,8 +193,8 @@ class Mutation:
     )
     unblock: UnblockPayload | None = single(
         blocks.unblock,
-        description="Unblock a user. What was hidden is visible again; the follows between the two users are not "
-        "restored.",
+        description="Unblock a user. Hidden content becomes visible again, but the follows between the two users are "
+        "not restored.",
     )
     like_post: LikePostPayload | None = single(
         likes.like_post, description="Like a post. Liking a post again changes nothing."

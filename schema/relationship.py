@@ -38,5 +38,5 @@ class Relationship(Node):
         description="When the viewer started following the user. Null if the viewer does not follow the user."
     )
     followed_by_since: datetime | None = strawberry.field(
-        description="When the user followed the viewer. Null if the user does not follow the viewer."
+        description="When the user started following the viewer. Null if the user does not follow the viewer."
     )

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 
 @strawberry.interface(
-    description="A part of a post's text that has a special meaning: a mention, a hashtag or a link. Ignore types "
-    "that you do not "
-    "know: the part is then plain text."
+    description="A part of a post's text that has a special meaning: a mention, a hashtag or a link. Treat entities of "
+    "unknown types as plain text."
 )
 class TextEntity(OfRecord):
     """The values of its types are records with the places of the entities."""
@@ -27,7 +26,7 @@ class TextEntity(OfRecord):
     end: int = strawberry.field(description="Where the entity ends in `text`: the first code unit after it.")
 
 
-@strawberry.type(description="The mention of a user, such as `@alice`, who existed when the post was published.")
+@strawberry.type(description="A mention of a user, such as `@alice`. The user existed when the post was published.")
 class MentionEntity(TextEntity):
     """Backed by `resolvers.entities.UserMention`."""
 
@@ -48,9 +47,8 @@ class HashtagEntity(TextEntity):
 
     tag: str = strawberry.field(
         description="The tag without `#`, normalised as for search: in lower case, and with full-width and half-width "
-        "characters in their standard forms. It is the "
-        "same for all spellings that count as the same hashtag, and the keyword `#<tag>` of a filter matches exactly "
-        "the posts with it. At most 60 characters."
+        "characters in their standard forms. All spellings of a hashtag have the same tag, and the keyword `#<tag>` in "
+        "a filter matches exactly the posts with this hashtag. At most 60 characters."
     )
 
 
@@ -61,6 +59,6 @@ class LinkEntity(TextEntity):
     record: ClassVar[type] = Link
 
     url: str = strawberry.field(
-        description="The URL exactly as it is written in the text. Its host may have letters beyond ASCII (IDNA). It "
-        "has no credentials."
+        description="The URL exactly as it is written in the text. The host may contain non-ASCII characters (IDNA). "
+        "The URL never contains a user name or password."
     )

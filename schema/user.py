@@ -31,11 +31,12 @@ class User(Node):
     avatar_url: str | None = batched(
         users.avatar_urls,
         independent=True,
-        description="The `https` URL of the user's picture, up to 500 characters, or null. Fanline stores no files: "
-        "the picture is on another server that the operator allows, which can see who loads the picture.",
+        description="The `https` URL of the user's picture, up to 500 characters. Null if the user has none. Fanline "
+        "stores no files: the picture is on another server that the operator allows, and that server can see who loads "
+        "the picture.",
     )
     website_url: str | None = strawberry.field(
-        description="The `https` URL of the user's website, up to 500 characters, or null."
+        description="The `https` URL of the user's website, up to 500 characters. Null if the user has none."
     )
     joined_at: datetime = batched(
         users.joining_times, independent=True, needs_only_reference=True, description="When the user signed up."
@@ -82,8 +83,8 @@ class User(Node):
     timeline: Timeline = batched(
         timelines.user_timelines,
         needs_only_reference=True,
-        description="The user's own posts. Of the user's replies, only those to their own posts in threads that they "
-        "started.",
+        description="The user's own posts. A reply is included only if it continues a thread that the user started, by "
+        "replying to one of the user's own posts.",
     )
     replies: Timeline = batched(
         timelines.reply_timelines, needs_only_reference=True, description="All replies of the user."

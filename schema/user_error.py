@@ -39,6 +39,7 @@ class UserError:
     )
 
     params: list[UserErrorParam] = strawberry.field(
-        description="The values in the message, for messages in other languages: `min` and `max`, the limits that the "
-        "field breaks; `length`, that of the value; `retryAfter`, the seconds to wait."
+        description="The values in the message, for clients that translate it: `min` and `max` are the limits of the "
+        "field, `length` is the length or number that the limits do not allow, and `retryAfter` is the number of "
+        "seconds to wait."
     )
