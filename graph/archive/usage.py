@@ -28,7 +28,8 @@ class ScanLimit(GraphError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The operation has searched too much, so this page was not read. Request it in an operation of its own."
+            f"The operation has already read data worth {BUDGET:,} points, which is the limit, so this page was not "
+            "read. Request the page in an operation of its own."
         )
 
 

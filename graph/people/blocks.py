@@ -59,7 +59,7 @@ class Blocks:
 
     async def _refuse(self, _viewer: int) -> None:
         most = self._max_blocked
-        message = f"You may mute up to {most:,} users, and block as many. Unmute or unblock one first."
+        message = f"You can mute at most {most:,} users and block at most {most:,}. Unmute or unblock one first."
         raise Rejected.because(ProblemCode.TOO_MANY, message, "userId", max=most, length=most + 1)
 
     async def muted(self, viewer: int, window: Window) -> Page[Follow]:

@@ -16,13 +16,14 @@ from graphql import (
     GraphQLSyntaxError,
     OperationDefinitionNode,
 )
+from graphql.language.parser import MAX_NESTING_DEPTH
 from strawberry.schema.exceptions import InvalidOperationTypeError
 from strawberry.types.graphql import OperationType
 
 from server.errors import COST_LIMIT, shortened
 from server.operations.cost import CostAnalysis, OperationCost, OperationLimits, fields_of, fragments_of, size_of
 from server.operations.parsing import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure, parse_document
-from server.operations.validation import ABORTED, RULES, NoIntrospection, validate
+from server.operations.validation import ABORTED, MAX_FRAGMENT_WORK, RULES, NoIntrospection, validate
 from server.operations.weights import Weights
 
 CACHED_TOKENS = 50_000  # of all cached documents; with its plan a token takes about 700 bytes
@@ -35,7 +36,11 @@ MAX_ERRORS = 20
 ALL_KINDS = frozenset(OperationType)
 KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
 INVALID = "GRAPHQL_VALIDATION_FAILED"
-TOO_COMPLEX = "The document nests too many fragments, or its operations share too many. Split it up."
+TOO_COMPLEX = (
+    "The document nests fragments too deeply or spreads them too often: the limits are "
+    f"{MAX_NESTING_DEPTH} levels, and {MAX_FRAGMENT_WORK:,} fragments and variables of all its operations together. "
+    "Spread fewer fragments, or split the document."
+)
 
 
 class DocumentRefused(Exception):
