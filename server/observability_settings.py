@@ -19,18 +19,19 @@ class ObservabilitySettings(BaseModel):
         description="The bearer token that `/metrics` requires. If not set, `/metrics` is not served in production.",
     )
     log_format: LogFormat = Field(
-        default=LogFormat.TEXT, description="Whether a record of the log is a line of `text` or of `json`."
+        default=LogFormat.TEXT, description="Format of log records: `text`, or `json` with one object per line."
     )
     explain: bool | None = Field(
         default=None,
-        description="Whether clients may ask what their operation costs. Default: enabled except in production.",
+        description="Whether clients may request an explanation of an operation and its cost. Default: enabled except "
+        "in production.",
     )
     trace_endpoint: str | None = Field(
         default=None,
         repr=False,
-        description="The URL to which traces are sent, by OTLP over HTTP. Needs the extra `otel`.",
+        description="The URL to which traces are sent, by OTLP over HTTP. Requires the extra `otel`.",
     )
-    trace_share: Share = Field(default=0.01, description="Part of the queries and mutations that are traced.")
+    trace_share: Share = Field(default=0.01, description="Fraction of the queries and mutations that are traced.")
 
     @field_validator("metrics_token", mode="after")
     @classmethod

@@ -36,13 +36,20 @@ class RateSettings(BaseModel):
         default=1000,
         description="Maximum subscriptions of a viewer or anonymous address in a process, over all transports.",
     )
-    max_streams_per_field: Count = Field(default=20, description="Likewise, to one field, such as `notifications`.")
+    max_streams_per_field: Count = Field(
+        default=20,
+        description="Maximum subscriptions to one field, such as `notifications`, of a viewer or anonymous address in "
+        "a process.",
+    )
     event_points_per_minute: Count = Field(
-        default=300_000, description="With rate limits: points of a viewer's events in a process. Further events wait."
+        default=300_000,
+        description="With rate limits: maximum points of a viewer's events in a process per minute. Further events "
+        "wait.",
     )
     max_filter_terms: Count = Field(
         default=50_000,
-        description="Maximum terms in the event filters of a viewer in a process; a hundredth if anonymous.",
+        description="Maximum terms in the event filters of a viewer in a process; an anonymous address may use a "
+        "hundredth.",
     )
     max_connections: Count = Field(
         default=100, description="With rate limits: maximum connections of an address in a process."

@@ -81,7 +81,9 @@ class Settings(ObservabilitySettings, RateSettings):
         description="Posts are pushed to followers when published (`push`), merged when timelines are read "
         "(`pull`), or either, depending on the author's number of followers (`hybrid`).",
     )
-    push_limit: Count = Field(default=10000, description="In `hybrid`: authors with more followers are not pushed.")
+    push_limit: Count = Field(
+        default=10000, description="In `hybrid`: posts of authors with more followers are not pushed."
+    )
     home_size: Count = Field(default=800, description="Maximum posts in a home cache.")
     hot_posts: Count = Field(
         default=1000, description="Newest posts of an author, and newest replies to a post, that stay in the store."
@@ -90,21 +92,25 @@ class Settings(ObservabilitySettings, RateSettings):
         default=timedelta(days=30), description="Age from which posts leave the store, except an author's newest 50."
     )
     sync_followers: Count = Field(default=1000, description="Followers that get a post before publishPost returns.")
-    hibernate_after: Duration = Field(default=timedelta(days=7), description="Greatest age of a home cache.")
+    hibernate_after: Duration = Field(
+        default=timedelta(days=7), description="Maximum age of a home cache; the next read rebuilds an older one."
+    )
     log_retention: Duration = Field(default=timedelta(hours=24), description="How long the log keeps its events.")
     log_limit: LogLimit = Field(
         default=2_000_000,
-        description="Maximum events in the log. The last tenth is for deletions, unfollows, blocks and log-outs.",
+        description="Maximum events in the log. The last tenth is reserved for deletions, unfollows, blocks and "
+        "log-outs.",
     )
     store_full_at: Share = Field(
         default=0.9,
-        description="Part of the store's memory from which only deletions, unfollows, blocks and log-outs work.",
+        description="Fraction of the store's memory above which only deletions, unfollows, blocks and log-outs are "
+        "accepted.",
     )
     near_cache: int | None = Field(
         default=None,
         ge=0,
-        description="Users, posts, counts and the like that a process caches; 0 for none. Default: 50,000, and with a "
-        "cluster none.",
+        description="Maximum users, posts, counts and similar values that a process caches; 0 disables the cache. "
+        "Default: 50,000, or 0 with a cluster.",
     )
     worker_lag: Duration = Field(
         default=timedelta(minutes=10), description="Lag of the worker from which `/health/ready` answers 503."
@@ -119,7 +125,9 @@ class Settings(ObservabilitySettings, RateSettings):
         default=False, description="Whether `/health/ready` answers 200 while pages are served but changes are refused."
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
-    max_blocked: Count = Field(default=10_000, description="Maximum users that one user can mute, and can block.")
+    max_blocked: Count = Field(
+        default=10_000, description="Maximum users that one user can mute; the same limit applies to blocks."
+    )
     media_hosts: Hosts = Field(
         default=(), description="Hosts of the pictures and videos that posts and users may show."
     )
@@ -143,10 +151,14 @@ class Settings(ObservabilitySettings, RateSettings):
     max_tokens: Count = Field(default=2000, description="Maximum tokens of a document.")
     max_depth: Count = Field(default=20, description="Maximum nesting of selections in a document.")
     max_selections: Count = Field(
-        default=1000, description="Maximum selections of a document. Fragments count wherever they are spread."
+        default=1000, description="Maximum selections of a document. A fragment counts each time it is spread."
     )
-    max_aliases: Count = Field(default=100, description="Maximum aliases of a document, counted likewise.")
-    max_directives: Count = Field(default=100, description="Maximum directives of a document, counted likewise.")
+    max_aliases: Count = Field(
+        default=100, description="Maximum aliases of a document. A fragment counts each time it is spread."
+    )
+    max_directives: Count = Field(
+        default=100, description="Maximum directives of a document. A fragment counts each time it is spread."
+    )
     max_cost: Count = Field(default=20000, description="Maximum cost of an operation, in points.")
     max_event_cost: Count = Field(default=500, description="Maximum cost of one event of a subscription, in points.")
     max_response: Count = Field(default=5_000_000, description="Maximum bytes of the data in a response.")
@@ -159,8 +171,12 @@ class Settings(ObservabilitySettings, RateSettings):
         description="Addresses or networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; "
         "`unix` for a unix socket.",
     )
-    allowed_origins: Names = Field(default=(), description="Other web origins whose pages can use the API; `*`: all.")
-    allowed_headers: HeaderNames = Field(default=(), description="Further request headers that such pages may send.")
+    allowed_origins: Names = Field(
+        default=(), description="Other web origins whose pages can use the API; `*` allows all."
+    )
+    allowed_headers: HeaderNames = Field(
+        default=(), description="Additional request headers that pages of the allowed origins may send."
+    )
     introspection: bool | None = Field(
         default=None, description="Whether introspection is enabled. Default: enabled except in production."
     )
