@@ -24,7 +24,8 @@ GRAPHQL = {
     ),
     "COST_LIMIT": (
         "the operation would cost more than 20,000 points (`FANLINE_MAX_COST`), or is too deep or too long, and the "
-        "message names the limit; or, with a `path`, a page was not read, because the operation had searched enough",
+        "message names the limit; or, with a `path`, a page was not read, because the operation had already read "
+        "[data worth 20,000 points](limits.md)",
         "request smaller pages or fewer fields, or split the query",
     ),
     "UNAUTHENTICATED": (
@@ -45,10 +46,10 @@ GRAPHQL = {
     ),
     "DEADLINE_EXCEEDED": (
         "the operation, or the start of a subscription, took more than 10 seconds (`FANLINE_DEADLINE`)",
-        "request less, or try again later",
+        "request smaller pages or fewer fields, or try again later",
     ),
     "OVERLOADED": (
-        "the server has more requests than it can answer, checks too many passwords, or has no room for changes. "
+        "the server has more requests than it can answer, too many passwords to check, or no room for changes. "
         "Nothing was executed or written",
         "send the same request again after `extensions.retryAfter` seconds, see [Overload](#overload)",
     ),
@@ -67,7 +68,7 @@ GRAPHQL = {
     ),
     "PERSISTED_QUERY_NOT_FOUND": (
         "the server does not know the hash; the message is `PersistedQueryNotFound`",
-        "send the text too; Apollo Client does so by itself",
+        "send the text with the hash; Apollo Client does so automatically",
     ),
     "PERSISTED_QUERY_NOT_SUPPORTED": (
         "the server has no trusted documents; status 200 with the message `PersistedQueryNotSupported` for a hash, 400 "
@@ -119,8 +120,8 @@ USER = {
         "do not offer the action; show the message",
     ),
     "TOO_MANY": (
-        "the input has too many ids or attachments, or a text too many mentions, hashtags and links; or there would be "
-        "too many lists, too many members in one, too many muted or blocked users, or too many reposts",
+        "the input has too many ids or attachments, or its text has too many mentions, hashtags and links; or there "
+        "would be too many lists, members of a list, muted or blocked users, or reposts",
         "split the request; shorten the text; remove something first",
     ),
     "TOO_MANY_ATTEMPTS": (
@@ -144,24 +145,24 @@ CLOSE = {
         "reconnect with the cursor, after a randomised delay. If it closes at once each time, add the origin to "
         "`FANLINE_ALLOWED_ORIGINS`",
     ),
-    1007: ("a text message is not UTF-8", "correct the client"),
-    1008: ("too many pings, pongs or fragments", "correct the client"),
-    1009: ("a message has more than 100 KB (`FANLINE_MAX_BODY`)", "correct the client"),
+    1007: ("a text message is not UTF-8", "encode messages in UTF-8"),
+    1008: ("too many pings, pongs or fragments", "send fewer"),
+    1009: ("a message has more than 100 KB (`FANLINE_MAX_BODY`)", "send smaller messages"),
     1012: ("the server restarts", "reconnect with the cursor, after a randomised delay"),
     websocket.TRY_AGAIN_LATER: (
         "the viewer has too many open WebSockets, or the server is [overloaded](#overload)",
         "close others, or try again later",
     ),
     4400: ("a message violates the protocol", "correct the client"),
-    websocket.UNAUTHORIZED: ("an operation came before `connection_init`", "correct the client"),
+    websocket.UNAUTHORIZED: ("an operation was sent before `connection_ack`", "wait for `connection_ack` first"),
     websocket.FORBIDDEN: (
         "the token is invalid or expired, or the session was logged out",
         "log in, then reconnect with the cursor",
     ),
     4406: ("the subprotocol is not supported", "use `graphql-transport-ws`"),
-    websocket.TOO_LATE: ("no `connection_init` within 5 seconds", "correct the client"),
-    websocket.NOT_UNIQUE: ("the operation id is already in use", "correct the client"),
-    websocket.TOO_MANY_INITS: ("a second `connection_init`", "correct the client"),
+    websocket.TOO_LATE: ("no `connection_init` within 5 seconds", "send `connection_init` when the socket opens"),
+    websocket.NOT_UNIQUE: ("the id belongs to an operation that is still running", "use a new id for each operation"),
+    websocket.TOO_MANY_INITS: ("a second `connection_init`", "send `connection_init` once per socket"),
 }
 
 HTTP = {
@@ -174,7 +175,7 @@ HTTP = {
     404: ("the path does not exist, or is closed in production", "see [Endpoints](operations.md#endpoints)"),
     405: ("a mutation was sent with GET, or the method is neither GET nor POST", "send POST"),
     408: ("the headers did not arrive within 10 seconds, or the body within 30", "send the request again"),
-    413: ("the body has more than 100,000 bytes (`FANLINE_MAX_BODY`)", "send less"),
+    413: ("the body has more than 100,000 bytes (`FANLINE_MAX_BODY`)", "send a smaller body"),
     414: ("the URL is longer than 16 KB", "send POST"),
     415: ("the body is not JSON by its content type", "send `content-type: application/json`"),
     429: (
@@ -182,7 +183,10 @@ HTTP = {
         "come from the proxy",
         "wait for the seconds in `Retry-After`, if present",
     ),
-    431: ("the headers have more than 64 KB in total, 8 KB for one, or are more than 100", "send less"),
+    431: (
+        "there are more than 100 headers, or they exceed 64 KB in total or 8 KB each",
+        "send fewer or shorter headers",
+    ),
     500: ("see `INTERNAL`", "report the `requestId`"),
     503: (
         "`OVERLOADED`, `DEADLINE_EXCEEDED` or an outage, before or instead of any data",
