@@ -157,6 +157,8 @@ CONTENT = (
 """The prefixes of the keys that only events write. Logins and sessions are not included: requests write them, too."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
 """The prefixes of the keys that a rebuild writes, and of those that depend on them."""
+IRREPLACEABLE = ("{log}:idempotency:", "login:{", "session:{")
+"""The prefixes of the keys that neither events nor the archive restore completely."""
 
 
 def write_mark(key: str) -> str:

@@ -13,6 +13,7 @@ If a process is killed, its server keeps running, and the next process on the sa
 import contextlib
 import hashlib
 import importlib.util
+import logging
 import os
 import signal
 import subprocess
@@ -28,11 +29,15 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from server import append_only_file
+
 if sys.platform != "win32":
     import fcntl
 
 HUNG_SECONDS = 10.0  # seconds without an answer before a running server counts as hung
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
+
+logger = logging.getLogger("fanline.store")
 
 
 class Durability(Enum):
@@ -65,6 +70,7 @@ class EmbeddedStore:
         self.folder = data_dir.expanduser().absolute() / "store"
         self.durability = durability
         self._users: int | None = None
+        self._size = 0
 
     def __enter__(self) -> "EmbeddedStore":
         self.start()
@@ -130,19 +136,26 @@ class EmbeddedStore:
         return locked(self.folder / "mutex")
 
     def _join_or_launch(self, alone: bool) -> bool:
-        """Wait until a server answers; start one if none is running. Return True if one was started."""
-        started, silent_until = False, time.monotonic() + HUNG_SECONDS
+        """Wait until a server answers; start one if none is running. Return True if one was started.
+
+        If its append-only file is damaged at the end, the end is cut off, and the server started once more.
+        """
+        started, is_cut, silent_until = False, False, time.monotonic() + HUNG_SECONDS
         while True:
             with _opened(self.folder / "server") as server:
                 if _lock(server, fcntl.LOCK_EX):
                     if started:
-                        raise EmbeddedStoreError(f"The embedded store stopped immediately. {self._log_tail()}")
+                        if is_cut or not self._cut_damage():
+                            raise EmbeddedStoreError(f"The embedded store stopped immediately. {self._log_tail()}")
+                        is_cut = True
                     self._launch(server)
                     started, silent_until = True, time.monotonic() + HUNG_SECONDS
             with contextlib.suppress(redis.ConnectionError, redis.TimeoutError, OSError):
                 try:
                     with self.client() as client:
                         client.ping()
+                    if started:
+                        self._tell_truncation()
                     return started
                 except redis.BusyLoadingError:
                     silent_until = time.monotonic() + HUNG_SECONDS
@@ -153,6 +166,8 @@ class EmbeddedStore:
 
     def _launch(self, lock: int) -> None:
         """Start a server that holds the lock `server` for as long as it runs."""
+        append_only_file.resume(self.folder)
+        self._size = append_only_file.size_of(self.folder)
         path = self._socket_path()
         for stale in (path, self.folder / "pid"):
             stale.unlink(missing_ok=True)
@@ -174,6 +189,37 @@ class EmbeddedStore:
             ) from error
         if done.returncode != 0:
             raise EmbeddedStoreError(f"The embedded store did not start: {(done.stderr or done.stdout).strip()}")
+
+    def _tell_truncation(self) -> None:
+        """Log that the server, as it started, has removed an incomplete transaction from the end of its file."""
+        removed = self._size - append_only_file.size_of(self.folder)
+        if removed > 0:
+            logger.error(
+                "The store's append-only file ended in the middle of a transaction, whose %s bytes were removed. The "
+                "archiver adds the events that only the archive has. Otherwise, nothing is lost that was acknowledged, "
+                "unless FANLINE_DURABILITY is `relaxed` or the file was cut off.",
+                f"{removed:,}",
+            )
+
+    def _cut_damage(self) -> bool:
+        """Cut off damage at the end of the append-only file. Return False if there is no damage.
+
+        Raises EmbeddedStoreError if the file is damaged elsewhere.
+        """
+        file = append_only_file.last_file(self.folder)
+        if file is None:
+            return False
+        arities = _arities()
+        damage = append_only_file.find_damage(file, arities)
+        if damage is None:
+            return False
+        if not damage.is_at_end:
+            raise EmbeddedStoreError(
+                f"The embedded store cannot read {file}: it is damaged at byte {damage.position:,} of {damage.size:,}. "
+                f"{RESTORE}"
+            )
+        logger.error("%s", append_only_file.cut(self.folder, damage, arities))
+        return True
 
     def _settings(self, path: Path) -> dict[str, str]:
         """Return the settings of a server that is about to start."""
@@ -258,6 +304,17 @@ ELSEWHERE = (
     "It is available for Linux with glibc and for macOS. On other systems, run a Valkey or Redis server and set "
     "FANLINE_STORE_URL, for example to valkey://localhost:6379/0."
 )
+RESTORE = (
+    "Only damage in the last 128 KiB is cut off automatically. Move the folder `store` away, and run `fanline rebuild`, "
+    "which fills a new store from the archive; or restore a backup of the folder."
+)
+
+
+def _arities() -> dict[bytes, int]:
+    """Return the number of words of each command of the server, as another server without data says."""
+    with tempfile.TemporaryDirectory(prefix="fanline-") as folder, EmbeddedStore(Path(folder)) as store:
+        with store.client() as client:
+            return {name.encode(): int(command["arity"]) for name, command in client.command().items()}
 
 
 def _binary() -> str:

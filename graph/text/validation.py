@@ -27,7 +27,7 @@ MAX_BIO = 300
 MAX_COMMENT = 1000
 MAX_TEXT = 1000
 MAX_PLATFORM = 30
-ALLOWED_CONTROLS = "\t\n\r"
+ALLOWED_CONTROLS = "\t\n"
 DECOMPOSED = 4
 """The most characters that NFC composes into one (UAX #15). Before normalisation, a text within a limit has at most 4
 times the limit: Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
@@ -181,7 +181,7 @@ class Check:
 
     def _line(self, value: str, name: str, least: int, most: int) -> str:
         cleaned = self._words(value, name, ProblemCode.INVALID, most)
-        if any(character in cleaned for character in "\t\n\r\u2028\u2029"):
+        if any(character in cleaned for character in "\t\n\u2028\u2029"):
             self.fail(ProblemCode.INVALID, f"The {name} contains a line break or tab. Write it on one line.", name)
         elif is_blank(cleaned) and not any(problem.field == (name,) for problem in self.problems):
             message = f"The {name} must have at least one visible character."
@@ -217,7 +217,7 @@ class Check:
             message = f"The {name} has too many combining characters in a row; the limit is {MAX_MARKS}."
             self.fail(ProblemCode.INVALID, message, *where)
             return ""
-        cleaned = unicodedata.normalize("NFC", value).strip()
+        cleaned = unicodedata.normalize("NFC", value.replace("\r\n", "\n").replace("\r", "\n")).strip()
         if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
             self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", *where)
         elif len(cleaned) > most:

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import redis
 
+from server.append_only_file import last_file
 from server.embedded import Durability, EmbeddedStore, EmbeddedStoreError
 
 HOLD = """
@@ -197,13 +199,13 @@ def test_a_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
         EmbeddedStore(tmp_path / "file").start()
 
 
-def test_a_broken_data_file_is_reported_with_the_log(tmp_path: Path) -> None:
-    """A server that cannot read its data ends at once; the error shows the end of its log."""
+def test_a_file_without_anything_readable_is_refused(tmp_path: Path) -> None:
+    """It is not emptied: the store would lose its binding to the archive."""
     with EmbeddedStore(tmp_path) as store, client(store) as connection:
         connection.set("key", "value")
     for part in (store.folder / "appendonlydir").glob("*.incr.aof"):
         part.write_bytes(b"rubbish\r\n" + part.read_bytes())
-    with pytest.raises(EmbeddedStoreError, match="Bad file format"):
+    with pytest.raises(EmbeddedStoreError, match="damaged at byte 0 of"):
         EmbeddedStore(tmp_path).start()
 
 
@@ -217,3 +219,90 @@ def test_a_start_is_quick(tmp_path: Path, long_profile: bool) -> None:
         with EmbeddedStore(tmp_path / str(attempt)):
             seconds.append(time.monotonic() - begun)
     assert min(seconds) < 2
+
+
+def damaged(folder: Path, change: Callable[[bytes], bytes]) -> EmbeddedStore:
+    """Return the store of a folder with two events and a session, after a change of its append-only file."""
+    with EmbeddedStore(folder, Durability.RELAXED) as store, client(store) as connection:
+        connection.xadd("{log}", {"kind": "First"}, "1-1")
+        connection.set("user:{1}", "derived")
+        connection.xadd("{log}", {"kind": "Second"}, "2-1")
+        connection.hset("session:{1}", "token", "9")
+    file = last_file(store.folder)
+    assert file is not None
+    file.write_bytes(change(file.read_bytes()))
+    return EmbeddedStore(folder)
+
+
+def events(connection: redis.Redis) -> list[str]:
+    return [fields["kind"] for _, fields in connection.xrange("{log}")]
+
+
+def test_zero_bytes_at_the_end_are_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As a crash of the machine may leave them. The log says that nothing was lost."""
+    with damaged(tmp_path, lambda content: content + bytes(512)) as store, client(store) as connection:
+        assert events(connection) == ["First", "Second"]
+        assert connection.get("user:{1}") == "derived"
+    assert "ended with 512 zero bytes, which were removed. Nothing was lost." in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a command's name", lambda content: content.replace(b"\r\nSET\r\n", b"\r\nSXT\r\n")),
+        ("the number of its words", lambda content: content.replace(b"*3\r\n$3\r\nSET", b"*4\r\n$3\r\nSET")),
+        ("the length of a word", lambda content: content.replace(b"$8\r\nuser:{1}", b"$9\r\nuser:{1}")),
+        ("zeros", lambda content: content.replace(b"SET\r\n$8\r\nuser", bytes(12))),
+    ],
+)
+def test_events_and_sessions_after_the_damage_are_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, change: Callable[[bytes], bytes]
+) -> None:
+    """What follows from events is removed: the worker writes it again. A copy of the removed bytes is kept."""
+    with damaged(tmp_path, change) as store, client(store) as connection:
+        assert events(connection) == ["First", "Second"]
+        assert connection.get("user:{1}") is None
+        assert connection.hgetall("session:{1}") == {"token": "9"}
+        assert b"Second" in (store.folder / "removed-1.aof").read_bytes()
+    assert "was damaged. Its last" in caplog.text
+    assert " 2 of their commands" in caplog.text
+    assert not list(store.folder.glob("cut*"))
+
+
+def test_an_incomplete_command_at_the_end_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By the server itself. The log says how much."""
+    with damaged(tmp_path, lambda content: content[:-7]) as store, client(store) as connection:
+        assert events(connection) == ["First", "Second"]
+        assert not connection.exists("session:{1}")
+    assert "ended in the middle of a transaction, whose 43 bytes were removed" in caplog.text
+
+
+def test_a_cut_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash after the cut is planned, before the file is complete: the next start continues."""
+    store = damaged(tmp_path, lambda content: content.replace(b"\r\nSET\r\n", b"\r\nSXT\r\n"))
+    file = last_file(store.folder)
+    assert file is not None
+
+    def crash(folder: Path) -> None:
+        head = (folder / "cut").read_bytes().partition(b"\n")[0]
+        os.truncate(file, int(head.split()[1]))
+        raise InterruptedError
+
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr("server.append_only_file.resume", lambda folder: (folder / "cut").exists() and crash(folder))
+        store.start()
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert events(connection) == ["First", "Second"]
+        assert connection.hgetall("session:{1}") == {"token": "9"}
+
+
+def test_damage_far_from_the_end_is_refused(tmp_path: Path) -> None:
+    """The message names the byte and the command that fills a new store. The file is not changed."""
+    long = b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$150000\r\n" + bytes(150_000) + b"\r\n"
+    store = damaged(tmp_path, lambda content: content.replace(b"\r\nSET\r\n", b"\r\nSXT\r\n") + long)
+    file = last_file(store.folder)
+    assert file is not None
+    content = file.read_bytes()
+    with pytest.raises(EmbeddedStoreError, match=rf"damaged at byte \d+ of {len(content):,}.*`fanline rebuild`"):
+        store.start()
+    assert file.read_bytes() == content

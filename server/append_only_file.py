@@ -1,0 +1,206 @@
+"""Damage at the end of the embedded store's append-only file: find it, and cut it off.
+
+Valkey itself removes an incomplete command at the end. If it finds anything else that it cannot read, it does not start,
+because the file has no checksums and it cannot know what is missing. Fanline can: all state follows from the log, and
+the archive holds the log. So the file is cut before the first damaged transaction, which leaves the store as it was at
+an earlier moment, and what events cannot restore is appended again: the events themselves, sessions, logins and
+idempotency keys that are readable behind the damage. The worker projects the events once more, as after any crash, and
+the archiver adds those that only the archive still has.
+
+Bytes that change inside a value, and leave the structure as it is, cannot be noticed.
+"""
+
+import mmap
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from graph import keys
+
+TAIL = 128 * 1024
+"""The distance from the end of the file, in bytes, within which damage is cut off. Elsewhere, a person decides."""
+JOURNAL = "cut"
+FRAME = re.compile(rb"\*(\d{1,9})\r\n")
+WORD = re.compile(rb"\$(\d{1,10})\r\n")
+START = re.compile(rb"\*\d{1,9}\r\n\$\d{1,2}\r\n[A-Za-z]")
+
+Arities: TypeAlias = Mapping[bytes, int]
+"""The number of words of each command in lower case, with its name; negative: at least so many."""
+Source: TypeAlias = "mmap.mmap | bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """The first damage of a file.
+
+    All transactions before `start` are whole, and the one that begins there is damaged at or before `position`. `size`
+    is the length of the file in bytes.
+    """
+
+    file: Path
+    start: int
+    position: int
+    size: int
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the damage is near enough to the end of the file to be cut off, and something remains before it."""
+        is_first = self.file.name.endswith(".1.incr.aof")  # later files follow a base file that has everything before
+        return self.size - self.start <= TAIL and not (is_first and self.start == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedTail:
+    """What was done to a file: `removed` bytes were cut off, and of their commands, `kept` were appended again.
+
+    `copy` holds the bytes that were removed. With `empty`, they were only zeros.
+    """
+
+    file: Path
+    removed: int
+    kept: int
+    copy: Path
+    empty: bool
+
+    def __str__(self) -> str:
+        if self.empty:
+            return f"{self.file} ended with {self.removed:,} zero bytes, which were removed. Nothing was lost."
+        return (
+            f"{self.file} was damaged. Its last {self.removed:,} bytes were removed; a copy is in {self.copy}. {self.kept} "
+            "of their commands hold events, sessions or logins, and were kept. The archiver adds the events that only "
+            "the archive has. What else was in the damaged bytes is lost."
+        )
+
+
+def last_file(folder: Path) -> Path | None:
+    """Return the file to which Valkey appends, by the manifest in the folder `appendonlydir`; None if there is none."""
+    manifest = folder / "appendonlydir" / "appendonly.aof.manifest"
+    with suppress(OSError):
+        names = re.findall(r"^file (\S+) seq \d+ type i", manifest.read_text(encoding="utf-8", errors="replace"), re.M)
+        if names and "/" not in names[-1] and (file := manifest.with_name(names[-1])).is_file():
+            return file
+    return None
+
+
+def size_of(folder: Path) -> int:
+    """Return the length in bytes of the file to which Valkey appends, 0 if there is none."""
+    file = last_file(folder)
+    return file.stat().st_size if file else 0
+
+
+def find_damage(file: Path, arities: Arities) -> Damage | None:
+    """Return the first damage of an append-only file, or None. O(n) in its length; it is read through a memory map."""
+    size = file.stat().st_size
+    if not size:
+        return None
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as source:
+        start = position = 0
+        in_transaction = False
+        while position < size:
+            if source[position : position + 1] == b"#":  # an annotation, such as a time
+                position = (source.find(b"\n", position) + 1) or size
+                continue
+            parsed = _command(source, position, arities)
+            if parsed is None:
+                return Damage(file, start, position, size)
+            words, position = parsed
+            name = words[0].lower()
+            if (name == b"multi") == in_transaction and name in (b"multi", b"exec"):
+                return Damage(file, start, position, size)
+            in_transaction = name == b"multi" or (in_transaction and name != b"exec")
+            if not in_transaction:
+                start = position
+        return Damage(file, start, size, size) if in_transaction else None
+
+
+def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
+    """RemovedTail off a damaged end, and append what events cannot restore. A crash in between is continued by `resume`."""
+    with damage.file.open("rb") as opened:
+        opened.seek(damage.start)
+        removed = opened.read()
+    kept = list(_irreplaceable(removed, arities))
+    number = 1 + sum(1 for _ in folder.glob("removed-*.aof"))
+    copy = folder / f"removed-{number}.aof"
+    _write(copy, removed)
+    _write(folder / f"{JOURNAL}.new", f"{damage.file.name} {damage.start}\n".encode() + b"".join(kept))
+    os.replace(folder / f"{JOURNAL}.new", folder / JOURNAL)
+    resume(folder)
+    return RemovedTail(damage.file, len(removed), len(kept), copy, not removed.strip(b"\0"))
+
+
+def resume(folder: Path) -> None:
+    """Finish a cut that was begun. Nothing happens if there is none."""
+    journal = folder / JOURNAL
+    try:
+        head, _, kept = journal.read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        return
+    name, start = head.decode().split()
+    with (folder / "appendonlydir" / name).open("r+b") as opened:
+        opened.truncate(int(start))
+        opened.seek(int(start))
+        opened.write(kept)
+        opened.flush()
+        os.fsync(opened.fileno())
+    journal.unlink()
+
+
+def _irreplaceable(source: bytes, arities: Arities) -> Iterator[bytes]:
+    """Yield the whole commands in damaged bytes that add events or change sessions, logins or idempotency keys.
+
+    No value in the store contains a carriage return, so a user cannot write text that is read as a command here.
+    """
+    position = 0
+    while found := START.search(source, position):
+        parsed = _command(source, found.start(), arities)
+        if parsed is None:
+            position = found.start() + 1
+            continue
+        words, position = parsed
+        if _is_irreplaceable(words) and not any(b"\r" in word for word in words):
+            yield source[found.start() : position]
+
+
+def _is_irreplaceable(words: Sequence[bytes]) -> bool:
+    """Return True if no event restores what a command writes."""
+    if len(words) < 2:
+        return False
+    key = words[1].decode("utf-8", "replace")
+    if key == keys.LOG:
+        return words[0].lower() in (b"xadd", b"xdel", b"xsetid")
+    return key == keys.DELETED or key.startswith(keys.IRREPLACEABLE)
+
+
+def _command(source: Source, position: int, arities: Arities) -> tuple[list[bytes], int] | None:
+    """Return the words of the command at a position, and the position after it; None if there is no whole command."""
+    frame = FRAME.match(source, position)
+    if frame is None or not int(frame[1]):
+        return None
+    position = frame.end()
+    words: list[bytes] = []
+    for _ in range(int(frame[1])):
+        word = WORD.match(source, position)
+        if word is None:
+            return None
+        end = word.end() + int(word[1])
+        if source[end : end + 2] != b"\r\n":
+            return None
+        words.append(source[word.end() : end])
+        position = end + 2
+    arity = arities.get(words[0].lower())
+    if arity is None or (len(words) != arity if arity > 0 else len(words) < -arity):
+        return None
+    return words, position
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a private file, and wait until it is on disk."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
