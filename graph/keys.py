@@ -33,7 +33,8 @@ key                            type            content
 `{log}:deleted`                hash            user → number of the UserDeleted event, whose later events the log
                                                refuses; negative: number of the UserErased event
 `{log}:erasing`                sorted set      deleted user who is not erased yet → number of the UserDeleted event
-`{<any>}:mark`                 string, TTL     written so that `WAIT` covers the earlier writes to the slot
+`{<any>}:mark`                 string, TTL     written so that `WAIT` covers the earlier writes to the server; with a
+                                               random suffix in a slot that the server is importing
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account;
                                                `secret:at` → number of the last PasswordChanged event
 `login:{<login>}:next:<nonce>` string, TTL     secret of a change of the password that is not projected yet
@@ -161,9 +162,9 @@ IRREPLACEABLE = ("{log}:idempotency:", "login:{", "session:{")
 """The prefixes of the keys that neither events nor the archive restore completely."""
 
 
-def write_mark(key: str) -> str:
+def write_mark(key: str, token: str = "") -> str:
     """Return the key that marks a write to the slot of a key."""
-    return f"{{{key.partition('{')[2].partition('}')[0] or key}}}:mark"
+    return f"{{{key.partition('{')[2].partition('}')[0] or key}}}:mark{token}"
 
 
 def idempotency(user: int | str, key: str) -> str:

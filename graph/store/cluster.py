@@ -43,12 +43,15 @@ class Cluster:
 
     def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:
         self._servers = servers
-        self._terms = NodeSettings(SILENT_SECONDS, self.begin_refresh, replicas, near)
+        self._terms = NodeSettings(SILENT_SECONDS, self.begin_refresh, replicas, near, self._stable_key)
         self.topology = Topology(servers.names, self._new_node)
         self.reads = ClusterPipeline(self.topology, near)
 
     def _new_node(self, name: str) -> Node:
         return Node(name, lambda retries: self._servers.connection(name, retries), 0, self._terms)
+
+    def _stable_key(self, name: str) -> str | None:
+        return self.topology.any_key_of(name)
 
     def begin_refresh(self) -> None:
         """Read the map of the slots in the background, because a node failed or was demoted."""

@@ -5,6 +5,7 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
 from redis import exceptions
@@ -34,13 +35,15 @@ class NodeSettings:
     """The settings that all nodes of a store share.
 
     A server that sends nothing for `patience` seconds while commands wait is silent, and `on_silence` is called. Writes
-    wait for at least `replicas` replicas. Values that reads fetch may be kept in the cache `near`.
+    wait for at least `replicas` replicas. Values that reads fetch may be kept in the cache `near`. `stable_key` returns
+    a key in a slot that a node owns by its name, None if it knows none.
     """
 
     patience: float
     on_silence: Callable[[], None] = ignore
     replicas: int = 0
     near: NearCache | None = None
+    stable_key: Callable[[str], str | None] = lambda _: None
 
 
 class Node:
@@ -151,7 +154,8 @@ class Node:
         Expects the number of connected replicas of the last exchange, so one round trip is enough until it grows.
         """
         expected, milliseconds = self._replicas, int(REPLICATION_SECONDS * 1000)
-        tail = [*mark_for(commands), ("ROLE",), ("WAIT", expected, milliseconds)]
+        marking = mark_for(commands, self._terms.stable_key(self.name))
+        tail = [*marking, ("ROLE",), ("WAIT", expected, milliseconds)]
         everything = await exchange_over(connection, commands, tail, deadline)
         replies, (marked, role, received) = everything[: len(commands)], everything[-3:]
         if all(isinstance(reply, RETRYABLE) for reply in replies):
@@ -186,14 +190,17 @@ class Node:
         await self.reads.close()
 
 
-def mark_for(commands: Sequence[Command]) -> list[Command]:
-    """Return commands that write in the slot of the first write, so that `WAIT` concerns all that came before.
+def mark_for(commands: Sequence[Command], stable_key: str | None) -> list[Command]:
+    """Return commands that write to the server, so that `WAIT` concerns all that came before.
 
-    `WAIT` concerns the last write of its connection, and a repeated command may write nothing.
+    `WAIT` concerns the last write of its connection, and a repeated command may write nothing. While a slot moves key by
+    key, its nodes must not both hold a key of the same name: the move would fail, and never end. So the write is in the
+    slot of `stable_key`, or, on a node that imports the slot of the commands, has a name of its own.
     """
     key = keys_of(next(filter(writes, commands)))[0]
-    asking = [ASKING] if commands[0] == ASKING else []
-    return [*asking, script("set").call([keys.write_mark(key)], "", MARK_SECONDS)]
+    if commands[0] == ASKING:
+        return [ASKING, script("set").call([keys.write_mark(key, f":{token_hex(8)}")], "", MARK_SECONDS)]
+    return [script("set").call([keys.write_mark(stable_key or key)], "", MARK_SECONDS)]
 
 
 async def load_over(connection: ExclusiveConnection, deadline: float) -> None:

@@ -7,7 +7,7 @@ node that hangs, and commands to nodes that the map already names do not wait fo
 import asyncio
 import math
 import random
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -68,7 +68,7 @@ class Topology:
         self._startup = startup
         self._new_node = new_node
         self._owners: list[str | None] = [None] * SLOTS
-        self._samples: dict[str, str] = {}
+        self._samples: dict[str, list[str]] = {}
         self._names = frozenset(startup)
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed = -math.inf
@@ -93,7 +93,11 @@ class Topology:
 
     def sample_of(self, name: str) -> str | None:
         """Return a key that a primary owns according to the map of the slots; None if it owns none of 1,000 keys."""
-        return self._samples.get(name)
+        return self._samples[name][-1] if name in self._samples else None
+
+    def any_key_of(self, name: str) -> str | None:
+        """Return another of these keys each time: one of their slots may be moving."""
+        return random.choice(self._samples[name]) if name in self._samples else None
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
         """Record the new owner of a slot, and read the map again in the background."""
@@ -168,9 +172,11 @@ class Topology:
             self._forget({old for old, new in zip(before, self._owners, strict=True) if old != new})
         self._names = found.names
         self.primaries = tuple(sorted({name for _, _, name in found.ranges}))
-        owned = {self._owners[slot]: key for key, slot in sample_slots()}
+        owned: defaultdict[str, list[str]] = defaultdict(list)
+        for key, slot in sample_slots():
+            owned[self._owners[slot] or ""].append(key)
         self._samples = {name: owned[name] for name in self.primaries if name in owned}
-        self.samples = deque(self._samples.values())
+        self.samples = deque(each[-1] for each in self._samples.values())
         now = asyncio.get_running_loop().time()
         for node in [node for node in self.nodes.values() if node.name not in self.primaries]:
             if node.name not in self._names or node.silent_at(now):

@@ -11,7 +11,7 @@ from graph.store.commands import Command, Word, script
 from graph.store.store import Store
 from tests.faults.cluster_load import tag_on
 from tests.support.cluster import Cluster, Node, cluster_in
-from tests.support.graph_worlds import background
+from tests.support.graph_worlds import background, reached
 from tests.support.slot_moves import finish, move
 
 pytestmark = pytest.mark.slow
@@ -47,6 +47,44 @@ async def test_scripts_that_fail_in_the_middle_are_repeated(store: Store, joined
         await asyncio.to_thread(move, slot, giver, taker, upto="")
         await asyncio.to_thread(finish, joined, slot, taker)
     assert await store.run("GET", kept) == "7"
+
+
+async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster) -> None:
+    """Its keys move one by one, there and back, while it is written to. No write is lost, and no key is in the way."""
+    strict = Store(joined.url, wait_for_replicas=1)
+    source, target = joined.primaries[:2]
+    slot = key_slot((tag := tag_on(joined, source, "durable")).encode())
+    acknowledged = 0
+
+    async def write() -> None:
+        nonlocal acknowledged
+        while True:
+            await strict.run("INCRBY", f"{{{tag}}}:{acknowledged % 20}", 1)
+            acknowledged += 1
+
+    try:
+        async with background(write()):
+            for giver, taker in ((source, target), (target, source)) * 3:
+                await reached(lambda: number(acknowledged), acknowledged + 10)
+                await asyncio.to_thread(move, slot, giver, taker, upto="")
+                await asyncio.to_thread(empty, slot, giver, taker)
+                await reached(lambda: number(acknowledged), acknowledged + 1)
+                await asyncio.to_thread(finish, joined, slot, taker)
+        counts = await strict.read([("GET", f"{{{tag}}}:{n}") for n in range(20)])
+    finally:
+        await strict.close()
+    assert sum(map(int, counts)) >= acknowledged
+
+
+def empty(slot: int, source: Node, target: Node) -> None:
+    """Move the keys of a slot that were written since it began to move, as a program for resharding does."""
+    while names := source.run("CLUSTER", "GETKEYSINSLOT", slot, 10):
+        source.run("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names)
+
+
+async def number(value: int) -> int:
+    """Return a number."""
+    return value
 
 
 @dataclass(frozen=True)
