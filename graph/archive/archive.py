@@ -313,6 +313,13 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         """
         return await self._transaction(lambda connection: notifications.newest(connection, users, most))
 
+    async def notifications_about(self, posts: Collection[int]) -> list[tuple[int, Group, int]]:
+        """Return the groups of likes and of reposts of posts: the recipient, the group, and its number.
+
+        One query per 2,000 posts.
+        """
+        return await self._transaction(lambda connection: notifications.about(connection, posts)) if posts else []
+
     async def notifications_read(self, users: Collection[int]) -> dict[int, int]:
         """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
         return (

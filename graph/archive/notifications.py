@@ -28,6 +28,8 @@ NOBODY = -1
 COLUMNS = ("subject", "kind", "recipient", "number")
 NOTIFYING = frozenset({FOLLOW, LIKE, POST, READ, REPOST})
 """The kinds of events that notify users or are about notifications."""
+ACTION_KINDS = [NotificationKind.LIKE.value, NotificationKind.REPOST.value]
+"""The kinds of groups whose events users can undo."""
 POST_KINDS = [kind.value for kind in NotificationKind if kind is not NotificationKind.FOLLOW]
 
 Upsert: TypeAlias = Callable[[Any], Insert]
@@ -113,6 +115,21 @@ async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -
         user: dict(sorted(groups.items(), key=lambda item: item[1], reverse=True)[:most])
         for user, groups in found.items()
     }
+
+
+async def about(connection: AsyncConnection, posts: Collection[int]) -> list[tuple[int, Group, int]]:
+    """Return the groups of likes and of reposts of posts, each with its recipient before and its number after it.
+
+    One query per 2,000 posts, which reads only these rows.
+    """
+    found, table = [], NOTIFICATIONS.c
+    for some in chunks(sorted(set(posts)), IDS_PER_QUERY):
+        query = select(*NOTIFICATIONS.c).where(table.subject.in_(some), table.kind.in_(ACTION_KINDS))
+        for row in await connection.execute(query):
+            group = group_of(row.kind, row.subject)
+            if group is not None:
+                found.append((row.recipient, group, row.number))
+    return found
 
 
 @lru_cache(maxsize=16)

@@ -70,9 +70,20 @@ class LostEvents:
                 logger.warning("A failover lost %d events up to %d, which are projected again", len(lost), upto)
                 await self._restore_logins(events)
                 await self._projections.project(events, Mode.WORKER)
+                await self._restore_notifications(lost)
                 highest = lost[-1].number
             after = upto
         return highest
+
+    async def _restore_notifications(self, lost: Sequence[EventRow]) -> None:
+        """Move up the notifications of likes and reposts that were undone or replaced later.
+
+        Their rows have no effect on posts any more, but an undo does not take a notification back. One query and one
+        round trip, if there are any.
+        """
+        posts = {row.subject for row in lost if row.kind in (ENDED_LIKE, REDACTED) and row.subject is not None}
+        groups = await self._archive.notifications_about(posts)
+        await self._projections.notify(groups)
 
     async def _restore_logins(self, events: Sequence[Event]) -> None:
         """Restore the logins of users who signed up or changed their passwords, with their password hashes.

@@ -11,6 +11,7 @@ import orjson
 
 from graph import keys
 from graph.log.events import Event, NotificationsRead
+from graph.log.notification_groups import Group
 from graph.log.recipients import recipients
 from graph.relations.versioned_sets import by_owner
 from graph.store.batches import send_in_batches
@@ -22,7 +23,14 @@ RECIPIENTS_PER_SCRIPT = 1000
 
 def notice_commands(store: Store, events: Iterable[Event], kept: int) -> list[Command]:
     """Return the commands that add the groups of events to the lists of their recipients, which keep `kept` groups."""
-    changes = ((user, event.number, group.member) for event in events for user, group in recipients(event))
+    return group_commands(
+        store, ((user, group, event.number) for event in events for user, group in recipients(event)), kept
+    )
+
+
+def group_commands(store: Store, groups: Iterable[tuple[int, Group, int]], kept: int) -> list[Command]:
+    """Return the commands that move groups of recipients up to numbers, in lists that keep `kept` groups."""
+    changes = ((user, number, group.member) for user, group, number in groups)
     commands = []
     for some in store.together(by_owner(changes), lambda change: keys.notifications(change[0]), RECIPIENTS_PER_SCRIPT):
         names = [keys.notifications(user) for user, _ in some]

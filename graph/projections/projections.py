@@ -7,7 +7,7 @@ The order of steps within one event matters; see `graph.relations.follow_changes
 notification is written after what it shows.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 from graph import keys
 from graph.binding import Binding
@@ -40,6 +40,7 @@ from graph.log.events import (
 )
 from graph.log.log import Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.notification_groups import Group
 from graph.log.numbers import before
 from graph.projections.accounts import (
     change_passwords,
@@ -52,7 +53,7 @@ from graph.projections.accounts import (
 from graph.projections.deletions import delete_users, finish_users
 from graph.projections.likes import LikeProjection
 from graph.projections.mode import Mode
-from graph.projections.notifications import mark_read, notice_commands
+from graph.projections.notifications import group_commands, mark_read, notice_commands
 from graph.projections.posts import PostProjection
 from graph.projections.reposts import RepostProjection
 from graph.projections.steps import Bodies, Circumstances, Step, Steps
@@ -60,6 +61,7 @@ from graph.relations.block_changes import change_blocks
 from graph.relations.follow_changes import add_follows, remove_follows
 from graph.relations.list_changes import change_lists
 from graph.relations.register import PAIRS
+from graph.store.batches import send_in_batches
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.tuning import Tuning
@@ -170,6 +172,10 @@ class Projections:
     def _notices(self, bodies: Bodies) -> list[Command]:
         """Return the commands that notify the recipients of events."""
         return notice_commands(self._store, [Event(*each) for each in bodies], self._notifications_kept)
+
+    async def notify(self, groups: Iterable[tuple[int, Group, int]]) -> None:
+        """Move groups of recipients up to numbers, for events that cannot be projected. One round trip for 500 slots."""
+        await send_in_batches(self._store, group_commands(self._store, groups, self._notifications_kept))
 
     def _trim_up_to(self, events: Sequence[Event]) -> int:
         """Return the highest number of a tombstone that no late or repeated event can still need.

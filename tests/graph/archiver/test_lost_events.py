@@ -13,6 +13,7 @@ from graph.errors import ArchiverStopped, ArchiveUnavailable, Rejected
 from graph.feed.updates import Gap
 from graph.log.events import ProfileChanged
 from graph.model import Permission
+from graph.visibility.views import SYSTEM
 from tests.graph.archiver.failovers import Failover
 from tests.graph.archiver.world import FULL, ArchiveWorld
 from tests.graph.feed.watching import feed_of, watching
@@ -41,6 +42,32 @@ async def test_lost_events_are_projected_again(world: ArchiveWorld) -> None:
     assert list(await graph.follows.followed_by(dave)) == [world.bob]
     assert [user and user.name for user in await graph.users.get_many([dave])] == ["Dave the Second"]
     assert await graph.users.permissions(erin) == {Permission.FIREHOSE}
+
+
+async def test_notifications_stay_where_they_were(world: ArchiveWorld) -> None:
+    """All shards have lost likes and reposts, some of which were undone later. What is unread stays unread."""
+    graph, bob = world.graph, world.bob
+    fans = await people(graph, "dave", "erin", "frank")
+    post, other, third = await posts(graph, bob, "one", "two", "three")
+    for fan in fans[:2]:
+        await graph.likes.like(fan, post)
+        await graph.reposts.repost(SYSTEM, fan, other)
+    await graph.notifications.mark_read(bob, await graph.log.last())
+    await world.archive()
+    failover = await Failover(world, "").begin()
+    await graph.likes.like(fans[2], post)
+    await graph.likes.unlike(fans[2], post)
+    await graph.reposts.repost(SYSTEM, fans[2], other)
+    await graph.reposts.unrepost(SYSTEM, fans[2], other)
+    await graph.likes.like(fans[1], third)
+    await world.archive()
+    listed = await world.raw.zrange(keys.notifications(bob), 0, -1, withscores=True)
+
+    world.graph = graph = await failover.happen()
+    await world.archive()
+
+    assert await world.raw.zrange(keys.notifications(bob), 0, -1, withscores=True) == listed
+    assert not (await replace(graph.repair(), timeout=0).run(correct=False)).found
 
 
 async def test_an_account_whose_login_was_lost_is_restored(world: ArchiveWorld) -> None:
