@@ -1,11 +1,11 @@
 """Damage at the end of the embedded store's append-only file: find it, and cut it off.
 
-Valkey itself removes an incomplete command at the end. If it finds anything else that it cannot read, it does not start,
-because the file has no checksums and it cannot know what is missing. Fanline can: all state follows from the log, and
-the archive holds the log. So the file is cut before the first damaged transaction, which leaves the store as it was at
-an earlier moment, and what events cannot restore is appended again: the events themselves, sessions, logins and
-idempotency keys that are readable behind the damage. The worker projects the events once more, as after any crash, and
-the archiver adds those that only the archive still has.
+Valkey itself removes an incomplete transaction at the end. If it finds anything else that it cannot read, it does not
+start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because all state follows
+from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves the store
+as it was at an earlier moment. What events cannot restore is then appended again: the events themselves, and the
+sessions, logins and idempotency keys that are readable behind the damage. The worker projects these events once more,
+as after any crash, and the archiver adds the events that only the archive still has.
 
 Bytes that change inside a value, and leave the structure as it is, cannot be noticed.
 """
@@ -70,9 +70,9 @@ class RemovedTail:
         if self.empty:
             return f"{self.file} ended with {self.removed:,} zero bytes, which were removed. Nothing was lost."
         return (
-            f"{self.file} was damaged. Its last {self.removed:,} bytes were removed; a copy is in {self.copy}. {self.kept} "
-            "of their commands hold events, sessions or logins, and were kept. The archiver adds the events that only "
-            "the archive has. What else was in the damaged bytes is lost."
+            f"{self.file} was damaged. Its last {self.removed:,} bytes were removed; a copy is in {self.copy}. "
+            f"{self.kept} of their commands hold events, sessions or logins, and were kept. The archiver adds the events "
+            "that only the archive has. What else was in the damaged bytes is lost."
         )
 
 
@@ -118,7 +118,7 @@ def find_damage(file: Path, arities: Arities) -> Damage | None:
 
 
 def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
-    """RemovedTail off a damaged end, and append what events cannot restore. A crash in between is continued by `resume`."""
+    """Cut off a damaged end, and append what events cannot restore. `resume` continues after a crash in between."""
     with damage.file.open("rb") as opened:
         opened.seek(damage.start)
         removed = opened.read()

@@ -305,16 +305,19 @@ ELSEWHERE = (
     "FANLINE_STORE_URL, for example to valkey://localhost:6379/0."
 )
 RESTORE = (
-    "Only damage in the last 128 KiB is cut off automatically. Move the folder `store` away, and run `fanline rebuild`, "
-    "which fills a new store from the archive; or restore a backup of the folder."
+    "Only damage in the last 128 KiB is cut off automatically. Restore a backup of the folder `store`; or move the "
+    "folder away and run `fanline rebuild`, which fills a new store from the archive."
 )
 
 
 def _arities() -> dict[bytes, int]:
     """Return the number of words of each command of the server, as another server without data says."""
-    with tempfile.TemporaryDirectory(prefix="fanline-") as folder, EmbeddedStore(Path(folder)) as store:
-        with store.client() as client:
-            return {name.encode(): int(command["arity"]) for name, command in client.command().items()}
+    with (
+        tempfile.TemporaryDirectory(prefix="fanline-") as folder,
+        EmbeddedStore(Path(folder)) as store,
+        store.client() as client,
+    ):
+        return {name.encode(): int(command["arity"]) for name, command in client.command().items()}
 
 
 def _binary() -> str:

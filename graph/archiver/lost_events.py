@@ -43,7 +43,7 @@ class LostEvents:
         before and after the gap is recorded. If the record of the gap survives, the log's shard has kept one of the
         projections.
 
-        Two to four round trips, two to four queries and two projections for every 500 events. Nothing is done if the
+        Two to six round trips, two to six queries and two projections for every 500 events. Nothing is done if the
         same events were recovered before, unless a further failover has reset `trimmed`.
         """
         if self._recovered == (archived, known, trimmed):

@@ -174,7 +174,7 @@ class Projections:
         return notice_commands(self._store, [Event(*each) for each in bodies], self._notifications_kept)
 
     async def notify(self, groups: Iterable[tuple[int, Group, int]]) -> None:
-        """Move groups of recipients up to numbers, for events that cannot be projected. One round trip for 500 slots."""
+        """Move groups of recipients up, for events that cannot be projected. One round trip for 500 slots."""
         await send_in_batches(self._store, group_commands(self._store, groups, self._notifications_kept))
 
     def _trim_up_to(self, events: Sequence[Event]) -> int:

@@ -26,6 +26,7 @@ from graph.repair.likes import LikedPosts, LikesOfPosts
 from graph.repair.lists import ListComparison
 from graph.repair.notifications import NotificationComparison
 from graph.repair.pairs import PairComparison
+from graph.repair.pending import certain
 from graph.repair.public_posts import DecisionComparison, PublicPostComparison
 from graph.repair.records import RecordComparison
 from graph.repair.report import Difference, RepairReport
@@ -110,22 +111,28 @@ class Repair:
             total = totals[kind_of(keys.user(0) if comparison.of_users else comparison.key(0))]
             async for chunk in comparison.subjects():
                 report.compared[comparison.part] += len(chunk)
-                differences = await self._differences(comparison, chunk)
+                differences = await self._differences(comparison, chunk, report)
                 report.add(differences, await self._correct(scope, differences, correct=correct))
                 if on_progress:
                     on_progress(comparison.part, scope.scanned, total)
         return report
 
-    async def _differences(self, comparison: Comparison, chunk: Sequence[int]) -> list[Difference]:
-        """Return the differences that two comparisons find."""
+    async def _differences(
+        self, comparison: Comparison, chunk: Sequence[int], report: RepairReport
+    ) -> list[Difference]:
+        """Return the differences that two comparisons find, without those that may come from events in progress."""
         found = await comparison.compare(chunk)
         if not found:
             return []
         await asyncio.sleep(PAUSE_SECONDS)  # a cut of a hot timeline takes two steps: let it end
         await self._wait()
+        reached = await self._reached()
         known = {difference.identity for difference in found}
         again = await comparison.compare(list(dict.fromkeys(difference.subject for difference in found)))
-        return [difference for difference in again if difference.identity in known]
+        found = [difference for difference in again if difference.identity in known]
+        sure = await certain(self.log, reached, found)
+        report.left_out += len(found) - len(sure)
+        return sure
 
     async def _correct(self, scope: Scope, differences: Sequence[Difference], *, correct: bool) -> list[bool]:
         """Correct differences, 500 at once so that they share round trips. Return which of them are corrected."""

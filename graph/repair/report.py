@@ -35,13 +35,15 @@ class Difference:
 class RepairReport:
     """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
-    `corrects` is False for a check. `compared` has the number of owners by part, in the order of the comparisons, and
-    `examples` the texts of the first differences of each defect.
+    `corrects` is False for a check. `left_out` is the number of differences that may come from later events. `compared`
+    has the number of owners by part, in the order of the comparisons, and `examples` the texts of the first differences
+    of each defect.
     """
 
     upto: int
     last: int
     corrects: bool
+    left_out: int = 0
     compared: Counter[str] = field(default_factory=Counter)
     found: Counter[Defect] = field(default_factory=Counter)
     corrected: Counter[Defect] = field(default_factory=Counter)

@@ -193,9 +193,9 @@ class Node:
 def mark_for(commands: Sequence[Command], stable_key: str | None) -> list[Command]:
     """Return commands that write to the server, so that `WAIT` concerns all that came before.
 
-    `WAIT` concerns the last write of its connection, and a repeated command may write nothing. While a slot moves key by
-    key, its nodes must not both hold a key of the same name: the move would fail, and never end. So the write is in the
-    slot of `stable_key`, or, on a node that imports the slot of the commands, has a name of its own.
+    `WAIT` concerns the last write of its connection, and a repeated command may write nothing. While a slot moves key
+    by key, its nodes must not both hold a key of the same name: the move would fail, and never end. So the write is in
+    the slot of `stable_key`, or, on a node that imports the slot of the commands, has a name of its own.
     """
     key = keys_of(next(filter(writes, commands)))[0]
     if commands[0] == ASKING:

@@ -97,7 +97,7 @@ class Topology:
 
     def any_key_of(self, name: str) -> str | None:
         """Return another of these keys each time: one of their slots may be moving."""
-        return random.choice(self._samples[name]) if name in self._samples else None
+        return random.choice(self._samples[name]) if name in self._samples else None  # noqa: S311 - no secret
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
         """Record the new owner of a slot, and read the map again in the background."""

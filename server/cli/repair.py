@@ -86,6 +86,8 @@ def _conclusion(report: RepairReport) -> Iterator[str]:
             f"Events after {time_of(report.upto):%Y-%m-%d %H:%M:%S} UTC are not projected and archived yet and were "
             "not compared. If no worker is running, run `fanline worker --once`."
         )
+    if report.left_out:
+        yield f"{report.left_out:,} further differences may come from events in progress, and were left out."
     if not found:
         yield "No differences."
     elif not report.corrects:

@@ -106,12 +106,13 @@ async def serving(store: EmbeddedStore, folder: Path) -> AsyncIterator[Graph]:
         await graph.close()
 
 
-def damage(written: Written, random_: random.Random, kind: str, folder: Path, *, at_end: bool = True) -> Change:
+def damage(written: Written, seed: str, kind: str, folder: Path, *, at_end: bool = True) -> Change:
     """Damage the append-only file of a data folder, in its last 64 KiB or before. Return what was changed."""
     store = EmbeddedStore(folder)
     file = last_file(store.folder)
     assert file is not None
     size = len(written.content)
+    random_ = random.Random(seed)  # noqa: S311 - a sample
     length = random_.choice((1, 2, 40, 512))
     first = random_.randrange(size - TAIL, size - length) if at_end else random_.randrange(size // 4, size // 2)
     if kind == "cut":
@@ -140,9 +141,8 @@ async def lost(graph: Graph, written: Written, change: Change) -> list[str]:
         if number not in archived and (number in written.archived or change.spares(written.place_of_event(number)))
     ]
     live = {info.session for info in await graph.sessions.infos(written.author)}
-    for session in written.sessions:
-        if session not in live and change.spares(written.place_of(session)):
-            found.append(f"session {session}")
+    ended = [session for session in written.sessions if session not in live]
+    found += [f"session {session}" for session in ended if change.spares(written.place_of(session))]
     for key, post in written.requests.items():
         if change.spares(written.place_of(f"idempotency:{written.author}:{key}\r\n")):
             again = await graph.posts.publish(written.author, TEXT % key, idempotency_key=key)

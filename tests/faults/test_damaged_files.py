@@ -1,6 +1,5 @@
 """The append-only file of the embedded store is damaged while no server runs."""
 
-import random
 import shutil
 from pathlib import Path
 
@@ -39,7 +38,7 @@ async def test_a_store_with_a_damaged_end_loses_only_what_was_damaged(
     """Events, sessions and idempotency keys that the file or the archive still hold are there. Repair finds nothing."""
     for case in range(50 if long_profile else 3):
         copy = copy_of(folder, tmp_path / str(case))
-        change = damage(written, random.Random(f"{SEED} {kind} {case}"), kind, copy)
+        change = damage(written, f"{SEED} {kind} {case}", kind, copy)
         with EmbeddedStore(copy) as store:
             async with serving(store, copy) as graph:
                 assert await lost(graph, written, change) == [], f"case {case}, {change}"
@@ -53,21 +52,15 @@ async def test_damage_far_from_the_end_is_refused(
     folder: Path, written: Written, tmp_path: Path, long_profile: bool
 ) -> None:
     """The message names the file, the place, and the command that fills a new store. The file is not changed."""
-    refused = 0
-    for case in range(20 if long_profile else 3):
+    for case in range(20 if long_profile else 2):
         copy = copy_of(folder, tmp_path / str(case))
-        damage(written, random.Random(f"{SEED} {case}"), "zeroed", copy, at_end=False)
+        damage(written, f"{SEED} {case}", "zeroed", copy, at_end=False)
         store = EmbeddedStore(copy)
         file = last_file(store.folder)
         assert file is not None
         damaged = file.read_bytes()
-        try:
-            with store:
-                pass
-        except EmbeddedStoreError as error:
-            refused += 1
-            assert "is damaged at byte" in str(error)
-            assert "fanline rebuild" in str(error)
-            assert str(file) in str(error)
-            assert file.read_bytes() == damaged
-    assert refused
+        with pytest.raises(EmbeddedStoreError, match=r"is damaged at byte .* `fanline rebuild`") as refusal:
+            store.start()
+        assert str(file) in str(refusal.value)
+        assert file.read_bytes() == damaged
+        shutil.rmtree(copy)
