@@ -2,8 +2,8 @@
 
 Valkey itself removes an incomplete transaction at the end. If it finds anything else that it cannot read, it does not
 start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because all state follows
-from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves the store
-as it was at an earlier moment. What events cannot restore is then appended again: the events themselves, and the
+from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves the
+store as it was at an earlier moment. What events cannot restore is then appended again: the events themselves, and the
 sessions, logins and idempotency keys that are readable behind the damage. The worker projects these events once more,
 as after any crash, and the archiver adds the events that only the archive still has.
 
@@ -71,8 +71,8 @@ class RemovedTail:
             return f"{self.file} ended with {self.removed:,} zero bytes, which were removed. Nothing was lost."
         return (
             f"{self.file} was damaged. Its last {self.removed:,} bytes were removed; a copy is in {self.copy}. "
-            f"{self.kept} of their commands hold events, sessions or logins, and were kept. The archiver adds the events "
-            "that only the archive has. What else was in the damaged bytes is lost."
+            f"{self.kept} of their commands hold events, sessions or logins, and were kept. The archiver adds the "
+            "events that only the archive has. What else was in the damaged bytes is lost."
         )
 
 
