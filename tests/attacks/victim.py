@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from tests.support.graphs import archive_url_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
-TIMEOUT_SECONDS = 20.0  # for starting, answering and ending
+TIMEOUT_SECONDS = 20.0  # for answering and ending
+START_SECONDS = 60.0
 IDLE_CPU = 0.001  # CPU seconds in IDLE_SECONDS below which the server counts as idle
 IDLE_SECONDS = 0.05
 GRAPHQL = "/graphql"
@@ -89,6 +91,7 @@ class Victim:
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("FANLINE_")},
             "PYTHONPATH": str(ROOT),
+            "PYTHONFAULTHANDLER": "1",
             "FANLINE_ENV": "production",
             "FANLINE_SECRET": KEY,
             "FANLINE_STORE_URL": store_url,
@@ -127,7 +130,7 @@ class Victim:
                 stderr=log,
                 text=True,
             )
-        self.port = int(self._line())
+        self.port = int(self._line(START_SECONDS))
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self.answers():
             assert time.monotonic() < deadline, f"The server does not answer: {self.log()}"
@@ -253,10 +256,14 @@ class Victim:
         """Open a connection from a local address."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS, source_address=(source, 0))
 
-    def _line(self) -> str:
+    def _line(self, seconds: float = TIMEOUT_SECONDS) -> str:
+        """Return the next line of the server. If none comes in time, fail with what each of its threads does."""
         assert self._process
         assert self._process.stdout
-        ready, _, _ = select.select([self._process.stdout], [], [], TIMEOUT_SECONDS)
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        if not ready:
+            self._process.send_signal(signal.SIGABRT)
+            self._process.wait(TIMEOUT_SECONDS)
         assert ready, f"The server is silent: {self.log()}"
         line = self._process.stdout.readline()
         assert line, f"The server has ended: {self.log()}"
