@@ -136,7 +136,7 @@ class Graph:
         self.lease = lease = Lease(store)
         self.hot_window = HotWindow(store, self.binding, self.projections, self.dead_letters, tuning)
         self.archiver = Archiver(
-            store, archive, self.binding, self.projections, self.hot_window, self.dead_letters, lease
+            store, archive, self.binding, self.projections, self.hot_window, self.dead_letters, lease, self.commit
         )
         self.scan = Scan(store, self.binding, self.commit, self.hot_window, lease, tuning.tombstones_live)
         self.indexing = Indexing(self.binding, lease)

@@ -7,7 +7,8 @@ key                            type            content
 =============================  ==============  ==================================================================
 `{log}`                        stream          events: kind, actor, subject, body (JSON of the other fields); the
                                                entry's id is the event's number
-`{log}:idempotency:<user>:<key>` string, TTL   hash of the appended events, and their numbers
+`{log}:idempotency:<user>:<key>` string, TTL   hash of the appended events, `*` if unknown, and their numbers. The key
+                                               of a post is a hash of the client's key
 `{log}:watermark`              string          every event up to this number is projected
 `{log}:archived`               string          every event up to this number is in the archive
 `{log}:trimmed`                string          highest number that retention has removed from the log
@@ -73,9 +74,9 @@ key                            type            content
 `<list>:cold`                  string          number of live posts of one of these three lists in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
                                                `pull:<post>`, or `pull` after a rebuild
-`post:{p}`                     hash            id, author, text, platform, latitude, longitude, details (JSON of the
-                                               event's other fields); or `deleted`. Beside the record of a live post,
-                                               and after it is archived: replies, reposts, likes (counts above 0)
+`post:{p}`                     hash            id, author, text, platform, latitude, longitude, request, details (JSON
+                                               of the event's other fields); or `deleted`. Beside the record of a live
+                                               post, and after it is archived: replies, reposts, likes (counts above 0)
 `likes:{p}`                    versioned set   user who likes the post → number of the Liked event; member `f` →
                                                archive floor, absent until likes are archived
 `likes:{p}:cold`               string          number of likes at or below the archive floor

@@ -34,8 +34,10 @@ COMMON: dict[str, Callable[[str], Any]] = {
     "platform": str,
     "latitude": float,
     "longitude": float,
+    "request": str,
 }
-"""The fields of a PostPublished event that a record holds as separate columns, with their conversions from strings."""
+"""The fields of a PostPublished event that a record holds as separate columns, with their conversions from strings.
+Pages do not read the request."""
 DETAILS = tuple(field.name for field in fields(PostPublished) if field.name not in COMMON)
 AUTHOR_COLUMNS = ("author", "deleted")
 REPOST_COLUMNS = ("author", "text", "details", "deleted")

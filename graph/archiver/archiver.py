@@ -26,6 +26,7 @@ from graph.archiver.hot_window import HotWindow
 from graph.archiver.lease import Lease
 from graph.archiver.lost_events import LostEvents
 from graph.binding import Binding
+from graph.commit import Commit
 from graph.errors import (
     ArchiverStopped,
     ArchiveUnavailable,
@@ -71,6 +72,7 @@ class Archiver:
         hot_window: HotWindow,
         dead_letters: DeadLetters,
         lease: Lease,
+        commit: Commit,
         *,
         batch: int = BATCH,
     ) -> None:
@@ -78,7 +80,7 @@ class Archiver:
         self._archive = archive
         self._binding = binding
         self._projections = projections
-        self._lost_events = LostEvents(store, archive, projections)
+        self._lost_events = LostEvents(store, archive, projections, commit)
         self._hot_window = hot_window
         self._dead_letters = dead_letters
         self._batch = self._size = batch

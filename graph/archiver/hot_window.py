@@ -25,6 +25,7 @@ from graph.log.dead_letters import DeadLetters
 from graph.log.encoding import decode, encode
 from graph.log.events import publisher_of
 from graph.log.numbers import before, entry_id
+from graph.log.requests import superseded
 from graph.post_lists import TIMELINE, PostList
 from graph.projections.mode import Mode
 from graph.projections.posts import free_posts
@@ -119,13 +120,15 @@ class HotWindow:
     async def _cut_posts(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
         """Remove posts, all above the floor, in ascending order. Return False if the list has changed.
 
-        A post that has neither a row nor a record was deleted meanwhile, or is lost. It does not keep the others in the
-        list.
+        A post that has neither a row nor a record was deleted meanwhile, or is lost, and so is one whose request was
+        repeated after a failover. It does not keep the others in the list.
         """
         archive = await self._binding.archive()
         missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], of)
         if missing:
             rows = await self._rows(missing)
+            repeated = await superseded(self._store, [decode(*row) for row in rows])
+            rows = [row for row in rows if row.number not in repeated]
             logger.warning(
                 "%d posts of list %d were missing from the archive; inserting %d", len(missing), owner, len(rows)
             )

@@ -93,7 +93,8 @@ class PostPublished(Body):
     `attachments` are JSON objects, `mentions` are ids of users. A reply has a parent, `reply_to`, and a `root`, the
     first post of its thread. `ancestors` are the nearest posts above the parent, oldest first. A quote has `repost_of`.
     `…_author` are the authors of these posts. A reply that is not `listed` is in no timeline but its author's replies.
-    `renewed` applies to plain reposts, and is False for other posts.
+    `renewed` applies to plain reposts, and is False for other posts. `request` is the id of the request if it had an
+    idempotency key (`graph.log.requests`).
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -114,6 +115,7 @@ class PostPublished(Body):
     repost_of_author: int | None = None
     listed: bool = True
     renewed: bool = False
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ from graph.store.store import Store
 
 NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
+ANY_REQUEST = "*"
+"""The hash of a request whose content is not known any more: see `claim_request.lua`."""
 READ_CHUNK = 500
 MOST_UNPROJECTED = 5_000
 """The most unprojected events that a request reads to find those that concern it."""
@@ -167,7 +169,7 @@ class Log:
         if found is None:
             return None
         digest, *numbers = found.split()
-        if digest != key.request:
+        if digest not in (key.request, ANY_REQUEST):
             raise mismatch()
         events = [await self.get(int(number)) for number in numbers]
         return [event for event in events if event is not None] if None not in events else None

@@ -197,7 +197,8 @@ class Posts:
             if key is None or (repeated := await self._log.repeated(key)) is None:
                 raise
             return await self._committed(repeated[0], is_repeatable=True)
-        [event] = await self._commit([publication(draft, mentions, *targets)], key)
+        body = publication(draft, mentions, *targets)
+        [event] = await self._commit([body if key is None else replace(body, request=key.key)], key)
         return await self._committed(event, is_repeatable=key is not None)
 
     async def _targets(self, view: View, draft: Draft) -> list[Post | None]:

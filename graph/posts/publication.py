@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
+from graph.log.requests import request_of
 from graph.model import Location, Post
 from graph.posts.attachments import Attachment, checked, encoded
 from graph.text.entities import entities_of
@@ -56,7 +57,7 @@ class Draft:
         key = check.idempotency_key(idempotency_key)
         check.done()
         draft = cls(author, text, platform, location, files, reply_to, quote_of)
-        return draft, None if key is None else IdempotencyKey(author, key, request=draft.digest)
+        return draft, None if key is None else IdempotencyKey(author, request_of(author, key), request=draft.digest)
 
     @property
     def digest(self) -> str:

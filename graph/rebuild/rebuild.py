@@ -2,7 +2,7 @@
 
 An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
 be repeated: run an interrupted rebuild again, and it starts over. Events that were not archived yet are lost with the
-former store; sessions, idempotency keys and home caches start empty.
+former store; sessions and home caches start empty, and so do idempotency keys, except those of posts.
 """
 
 import asyncio
@@ -11,17 +11,21 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
 from graph import keys
+from graph.archive.rows import POST
 from graph.errors import RebuildRefused
 from graph.expected.loading import Loading
 from graph.fold.hot_window import HotLimits
 from graph.fold.reading import ROWS, FoldedBatch, chunks
-from graph.model import number_at
+from graph.log.encoding import decode
+from graph.log.log import KEY_SECONDS
+from graph.log.requests import superseded
+from graph.model import MAX_NUMBER, number_at
 from graph.post_lists import LISTS_UNDER_POSTS, TIMELINE
 from graph.rebuild.likes import LikeLoading
 from graph.rebuild.reservation import REPLACED, Reservation, complete, reserve
@@ -42,6 +46,7 @@ OnProgress = Callable[[int, int], None]
 USERS = 500
 COMMANDS_PER_TRIP = 10_000
 COMMANDS_PER_SCRIPT = 500
+REQUESTS_AT_ONCE = 1_000
 
 
 @dataclass(slots=True)
@@ -111,6 +116,7 @@ class Rebuild:
         async for batch in loading.deleted_users():
             await self._send([("UNLINK", key) for user in batch.content.erased for key in keys_of_sets(user)])
             await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
+        await self._keep_requests(number_at(now - timedelta(seconds=KEY_SECONDS)))
         await self._store.send([("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))])
         await complete(self._store, self._archive, reservation)
         if on_progress:
@@ -148,6 +154,16 @@ class Rebuild:
                     async for batch in batches:
                         await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
                 after = owners[-1]
+
+    async def _keep_requests(self, after: int) -> None:
+        """Give posts after a number their idempotency keys again, so that repeated requests publish no further post.
+
+        One query and one round trip for every 1,000 events.
+        """
+        while rows := await self._archive.range(after, MAX_NUMBER, REQUESTS_AT_ONCE):
+            published = [row for row in rows if row.kind == POST and '"request":' in (row.body or "")]
+            await superseded(self._store, [decode(*row) for row in published])
+            after = rows[-1].number
 
     async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:
         """Return the sizes of sets that were written in pages: a page does not know what later pages remove."""

@@ -13,9 +13,10 @@ from graph.expected.stored import record
 from graph.fold.reading import ROWS, chunks
 from graph.log.events import Event, PostDeleted, PostPublished, publisher_of
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
+from graph.log.requests import superseded
 from graph.post_lists import TIMELINE, PostList
 from graph.posts.posts import deletion_of
-from graph.records import as_published
+from graph.records import as_published, published_post
 from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Scope, set_element, set_fields
@@ -81,14 +82,16 @@ def post_unknown(
     """Return the difference of a post that is not in the archive.
 
     `body` is the event that its record holds. The correction adds the event to the archive, and then sends the commands
-    `then`. Without a body, the correction is the command `otherwise`.
+    `then`; if the client has repeated the request, it deletes the post. Without a body, it is the command `otherwise`.
     """
 
     async def insert(body: PostPublished) -> bool:
+        event = Event(post, publisher_of(body))
+        if await superseded(scope.store, [event]):
+            await scope.commit([deletion_of(published_post(post, body))], IdempotencyKey("-", f"deletion:{post}"))
+            return True
         try:
-            await scope.archive.insert(
-                [event_row(Event(post, publisher_of(body)))], store=await scope.binding.store_id()
-            )
+            await scope.archive.insert([event_row(event)], store=await scope.binding.store_id())
         except EventsRefused:
             return False
         await scope.send(then)

@@ -63,6 +63,7 @@ def archiver_of(graph: Graph, batch: int) -> Archiver:
         graph.hot_window,
         graph.dead_letters,
         Lease(graph.store),
+        graph.commit,
         batch=batch,
     )
 

@@ -76,6 +76,20 @@ async def test_the_rebuilt_store_goes_on_where_the_archive_ends(lost: Graph, sto
         await graph.close()
 
 
+async def test_repeated_requests_publish_nothing_after_a_rebuild(lost: Graph, store_url: str) -> None:
+    """A client that lost the answer of the former store is told of the post that the archive had."""
+    author, *_ = await populate(lost)
+    post = await lost.posts.publish(author, "once", idempotency_key="key")
+    await archive_all(lost)
+    await empty_store(store_url)
+    await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    again = await lost.posts.publish(author, "once", idempotency_key="key")
+
+    assert again.id == post.id
+    assert (await lost.posts.publish(author, "once", idempotency_key="another key")).id != post.id
+
+
 async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
     """A deletion holds even if it came before the sign-up was archived. The logins stay reserved."""
     alice, *_, erin = await populate(lost)

@@ -1,0 +1,86 @@
+"""A failover of the log's shard loses a post and its key. The client repeats the request, and a worker repairs.
+
+The post is in the records of other shards, and perhaps in the archive. In any order of what follows, one post remains.
+"""
+
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import pytest
+
+from graph import Graph
+from graph.archive.rows import POST
+from graph.visibility.views import SYSTEM
+from tests.graph.archiver.failovers import Failover
+from tests.graph.archiver.world import ArchiveWorld
+from tests.support.graph_worlds import home, own, posts
+
+KEY, TEXT = "key of the client", "once"
+
+
+@dataclass
+class Aftermath:
+    """What happens after the failover: `told` are the ids that the client was told."""
+
+    world: ArchiveWorld
+    told: list[int] = field(default_factory=list)
+
+    async def repeat(self) -> None:
+        """The client repeats its request."""
+        post = await self.world.graph.posts.publish(self.world.bob, TEXT, idempotency_key=KEY)
+        self.told.append(post.id)
+
+    async def archive(self) -> None:
+        """The worker projects and archives, and recovers what the archive had."""
+        await self.world.archive()
+
+    async def repair(self) -> None:
+        """A worker compares the store with the archive, or an operator does."""
+        graph = self.world.graph
+        await posts(graph, self.world.alice, "a later event")
+        await self.world.archive()
+        await replace(graph.repair(), timeout=0).run(correct=True)
+
+    async def check(self) -> None:
+        """Assert that there is one post, and that it is the one that the client was told of."""
+        for _ in range(2):
+            await self.repair()
+        await self.repeat()
+        graph = self.world.graph
+        [post] = set(self.told)
+        assert post in await own(graph, self.world.bob)
+        assert await live(graph, self.world) == [post]
+        assert not (await replace(graph.repair(), timeout=0).run(correct=False)).found
+
+
+async def live(graph: Graph, world: ArchiveWorld) -> list[int]:
+    """Return the posts with the text on the author's timeline; home timelines and the archive must have the same."""
+    found = [post for post in await own(graph, world.bob) if await text_of(graph, post) == TEXT]
+    assert [post for post in await home(graph, world.alice) if await text_of(graph, post) == TEXT] == found
+    rows = [row.number for row in await world.rows() if row.kind == POST and TEXT in (row.body or "")]
+    assert rows == found
+    return found
+
+
+async def text_of(graph: Graph, post: int) -> str | None:
+    """Return the text of a post."""
+    [found] = await graph.posts.get_many(SYSTEM, [post])
+    return found and found.text
+
+
+@pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
+@pytest.mark.parametrize("steps", [*product(("repeat", "archive", "repair"), repeat=2)], ids="-".join)
+async def test_a_request_publishes_one_post(world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool) -> None:
+    """The client is told of the post that remains, however often it repeats its request, and whenever it begins to."""
+    await world.archive()
+    failover = await Failover(world).begin()
+    await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
+    await world.graph.worker().drain()
+    if is_archived:
+        await world.archive()
+
+    world.graph = await failover.happen()
+    aftermath = Aftermath(world)
+    for step in steps:
+        await getattr(aftermath, step)()
+    await aftermath.check()
