@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,27 @@ from server.settings import Settings
 from tests.clients.cached_lists import CACHES, Hosts, Stage, staged
 from tests.clients.programs import FOLDER, chromium_exists, node, program
 from tests.conftest import need
-from tests.server.conftest import settings
+from tests.server.conftest import KEY
+from tests.support.graphs import archive_url_of
 from tests.support.snapshots import small_world
 
-__all__ = ["chromium_exists", "node", "settings", "small_world"]
+__all__ = ["chromium_exists", "node", "small_world"]
 
 KIT = FOLDER / "kit"
+
+
+@pytest.fixture
+def settings(store_url: str, tmp_path: Path) -> Settings:
+    """Return settings of a patient server, which refuses and interrupts no request because the machine is busy."""
+    return Settings(
+        store_url=store_url,
+        archive_url=archive_url_of(store_url),
+        data_dir=tmp_path,
+        secret=(KEY,),
+        worker=False,
+        load_shedding=False,
+        deadline=timedelta(minutes=1),
+    )
 
 
 @pytest.fixture(scope="session")

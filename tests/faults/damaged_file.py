@@ -113,7 +113,7 @@ def damage(written: Written, seed: str, kind: str, folder: Path, *, at_end: bool
     assert file is not None
     size = len(written.content)
     random_ = random.Random(seed)  # noqa: S311 - a sample
-    length = random_.choice((1, 2, 40, 512))
+    length = random_.choice((1, 2, 40, 512)) if at_end else 512
     first = random_.randrange(size - TAIL, size - length) if at_end else random_.randrange(size // 4, size // 2)
     if kind == "cut":
         os.truncate(file, first)

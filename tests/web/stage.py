@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,8 @@ async def staged(graph: Graph, settings: Settings, chromium: Chromium) -> AsyncI
     """Serve the built app as in production, but over HTTP, so its origin must be listed."""
     async with proxied(0, chromium.listening) as proxy, chromium.connected() as browser:
         origins = (*settings.allowed_origins, proxy.url)
-        own = settings.model_copy(update={"worker": True, "env": Env.PRODUCTION, "allowed_origins": origins})
+        patient = {"load_shedding": False, "deadline": timedelta(minutes=1)}  # on a busy machine
+        own = settings.model_copy(update={"worker": True, "env": Env.PRODUCTION, "allowed_origins": origins, **patient})
         stage = Stage(graph, own, proxy, browser)
         await stage.start()
         try:
