@@ -18,7 +18,7 @@ from graph.store.capacity import Capacity
 
 STORE_SECONDS = 2.0
 ARCHIVE_SECONDS = 1.0
-CHECK_SECONDS = 10.0
+CHECK_SECONDS = 5.0
 NEARLY_FULL = 0.8
 """The part of the log's limit from which `/health/ready` warns."""
 
@@ -30,7 +30,8 @@ NO_LOG = (
 )
 REFUSALS = {
     "MISCONF": "it cannot write to its disk. Free the disk, and read the store's log.",
-    "NOREPLICAS": "it has fewer replicas than `min-replicas-to-write`. Start the replicas.",
+    "NOREPLICAS": "it has fewer replicas than `min-replicas-to-write`, or is the embedded store on a nearly full disk. "
+    "Start the replicas, or free the disk.",
     "BUSY": "a script has been running for too long. Read the store's log.",
 }
 """Why a store refuses all writes, by the first word of its error. The text of the error is logged, but not sent."""
@@ -74,7 +75,7 @@ class Readiness:
     async def show(self, request: Request) -> Response:
         """Return 200 if the process can serve requests, with warnings for the operator, else 503 with the reason.
 
-        One round trip, and another one for the memory of the store at most once a second. Every ten seconds, and when
+        One round trip, and another one for the memory of the store at most once a second. Every five seconds, and when
         the binding of the store has changed, the check of the archive adds a round trip and a query.
         """
         graph: Graph = request.app.state.graph
@@ -103,7 +104,7 @@ class Readiness:
     async def _archive_problem(self, graph: Graph, binding: str) -> GraphError | None:
         """Return the error if the store and the archive cannot be used together, else None.
 
-        The result is kept for ten seconds, unless the store does not answer or its binding changes.
+        The result is kept for five seconds, unless the store does not answer or its binding changes.
         """
         now = asyncio.get_running_loop().time()
         if binding != self._binding or now >= self._next_check:

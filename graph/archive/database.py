@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from graph.archive import migrations
 from graph.archive.gate import Gate
 from graph.archive.migrations import SchemaOutdated, SchemaState
+from graph.archive.sqlite_file import SqliteFile
 from graph.archive.usage import USAGE, count_statement
 from graph.errors import ArchiveUnavailable
 from graph.recording import RECORDING
@@ -47,7 +48,10 @@ OPTIONS = {
 OUTAGES = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError, OSError)
 REFUSED = ((1644,), (3819,), (4025,))
 """Error numbers of MySQL and MariaDB for a row that a trigger or a CHECK refuses: the driver raises them as outages."""
-OUTAGE_STATES = ("08", "25006", "28", "3D", "40", "53", "55", "57", "58", "XX")  # prefixes of PostgreSQL's SQLSTATE
+OUTAGE_STATES = ("08", "25006", "28", "3D", "40", "42P01", "53", "55", "57", "58", "XX")
+"""Prefixes of PostgreSQL's SQLSTATE. 42P01: a table is gone."""
+NO_TABLE = 1146
+"""The error number of MySQL and MariaDB for a table that is gone."""
 
 
 def read_url(text: str) -> URL:
@@ -155,6 +159,8 @@ class Database:
         )
         event.listen(self.engine.sync_engine, "before_cursor_execute", count_statement)
         self.gate = Gate(POOL_SIZE)
+        self._file = SqliteFile(Path(str(self.url.database))) if self.kind == "sqlite" else None
+        self._was_migrated = False
         self._migrated = False
         self._migration: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[Any]] = set()
@@ -186,8 +192,19 @@ class Database:
         return task.result()
 
     async def _transact(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        await self._check_file()
         await self.migrate()
         return await self._in_transaction(self.engine, work)
+
+    async def _check_file(self) -> None:
+        """Close all connections and raise ArchiveUnavailable if the SQLite file was deleted, replaced or truncated.
+
+        The next call opens the file again.
+        """
+        if self._migrated and self._file is not None and (problem := self._file.problem()) is not None:
+            self._migrated = False
+            await self.engine.dispose()
+            raise ArchiveUnavailable(problem)
 
     async def _in_transaction(self, engine: AsyncEngine, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in a transaction of this engine. Raises ArchiveUnavailable for errors that mean an outage."""
@@ -243,11 +260,23 @@ class Database:
         return await self._in_time(self._start(read))
 
     async def _migrate(self) -> None:
-        if await self.schema_state() is not SchemaState.CURRENT:
+        try:
+            await self._open()
+        except ArchiveUnavailable:
+            if self._file is not None:
+                await self.engine.dispose()  # the next attempt must open the file again: it may have been replaced
+            raise
+
+    async def _open(self) -> None:
+        if (state := await self.schema_state()) is not SchemaState.CURRENT:
+            if self._was_migrated and state is SchemaState.ABSENT:
+                raise ArchiveUnavailable("its tables are gone. Restore a backup")
             if not self.migrates:
                 raise SchemaOutdated
             await self._upgrade()
-        self._migrated = True
+        if self._file is not None:
+            self._file.remember()
+        self._migrated = self._was_migrated = True
 
     async def _upgrade(self) -> None:
         if self.kind == "sqlite":
@@ -274,6 +303,8 @@ def is_outage(error: Exception) -> bool:
     if isinstance(error, exc.DBAPIError) and error.orig is not None and error.orig.args[:1] in REFUSED:
         return False
     if isinstance(error, OUTAGES):
+        return True
+    if isinstance(error, exc.ProgrammingError) and error.orig is not None and error.orig.args[:1] == (NO_TABLE,):
         return True
     if isinstance(error, exc.DBAPIError):
         state = str(getattr(error.orig, "sqlstate", None) or "")

@@ -39,6 +39,7 @@ from graph.log.dead_letters import DeadLetters
 from graph.log.numbers import entry_id
 from graph.posts.like_pages import LIKED, LIKERS
 from graph.projections.projections import Projections
+from graph.reminders import Reminder
 from graph.store.commands import script
 from graph.store.store import Store
 
@@ -92,6 +93,7 @@ class Archiver:
         self.failures = 0
         self.batch_seconds = 0.0
         self._reported_trimmed = 0
+        self._reminder = Reminder()
 
     async def run(self) -> None:
         """Archive the log as it grows, until cancelled. Continue after outages; report errors that need an operator."""
@@ -108,12 +110,12 @@ class Archiver:
             if await self._lease.take():
                 await self.work()
         except ArchiveUnavailable as outage:
-            logger.warning("The archive is unavailable; the log keeps the events: %s", outage.reason)
+            self._warn("The archive is unavailable; the log keeps the events", outage.reason)
             await self._fail()
         except StoreNotReady as refusal:
-            logger.warning("The archiver cannot use the store: %s", refusal.reason)
+            self._warn("The archiver cannot use the store", refusal.reason)
         except StoreUnavailable as outage:
-            logger.warning("The store is unavailable; the archiver will retry: %s", outage.reason)
+            self._warn("The store is unavailable; the archiver will retry", outage.reason)
             return INTERVAL_SECONDS
         except (ArchiverStopped, ConflictingEvent, WrongArchive) as stop:
             await self._report(stop)
@@ -123,6 +125,10 @@ class Archiver:
         else:
             return INTERVAL_SECONDS
         return RETRY_SECONDS
+
+    def _warn(self, problem: str, reason: str) -> None:
+        if self._reminder.is_due(problem + reason):
+            logger.warning("%s: %s", problem, reason)
 
     async def _fail(self) -> None:
         """Count a failure, halve the batch, and give up the lease: another process may reach the archive."""
