@@ -15,12 +15,12 @@ import hashlib
 import importlib.util
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from urllib.parse import quote
@@ -30,11 +30,14 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from server import append_only_file
+from server.file_locks import lock, locked, opened
 
 if sys.platform != "win32":
-    import fcntl
+    from server.file_locks import EXCLUSIVE, SHARED
 
 HUNG_SECONDS = 10.0  # seconds without an answer before a running server counts as hung
+NEARLY_FULL = 16 * 2**20  # bytes free on the disk, below which the server accepts no writes
+ROOM = 32 * 2**20  # bytes free from which it accepts them again
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
 
 logger = logging.getLogger("fanline.store")
@@ -71,6 +74,7 @@ class EmbeddedStore:
         self.durability = durability
         self._users: int | None = None
         self._size = 0
+        self._is_read_only: bool | None = None
 
     def __enter__(self) -> "EmbeddedStore":
         self.start()
@@ -91,8 +95,11 @@ class EmbeddedStore:
 
     @property
     def pid(self) -> int:
-        """The process id of the server, once started."""
-        return int((self.folder / "pid").read_text(encoding="ascii"))
+        """The process id of the server, once started. On a full disk, the file with the id may be empty."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return int((self.folder / "pid").read_text(encoding="ascii"))
+        with self.client() as client:
+            return int(client.info("server")["process_id"])
 
     def start(self) -> None:
         """Start the server, or use one that is already running on this folder. Raises EmbeddedStoreError."""
@@ -106,19 +113,26 @@ class EmbeddedStore:
             raise EmbeddedStoreError(complaint) from error
         try:
             with self._mutex():
-                alone = _lock(users, fcntl.LOCK_EX)
+                alone = lock(users, EXCLUSIVE)
                 self._join_or_launch(alone)
-                _lock(users, fcntl.LOCK_SH)
+                lock(users, SHARED)
                 self._apply_durability(alone)
+                self._mind_the_disk()
         except BaseException:
             os.close(users)
             raise
         self._users = users
 
     def ensure(self) -> bool:
-        """Restart the server if it has stopped. Return True if it was restarted."""
+        """Restart the server if it has stopped. Return True if it was restarted.
+
+        On a disk that is nearly full, let it refuse writes until there is room: a server that cannot write to its file
+        stops, or acknowledges what is lost at the next crash.
+        """
         with self._mutex():
-            return self._join_or_launch(alone=False)
+            started = self._join_or_launch(alone=False)
+            self._mind_the_disk()
+            return started
 
     def stop(self) -> None:
         """Stop using the server. The last process to do so stops the server and waits until its data is on disk."""
@@ -127,7 +141,7 @@ class EmbeddedStore:
         users, self._users = self._users, None
         try:
             with self._mutex():
-                if _lock(users, fcntl.LOCK_EX):
+                if lock(users, EXCLUSIVE):
                     self._stop_server()
         finally:
             os.close(users)
@@ -142,8 +156,8 @@ class EmbeddedStore:
         """
         started, is_cut, silent_until = False, False, time.monotonic() + HUNG_SECONDS
         while True:
-            with _opened(self.folder / "server") as server:
-                if _lock(server, fcntl.LOCK_EX):
+            with opened(self.folder / "server") as server:
+                if lock(server, EXCLUSIVE):
                     if started:
                         if is_cut or not self._cut_damage():
                             raise EmbeddedStoreError(f"The embedded store stopped immediately. {self._log_tail()}")
@@ -171,7 +185,7 @@ class EmbeddedStore:
         path = self._socket_path()
         for stale in (path, self.folder / "pid"):
             stale.unlink(missing_ok=True)
-        (self.folder / "socket").write_text(str(path), encoding="utf-8")
+        self._name_socket(path)
         settings = self._settings(path)
         command = [_binary(), *(word for name, value in settings.items() for word in (f"--{name}", value))]
         try:
@@ -189,6 +203,13 @@ class EmbeddedStore:
             ) from error
         if done.returncode != 0:
             raise EmbeddedStoreError(f"The embedded store did not start: {(done.stderr or done.stdout).strip()}")
+
+    def _name_socket(self, path: Path) -> None:
+        """Write the path of the socket into a file, unless it is there: the disk may be full."""
+        with contextlib.suppress(OSError):
+            if self.socket == path:
+                return
+        (self.folder / "socket").write_text(str(path), encoding="utf-8")
 
     def _tell_truncation(self) -> None:
         """Log that the server, as it started, has removed an incomplete transaction from the end of its file."""
@@ -234,6 +255,9 @@ class EmbeddedStore:
             "appendonly": "yes",
             "appendfsync": self.durability.appendfsync,
             "save": "",
+            "min-replicas-to-write": replicas_to_write(
+                read_only=shutil.disk_usage(self.folder).free < (ROOM if self._is_read_only else NEARLY_FULL)
+            ),
         }
 
     def _socket_path(self) -> Path:
@@ -266,6 +290,20 @@ class EmbeddedStore:
             with self.client() as client:
                 client.config_set("appendfsync", self.durability.appendfsync)
 
+    def _mind_the_disk(self) -> None:
+        """Accept no writes on a disk that is nearly full, and accept them again when there is room."""
+        free = shutil.disk_usage(self.folder).free
+        read_only = free < (ROOM if self._is_read_only else NEARLY_FULL)
+        if read_only == self._is_read_only:
+            return
+        with self.client() as client:
+            client.config_set("min-replicas-to-write", replicas_to_write(read_only=read_only))
+        if read_only:
+            logger.error("The disk of %s is nearly full, so changes are refused until it has room.", self.folder)
+        elif self._is_read_only:
+            logger.warning("The disk of %s has room again; changes are accepted.", self.folder)
+        self._is_read_only = read_only
+
     def _abandon_server(self, alone: bool) -> None:
         if not alone:
             raise EmbeddedStoreError(
@@ -279,7 +317,7 @@ class EmbeddedStore:
         for kind in (signal.SIGTERM, signal.SIGKILL):
             if self._is_stopped():
                 return  # its process id may belong to another process now
-            with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
+            with contextlib.suppress(ProcessLookupError, redis.RedisError):
                 os.kill(self.pid, kind)
             until = time.monotonic() + HUNG_SECONDS
             while time.monotonic() < until:
@@ -289,8 +327,8 @@ class EmbeddedStore:
         raise EmbeddedStoreError(f"The embedded store in {self.folder} does not stop.")
 
     def _is_stopped(self) -> bool:
-        with _opened(self.folder / "server") as server:
-            return _lock(server, fcntl.LOCK_EX)
+        with opened(self.folder / "server") as server:
+            return lock(server, EXCLUSIVE)
 
     def _log_tail(self) -> str:
         log = self.folder / "store.log"
@@ -308,6 +346,11 @@ RESTORE = (
     "Only damage in the last 128 KiB is cut off automatically. Restore a backup of the folder `store`; or move the "
     "folder away and run `fanline rebuild`, which fills a new store from the archive."
 )
+
+
+def replicas_to_write(*, read_only: bool) -> str:
+    """Return Valkey's setting `min-replicas-to-write`: without replicas, a server that needs one refuses writes."""
+    return "1" if read_only else "0"
 
 
 def _arities() -> dict[bytes, int]:
@@ -329,30 +372,3 @@ def _binary() -> str:
     if binary is None:
         raise EmbeddedStoreError(f"The embedded store has no build for this machine. {ELSEWHERE}")
     return str(binary)
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Wait until no other process holds a lock file, and hold it during the block."""
-    with _opened(path) as mutex:
-        fcntl.flock(mutex, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """Open a lock file. Closing the file releases the lock, unless a child process inherited the file."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, kind: int) -> bool:
-    """Try to take a lock without waiting. Return True on success."""
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -7,10 +7,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
 from functools import partial
 
+from redis.exceptions import RedisError
+
 from graph import Graph
 from graph.archive.archive import Archive
 from graph.archive.database import TIMEOUT_SECONDS
 from graph.errors import ArchiveUnavailable, StoreUnavailable
+from graph.reminders import Reminder
 from graph.store.store import Store
 from graph.store.urls import servers_of
 from graph.tasks import end
@@ -105,11 +108,13 @@ async def _check_archive(graph: Graph, use: ArchiveUse) -> None:
 
 
 async def _watch(store: EmbeddedStore) -> None:
-    """Restart the embedded store whenever its process has ended."""
+    """Restart the embedded store whenever its process has ended, and let it refuse writes while its disk is full."""
+    reminder = Reminder()
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         try:
-            if await asyncio.to_thread(store.ensure):
+            if await asyncio.to_thread(store.ensure) and reminder.is_due("restarted"):
                 logger.error("The embedded store stopped and was restarted; see %s", store.folder / "store.log")
-        except (EmbeddedStoreError, OSError) as error:
-            logger.error("The embedded store cannot be restarted: %s", error)
+        except (EmbeddedStoreError, OSError, RedisError) as error:
+            if reminder.is_due(str(error)):
+                logger.error("The embedded store cannot be restarted: %s", error)

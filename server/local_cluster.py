@@ -19,7 +19,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from server.embedded import Durability, EmbeddedStore, EmbeddedStoreError, locked
+from server.embedded import Durability, EmbeddedStore, EmbeddedStoreError
+from server.file_locks import locked
 
 PRIMARIES = 3
 SLOTS = 16384

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -311,3 +312,28 @@ def test_damage_far_from_the_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedStoreError, match=rf"damaged at byte \d+ of {len(content):,}.*`fanline rebuild`"):
         store.start()
     assert file.read_bytes() == content
+
+
+def test_a_nearly_full_disk_accepts_no_writes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads work. When there is room again, writes do, too. The log says each once."""
+    free = 2**30
+    monkeypatch.setattr("server.embedded.shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        connection.set("key", "value")
+        free = 2**20
+        store.ensure()
+        store.ensure()
+        with pytest.raises(redis.ResponseError, match="NOREPLICAS"):
+            connection.set("key", "other")
+        assert connection.get("key") == "value"
+        os.kill(store.pid, signal.SIGKILL)
+        assert store.ensure()
+        with pytest.raises(redis.ResponseError, match="NOREPLICAS"):
+            connection.set("key", "other")
+        free = 2**30
+        store.ensure()
+        connection.set("key", "other")
+    assert caplog.text.count("is nearly full, so changes are refused") == 1
+    assert caplog.text.count("has room again") == 1
