@@ -13,6 +13,7 @@ from pathlib import Path
 from graph import Graph
 from graph.archive.archive import Archive
 from graph.log.numbers import entry_id
+from graph.log.requests import request_of
 from graph.model import MAX_NUMBER
 from server.append_only_file import last_file
 from server.embedded import Durability, EmbeddedStore
@@ -144,7 +145,7 @@ async def lost(graph: Graph, written: Written, change: Change) -> list[str]:
     ended = [session for session in written.sessions if session not in live]
     found += [f"session {session}" for session in ended if change.spares(written.place_of(session))]
     for key, post in written.requests.items():
-        if change.spares(written.place_of(f"idempotency:{written.author}:{key}\r\n")):
+        if change.spares(written.place_of(f"idempotency:{written.author}:{request_of(written.author, key)}\r\n")):
             again = await graph.posts.publish(written.author, TEXT % key, idempotency_key=key)
             if again.id != post:
                 found.append(f"idempotency key {key}")
