@@ -9,16 +9,31 @@ from functools import partial
 from graph.archive.usage import used_by
 from graph.binding import Binding
 from graph.errors import StoreReplaced, StoreUnavailable
+from graph.home.fan_out import FanOutInterrupted
 from graph.log.account_events import UserDeleted
-from graph.log.events import Event, EventBody, PasswordChanged, PermissionGranted, PermissionRevoked, SessionsEnded
+from graph.log.event_ids import ids_in
+from graph.log.events import (
+    Blocked,
+    Event,
+    EventBody,
+    PasswordChanged,
+    PermissionGranted,
+    PermissionRevoked,
+    PostDeleted,
+    SessionsEnded,
+    Unfollowed,
+)
 from graph.log.log import IdempotencyKey, Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.pair_events import Muted
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.store.capacity import Capacity
+from graph.unshown import UNSHOWN
 
-PROJECTION_SECONDS = 1.0
-"""The time limit of the projection of fewer than 100 events. Every 100 events extend it by the same time."""
+PROJECTION_SECONDS = 4.0
+"""The time limit of the projection of fewer than 100 events: longer than a failover. Every 100 events extend it by the
+same time."""
 IMMEDIATE = (
     PasswordChanged,
     SessionsEnded,
@@ -29,6 +44,8 @@ IMMEDIATE = (
     UserDeleted,
 )
 """Events that must be projected before a change succeeds: tokens, passwords and permissions stop working at once."""
+WITHDRAWALS = (PostDeleted, Unfollowed, Blocked, Muted)
+"""Events that must be projected before a change succeeds, within the time limit: what they hide must not be shown."""
 QUIET_SECONDS = 1.0
 
 logger = logging.getLogger("fanline.commit")
@@ -58,11 +75,11 @@ class Commit:
         """Append events to the log, and project what must be visible when a mutation returns.
 
         Return the events with their numbers. The append is the commit: whatever the projection leaves undone, because
-        the process ends, a shard does not answer, or a second has passed, a worker projects. Raises Rejected
+        the process ends, a shard does not answer, or some seconds have passed, a worker projects. Raises Rejected
         (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
         the store nearly full, and ClockAhead. Unless `erasing` is True, it raises AccountDeleted and FolloweesDeleted
-        for events of deleted users. For `IMMEDIATE` events, it also raises StoreUnavailable if they were appended but
-        not projected. One round trip for the append, plus those of `Projections.project`.
+        for events of deleted users. For `IMMEDIATE` events and `WITHDRAWALS`, it also raises StoreUnavailable if they
+        were appended but not projected. One round trip for the append, plus those of `Projections.project`.
         """
         events, _ = await self.once(bodies, idempotency_key, erasing=erasing)
         return events
@@ -88,16 +105,30 @@ class Commit:
         self._capacity.check()
 
     async def _project(self, events: Sequence[Event]) -> None:
-        """Project events as far as the store allows within the time limit."""
+        """Project events as far as the store allows within the time limit.
+
+        Unless only other users are waiting for the rest, add the ids in the events to `UNSHOWN`. Raises
+        StoreUnavailable then if the events withdraw something.
+        """
         try:
             async with asyncio.timeout(PROJECTION_SECONDS * (1 + len(events) // 100)):
                 await self._projections.project(events, Mode.REQUEST)
+        except FanOutInterrupted as outage:
+            self._leave(outage.reason)
         except (StoreUnavailable, TimeoutError) as outage:
-            self.left_to_worker += 1
-            if time.monotonic() >= self._quiet_until:
-                self._quiet_until = time.monotonic() + QUIET_SECONDS
-                reason = outage.reason if isinstance(outage, StoreUnavailable) else "the time limit has passed"
-                logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
+            reason = outage.reason if isinstance(outage, StoreUnavailable) else "the time limit has passed"
+            self._leave(reason)
+            if any(isinstance(event.body, WITHDRAWALS) for event in events):
+                raise StoreUnavailable(reason) from outage
+            if (unshown := UNSHOWN.get()) is not None:
+                unshown.update(id_ for event in events for id_ in ids_in(event))
+
+    def _leave(self, reason: str) -> None:
+        """Count a projection that is left to the worker, and log the reason, at most once a second."""
+        self.left_to_worker += 1
+        if time.monotonic() >= self._quiet_until:
+            self._quiet_until = time.monotonic() + QUIET_SECONDS
+            logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
 
     async def _append(self, append: Callable[..., Awaitable[tuple[list[Event], bool]]]) -> tuple[list[Event], bool]:
         """Append events; check the binding again if the store was rebuilt since it was read."""

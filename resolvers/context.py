@@ -76,7 +76,8 @@ class Context:
     `issue_token` returns the access token of a session. `resume_after` is the cursor from a reconnecting client's
     `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
     client's rate limit, and is None if there are no rate limits. `courier` may deliver updates of a subscription.
-    `users_created` counts successful sign-ups. Requires a running event loop.
+    `users_created` counts successful sign-ups. `unshown` are the ids of users, posts and lists that this request has
+    changed, but that the store cannot show yet (`graph.unshown`). Requires a running event loop.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Context:
         self.read_rate_limit = read_rate_limit
         self.courier = courier
         self.users_created = 0
+        self.unshown: set[int] = set()
         self._watermark: int | None = None
         self._followed: Context | None = None
 
@@ -112,7 +114,9 @@ class Context:
         return Batches()
 
     def _new_loaders(self) -> Loaders:
-        return Loaders(self.graph, self.viewer_id) if self._followed is None else self._followed.loaders
+        if self._followed is not None:
+            return self._followed.loaders
+        return Loaders(self.graph, self.viewer_id, unshown=self.unshown)
 
     def follow(self, other: "Context") -> None:
         """Share the values that another context of the same viewer loads, until `forget`."""

@@ -5,7 +5,7 @@ calls of a few event-loop iterations in one round trip.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,7 @@ from graph.visibility.views import View
 from resolvers.page_loading import (
     IsolatedFailures,
     PageKey,
+    Shown,
     each_page,
     list_pages,
     marked_pages,
@@ -57,16 +58,22 @@ class Loaders:
     """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
 
     `view` is the viewer's view of users and posts, which all look-ups share. Create the loaders when the request
-    begins, and again after a write: look-ups return no state of the store that is older than the loaders.
+    begins, and again after a write: look-ups return no state of the store that is older than the loaders. Look-ups of
+    ids in `unshown` raise StoreUnavailable.
     """
 
-    def __init__(self, graph: Graph, viewer: int | None, view: View | None = None) -> None:
+    def __init__(
+        self, graph: Graph, viewer: int | None, view: View | None = None, unshown: Collection[int] = ()
+    ) -> None:
         self._graph = graph
         self._viewer = viewer
+        self._unshown = unshown
         self._moment = graph.store.begin()
         self.view = view or graph.visibility.of(viewer, self._moment)
 
     def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
+        if self._unshown:
+            get_many = Shown(get_many, self._unshown)
         return make_loader(name, get_many, self._graph.store.running_loop())
 
     def _page_loader(self, name: str, load: LoadPages[O, Page[T]]) -> DataLoader[tuple[O, Window], Page[T]]:

@@ -1,14 +1,15 @@
 """Batch functions of page loaders. They also add the posts of each page to the post loader."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 from executor.loader import DataLoader
 from graph import Graph
 from graph.archive.usage import ScanLimit
-from graph.errors import ArchiveUnavailable
+from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.notification_groups import Notification
 from graph.model import BookmarkedPost, LikedPost, Page, Post
 from graph.paging import Window
@@ -128,6 +129,27 @@ async def pages_by_window(
         for user, page in zip(ids, found, strict=True)
     }
     return [pages[key] for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[K, V]):
+    """A look-up that fails for ids in `unshown`: the viewer has changed them, and the store cannot show that yet.
+
+    Keys are ids, or tuples that begin with the id of an owner.
+    """
+
+    get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]
+    unshown: Collection[int]
+
+    async def __call__(self, wanted: list[K]) -> Sequence[V | Exception]:
+        """Return the values, and errors for ids that cannot be shown."""
+        shown = [key for key in wanted if not self._is_unshown(key)]
+        values = iter(await self.get_many(shown) if shown else [])
+        outage = StoreUnavailable("a change is not projected yet")
+        return [outage if self._is_unshown(key) else next(values) for key in wanted]
+
+    def _is_unshown(self, key: object) -> bool:
+        return (key[0] if isinstance(key, tuple) and key else key) in self.unshown
 
 
 class IsolatedFailures(Generic[K, V]):

@@ -1,7 +1,7 @@
 """Payloads of mutations: invalid input becomes `user_errors`, and then nothing is written.
 
 After each mutation the context forgets all loaded values, so that the payload and the later mutations of the document
-show the new state.
+show the new state. If the store cannot show it in time, look-ups of what a mutation changed fail instead.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from graph.errors import Problem, Rejected
 from graph.model import Post, User
+from graph.unshown import UNSHOWN
 from graph.visibility.views import no_post
 from resolvers import ids
 from resolvers.context import Context
@@ -36,11 +37,13 @@ def mutation(payload: type[P]) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
     def decorate(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
         @wraps(resolver)
         async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
+            unshown = UNSHOWN.set(context.unshown)
             try:
                 return await resolver(context, *args, **kwargs)
             except Rejected as rejection:
                 return payload(user_errors=rejection.problems)
             finally:
+                UNSHOWN.reset(unshown)
                 context.forget()
 
         return resolve

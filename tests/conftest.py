@@ -14,6 +14,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 
 from graph import Graph, commit
+from graph.projections import posts
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
 from tests.support.cluster import Cluster, nodes_of
@@ -24,7 +25,7 @@ from tests.support.stores import cache_near
 __all__ = ["CHEAP", "SharedStore"]
 
 PATIENT_MS = 15_000  # without an answer until a failover: a busy machine must not cause one
-PROJECTION_SECONDS = commit.PROJECTION_SECONDS
+PROJECTION_SECONDS, FAN_OUT_SECONDS = commit.PROJECTION_SECONDS, posts.FAN_OUT_SECONDS
 PATIENT_SECONDS = 30.0  # until a projection is left to a worker, but in the tests of that: see tests/faults/conftest.py
 
 SharedStore: TypeAlias = EmbeddedStore | Cluster
@@ -58,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Do not limit the time of examples and projections. Use a near cache everywhere, if that was requested."""
-    vars(commit)["PROJECTION_SECONDS"] = PATIENT_SECONDS
+    vars(commit)["PROJECTION_SECONDS"] = vars(posts)["FAN_OUT_SECONDS"] = PATIENT_SECONDS
     settings.register_profile("without-deadline", settings(), deadline=None)
     settings.load_profile("without-deadline")
     if entries := config.getoption("--near-cache"):

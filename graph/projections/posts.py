@@ -1,5 +1,6 @@
 """The projection of posts: records, the authors' timelines, and fan-out."""
 
+import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from graph.store.commands import Command, script
 from graph.store.store import Store
 
 POSTS_PER_SCRIPT = 1000
+FAN_OUT_SECONDS = 1.0
+"""The time limit of the fan-out of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,20 @@ class PostProjection:
 
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
         during the fan-out finds the post by merging. The record of a post that was archived or deleted in the meantime
-        is removed again: its tombstone may have been dropped already.
+        is removed again: its tombstone may have been dropped already. Raises FanOutInterrupted if only followers are
+        missing.
         Three round trips, and one for each chunk of followers. The second one also sends the notices of the posts.
         """
         posts = await self._list(await self._write(events), notices)
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
         if mode.fans_out:
             listed = [post for post in posts if post.state == "listed" and post.is_in_timeline]
-            await run_concurrently([partial(self.fan_out, post, mode, pace) for post in listed])
+            seconds = None if mode.is_complete else FAN_OUT_SECONDS
+            try:
+                async with asyncio.timeout(seconds):
+                    await run_concurrently([partial(self.fan_out, post, mode, pace) for post in listed])
+            except TimeoutError:
+                raise FanOutInterrupted("the time limit of the fan-out has passed") from None
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write the posts' records, and return the events of posts that are not deleted."""

@@ -6,9 +6,8 @@ the likes that a deletion removes, while the archive still says otherwise. Such 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 
-from graph.log.events import Event
+from graph.log.event_ids import ids_in
 from graph.log.log import Log
 from graph.model import MAX_NUMBER
 from graph.repair.report import Difference
@@ -34,13 +33,3 @@ def ids_of(difference: Difference) -> Iterator[int]:
     """Yield the subject of a difference, and the ids in the name of its element."""
     yield difference.subject
     yield from map(int, NUMBER.findall(str(difference.element)))
-
-
-def ids_in(event: Event) -> Iterator[int]:
-    """Yield the number of an event and all numbers in its fields."""
-    yield event.number
-    for field in fields(event.body):
-        value = getattr(event.body, field.name)
-        for each in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(each, int):
-                yield each

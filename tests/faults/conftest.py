@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import PROJECTION_SECONDS
+from tests.conftest import FAN_OUT_SECONDS, PROJECTION_SECONDS
 from tests.graph.conftest import another, raw
 
 __all__ = ["another", "raw"]
@@ -12,6 +12,7 @@ __all__ = ["another", "raw"]
 def limited_projections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave projections to a worker after the same time as in production."""
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", PROJECTION_SECONDS)
+    monkeypatch.setattr("graph.projections.posts.FAN_OUT_SECONDS", FAN_OUT_SECONDS)
 
 
 @pytest.fixture

@@ -334,6 +334,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
     monkeypatch.setattr("graph.archiver.scan.KEYS_AT_ONCE", 3)
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", 3600)
+    monkeypatch.setattr("graph.projections.posts.FAN_OUT_SECONDS", 3600)
     monkeypatch.setattr("graph.people.lists.MAX_LISTS", MOST_LISTS)
     monkeypatch.setattr("graph.people.lists.MAX_MEMBERS", MOST_MEMBERS)
     monkeypatch.setattr("graph.visibility.suspensions.ANSWER_SECONDS", 3600)
