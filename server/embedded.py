@@ -255,6 +255,7 @@ class EmbeddedStore:
             "appendonly": "yes",
             "appendfsync": self.durability.appendfsync,
             "save": "",
+            "auto-aof-rewrite-min-size": "16mb",
             "min-replicas-to-write": replicas_to_write(
                 read_only=shutil.disk_usage(self.folder).free < (ROOM if self._is_read_only else NEARLY_FULL)
             ),

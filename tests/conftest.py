@@ -17,6 +17,7 @@ from graph import Graph, commit
 from graph.projections import posts
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
+from server.transport import http
 from tests.support.cluster import Cluster, nodes_of
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
 from tests.support.schedule import Schedule, sort_by_length, wait_for_packages
@@ -58,7 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Do not limit the time of examples and projections. Use a near cache everywhere, if that was requested."""
+    """Do not limit the time of examples and projections. End servers of this process at once.
+
+    Use a near cache everywhere, if that was requested.
+    """
+    vars(http)["DRAIN_SECONDS"] = 0.0
     vars(commit)["PROJECTION_SECONDS"] = vars(posts)["FAN_OUT_SECONDS"] = PATIENT_SECONDS
     settings.register_profile("without-deadline", settings(), deadline=None)
     settings.load_profile("without-deadline")

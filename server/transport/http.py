@@ -28,18 +28,24 @@ from server.transport.responses import overloaded, refusal
 from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
+DRAIN_SECONDS = 2.0
+"""How long an idle connection stays open during a shutdown: its client may have sent a request already."""
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
 
 
 class HttpProtocol(HttpToolsProtocol):
     """An HTTP connection.
 
-    On shutdown, it waits for running requests but ends endless responses. A request that exceeds a limit is refused
-    after the responses to earlier requests of the connection; then the connection closes.
+    On shutdown, it waits for running requests but ends endless responses. An idle connection answers one more request,
+    and tells the client that it closes: a client that sends while the server closes would get no answer.
+
+    A request that exceeds a limit is refused after the responses to earlier requests of the connection. Then the
+    connection closes.
     """
 
     __slots__ = (
         "_admission",
+        "_closes",  # the process ends: the next response is the last one
         "_discarded",  # bytes discarded since the connection stopped parsing; None while it parses
         "_open",
         "_overhead",  # bytes received for a request, without its body
@@ -65,7 +71,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._admission: Admission = Admission.of(app_state)
         self.deadline = math.inf
         self._phase = AWAITING
-        self._stale = self._trusted = False
+        self._stale = self._trusted = self._closes = False
         self._overhead = self._slice = self._queued = self._unsent = 0
         self._discarded: int | None = None
         self._running: RequestResponseCycle | None = None
@@ -94,10 +100,12 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection after the running request; end its response if it is endless."""
+        """Close the connection after the running request, or the next one; end its response if it is endless."""
         running = self._running
+        self._closes = True
         if running is None:
-            return self._close()
+            self.loop.call_later(DRAIN_SECONDS, self._close_if_idle)
+            return None
         running.keep_alive = False
         if running is not self.cycle:
             self.pipeline.clear()
@@ -108,6 +116,10 @@ class HttpProtocol(HttpToolsProtocol):
         if self.flow.write_paused:
             return self.transport.abort()  # the client does not read
         return end_stream()
+
+    def _close_if_idle(self) -> None:
+        if self._running is None and not self.transport.is_closing():
+            self._close()
 
     # Requests
 
@@ -208,6 +220,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Start a request, or let it wait. Refuse it if the process is overloaded, before its body is read."""
+        if self._closes:
+            cycle.keep_alive = False
         if self._admission.admits(cycle, lambda: HttpToolsProtocol._start_asgi_task(self, cycle, app)):
             return None
         if self.flow.write_paused:
@@ -258,6 +272,9 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(Refusal(400, "pipeline"))
             return False
         if self.parser.get_http_version() == "1.1" and requested_upgrade(self.headers) == b"websocket":
+            if self._closes:
+                self._close()
+                return False
             if self._admission.is_full():
                 self._refuse(Refusal(503, "overload"))
                 return False

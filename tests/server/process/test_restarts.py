@@ -213,6 +213,42 @@ async def test_several_processes_are_replaced_one_by_one(
         assert {str(cut) for listener in listeners for cut in listener.cuts} == {"1012", "['next']"}
 
 
+async def test_a_reload_answers_every_request(
+    graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str], long_profile: bool
+) -> None:
+    """Clients keep their connections and send one request after the other, without repeating any."""
+    answered = 0
+
+    async def ask() -> None:
+        nonlocal answered
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
+            while True:
+                response = await client.post(f"{api.url}/graphql", json={"query": "{ viewer { login } }"})
+                assert response.status_code == 200
+                answered += 1
+
+    async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(background(ask())) for _ in range(8)]
+        for _ in range(20 if long_profile else 2):
+            before = workers_of(api)
+            api.process.send_signal(signal.SIGHUP)
+            async with asyncio.timeout(PATIENCE):
+                while before & workers_of(api) or len(workers_of(api)) < len(before):  # noqa: ASYNC110 - no signal
+                    await asyncio.sleep(0.05)
+        goal = answered + 100
+        await until(lambda: answered >= goal or any(client.done() for client in clients))
+        failures = [repr(client.exception()) for client in clients if client.done()]
+        print(f"{answered} requests, {len(failures)} lost")
+        assert not failures
+
+
+def workers_of(api: Served) -> set[str]:
+    """Return the process ids of the workers of a server. Each of them has a name, unlike helpers of multiprocessing."""
+    pid = api.process.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {child for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()}
+
+
 async def publish(api: Served, token: str, text: str) -> None:
     """Publish through the API. Retry with the same idempotency key if the connection breaks before the response."""
     body = {"query": PUBLISH, "variables": {"input": {"text": text, "idempotencyKey": text}}}
