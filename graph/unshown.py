@@ -7,4 +7,4 @@ posts and lists could be older than its own changes.
 from contextvars import ContextVar
 
 UNSHOWN: ContextVar[set[int] | None] = ContextVar("unshown", default=None)
-"""The ids of users, posts and lists of such changes, which a commit adds. None if the caller reads nothing afterwards."""
+"""The ids of users, posts and lists of such changes: a commit adds them. None if the caller does not read on."""
