@@ -96,10 +96,14 @@ class EmbeddedStore:
     @property
     def pid(self) -> int:
         """The process id of the server, once started. On a full disk, the file with the id may be empty."""
-        with contextlib.suppress(FileNotFoundError, ValueError):
+        try:
             return int((self.folder / "pid").read_text(encoding="ascii"))
-        with self.client() as client:
-            return int(client.info("server")["process_id"])
+        except (FileNotFoundError, ValueError) as error:
+            try:
+                with self.client() as client:
+                    return int(client.info("server")["process_id"])
+            except redis.RedisError:
+                raise error from None
 
     def start(self) -> None:
         """Start the server, or use one that is already running on this folder. Raises EmbeddedStoreError."""
@@ -318,7 +322,7 @@ class EmbeddedStore:
         for kind in (signal.SIGTERM, signal.SIGKILL):
             if self._is_stopped():
                 return  # its process id may belong to another process now
-            with contextlib.suppress(ProcessLookupError, redis.RedisError):
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
                 os.kill(self.pid, kind)
             until = time.monotonic() + HUNG_SECONDS
             while time.monotonic() < until:
