@@ -23,7 +23,7 @@ from graph.log.events import (
     SessionsEnded,
     Unfollowed,
 )
-from graph.log.log import IdempotencyKey, Log
+from graph.log.log import Appended, IdempotencyKey, Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted
 from graph.projections.mode import Mode
@@ -92,13 +92,14 @@ class Commit:
             return [], False
         refusal = self._capacity.refusal_of_changes()
         append = partial(self._log.append_once, bodies, idempotency_key, refusal=refusal, erasing=erasing)
-        events, is_new = await self._append(append)
+        appended = await self._append(append)
+        events = [event for event in appended.events if event.number not in appended.missing]
         with used_by(None):  # others wait for projections, too
             if any(isinstance(body, IMMEDIATE) for body in bodies):
                 await self._projections.project(events, Mode.REQUEST)
             else:
                 await self._project(events)
-        return events, is_new
+        return appended.events, appended.is_new
 
     def check_capacity(self) -> None:
         """Raise Overloaded if the store is nearly full. Call it before writes that are not events."""
@@ -130,7 +131,7 @@ class Commit:
             self._quiet_until = time.monotonic() + QUIET_SECONDS
             logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
 
-    async def _append(self, append: Callable[..., Awaitable[tuple[list[Event], bool]]]) -> tuple[list[Event], bool]:
+    async def _append(self, append: Callable[..., Awaitable[Appended]]) -> Appended:
         """Append events; check the binding again if the store was rebuilt since it was read."""
         try:
             return await append(binding=await self._binding.token())

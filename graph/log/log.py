@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from graph import keys
 from graph.errors import (
@@ -67,6 +68,18 @@ class IdempotencyKey:
     request: str | None = None
 
 
+class Appended(NamedTuple):
+    """Events that a request has appended, or that an earlier one with the same idempotency key has.
+
+    `missing` are the numbers of earlier events that the log does not hold any more. The bodies of these are those of
+    the repetition, which may differ.
+    """
+
+    events: list[Event]
+    is_new: bool
+    missing: frozenset[int] = frozenset()
+
+
 class Log:
     """Appends events, as long as the log holds at most `limit` of them, and reads them.
 
@@ -107,8 +120,8 @@ class Log:
         `refusal`, which is then the message) or ClockAhead (the store's clock, or the log, is more than an hour ahead
         of this process).
         """
-        events, _ = await self.append_once(bodies, idempotency_key, binding=binding, refusal=refusal, erasing=erasing)
-        return events
+        appended = await self.append_once(bodies, idempotency_key, binding=binding, refusal=refusal, erasing=erasing)
+        return appended.events
 
     async def append_once(
         self,
@@ -118,10 +131,10 @@ class Log:
         binding: str,
         refusal: str = "",
         erasing: bool = False,
-    ) -> tuple[list[Event], bool]:
+    ) -> Appended:
         """Append like `append`, and return also whether the events are new: False if the key was used before."""
         if not bodies:
-            return [], False
+            return Appended([], is_new=False)
         reserved = erasing or all(isinstance(body, RESERVED) for body in bodies)
         limit = self.limit if reserved else 0 if refusal else self.limit - self.limit // RESERVE
         outcome, *numbers = await self._run_append(
@@ -133,8 +146,10 @@ class Log:
         events = [Event(int(number), body) for number, body in zip(numbers, bodies, strict=True)]
         self.seen = max(self.seen, events[-1].number)
         if outcome == "repeated" and idempotency_key is not None and idempotency_key.request is not None:
-            return [await self.get(event.number) or event for event in events], False
-        return events, outcome == "appended"
+            held = [await self.get(event.number) for event in events]
+            missing = frozenset(event.number for event, each in zip(events, held, strict=True) if each is None)
+            return Appended([each or event for event, each in zip(events, held, strict=True)], False, missing)
+        return Appended(events, outcome == "appended")
 
     async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
         """Append each event under a key of its own, however full the log and the store are, and return the events.

@@ -12,6 +12,7 @@ from graph.errors import AccountDeleted
 from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.events import PostPublished
 from graph.rebuild.rebuild import Rebuild
+from graph.visibility.views import SYSTEM
 from tests.graph.rebuild.stores import SMALL, archive_all, content, empty_store, opened, populate
 from tests.support.graph_worlds import PASSWORD, home, own, people, posts
 
@@ -88,6 +89,20 @@ async def test_repeated_requests_publish_nothing_after_a_rebuild(lost: Graph, st
 
     assert again.id == post.id
     assert (await lost.posts.publish(author, "once", idempotency_key="another key")).id != post.id
+
+
+async def test_a_repetition_with_another_text_does_not_change_the_post(lost: Graph, store_url: str) -> None:
+    """The rebuilt store does not know what the request was. The answer is the post as it was published."""
+    author, *_ = await populate(lost)
+    post = await lost.posts.publish(author, "once", idempotency_key="key")
+    await archive_all(lost)
+    await empty_store(store_url)
+    await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    again = await lost.posts.publish(author, "another text", idempotency_key="key")
+
+    assert (again.id, again.text) == (post.id, "once")
+    assert [each.text for each in await lost.posts.get_many(SYSTEM, [post.id]) if each] == ["once"]
 
 
 async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
