@@ -10,7 +10,7 @@ from graph.commit import Commit
 from graph.errors import ArchiverStopped
 from graph.log.encoding import UnknownKind, decode
 from graph.log.events import Event, PasswordChanged, PostPublished, UserCreated
-from graph.log.log import IdempotencyKey
+from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.log.numbers import entry_id, number_of
 from graph.log.requests import superseded
 from graph.model import EPOCH_MS
@@ -63,7 +63,8 @@ class LostEvents:
         await self._store.run(*lose)
         _, repeated = await self._project_lost(archived, known)
         for post, body in repeated.items():
-            await self._commit([deletion_of(published_post(post, body))], IdempotencyKey("-", f"deletion:{post}"))
+            key = IdempotencyKey("-", f"deletion:{post}:again", NONCE_SECONDS)
+            await self._commit([deletion_of(published_post(post, body))], key, erasing=True)
         self._recovered = (archived, known, max(trimmed, highest))
         return max(trimmed, highest)
 

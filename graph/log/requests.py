@@ -8,11 +8,13 @@ made in the slot of the log, so one of the two posts remains, whichever comes fi
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from graph import keys
 from graph.log.events import Event, PostPublished
 from graph.log.log import KEY_SECONDS
+from graph.model import number_at
 from graph.store.batches import send_in_batches
 from graph.store.commands import script
 from graph.store.store import Store
@@ -28,13 +30,15 @@ def request_of(author: int, idempotency_key: str) -> str:
 async def superseded(store: Store, events: Iterable[Event]) -> set[int]:
     """Return the numbers of lost events whose requests were repeated. The others take their idempotency keys again.
 
-    One round trip for every 500 events with keys.
+    Older events than a key lives are not among them: the key may belong to another request. One round trip for every
+    500 events with keys.
     """
     claim = script("claim_request")
+    oldest = number_at(datetime.now(UTC) - timedelta(seconds=KEY_SECONDS))
     requests = [
         (event.number, keys.idempotency(event.body.author, event.body.request))
         for event in events
-        if isinstance(event.body, PostPublished) and event.body.request is not None
+        if isinstance(event.body, PostPublished) and event.body.request is not None and event.number > oldest
     ]
     commands = [claim.call([name], number, KEY_SECONDS) for number, name in requests]
     replies = await send_in_batches(store, commands)

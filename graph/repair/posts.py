@@ -88,7 +88,8 @@ def post_unknown(
     async def insert(body: PostPublished) -> bool:
         event = Event(post, publisher_of(body))
         if await superseded(scope.store, [event]):
-            await scope.commit([deletion_of(published_post(post, body))], IdempotencyKey("-", f"deletion:{post}"))
+            key = IdempotencyKey("-", f"deletion:{post}:again", NONCE_SECONDS)
+            await scope.commit([deletion_of(published_post(post, body))], key, erasing=True)
             return True
         try:
             await scope.archive.insert([event_row(event)], store=await scope.binding.store_id())

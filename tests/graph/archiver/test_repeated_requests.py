@@ -13,7 +13,7 @@ from graph.archive.rows import POST
 from graph.visibility.views import SYSTEM
 from tests.graph.archiver.failovers import Failover
 from tests.graph.archiver.world import ArchiveWorld
-from tests.support.graph_worlds import home, own, posts
+from tests.support.graph_worlds import PASSWORD, home, own, posts
 
 KEY, TEXT = "key of the client", "once"
 
@@ -66,6 +66,28 @@ async def text_of(graph: Graph, post: int) -> str | None:
     """Return the text of a post."""
     [found] = await graph.posts.get_many(SYSTEM, [post])
     return found and found.text
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["account", "post"])
+async def test_the_author_leaves_before_the_recovery(world: ArchiveWorld, is_deleted: bool) -> None:
+    """The lost post is deleted by the author, or the account is. The recovery deletes it too, and archives the rest."""
+    await world.archive()
+    failover = await Failover(world).begin()
+    lost = await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
+    await world.archive()
+    world.graph = graph = await failover.happen()
+    await graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
+    if is_deleted:
+        await graph.posts.delete(world.bob, lost.id)
+    else:
+        await graph.account_deletion.delete(world.bob, PASSWORD)
+    await world.archive()
+
+    await posts(graph, world.alice, "a later event")
+    await world.archive()
+
+    assert (await graph.archive.state()).watermark == await graph.log.last()
+    assert await graph.posts.get_many(SYSTEM, [lost.id]) == [None]
 
 
 @pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
