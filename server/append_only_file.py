@@ -13,17 +13,20 @@ Bytes that change inside a value, and leave the structure as it is, cannot be no
 import mmap
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from graph import keys
+from graph.log.log import ANY_REQUEST
+from graph.log.numbers import entry_id
 
 TAIL = 128 * 1024
 """The distance from the end of the file, in bytes, within which damage is cut off. Elsewhere, a person decides."""
 JOURNAL = "cut"
+IDEMPOTENCY = b"{log}:idempotency:"
 FRAME = re.compile(rb"\*(\d{1,9})\r\n")
 WORD = re.compile(rb"\$(\d{1,10})\r\n")
 START = re.compile(rb"\*\d{1,9}\r\n\$\d{1,2}\r\n[A-Za-z]")
@@ -38,19 +41,28 @@ class Damage:
     """The first damage of a file.
 
     All transactions before `start` are whole, and the one that begins there is damaged at or before `position`. `size`
-    is the length of the file in bytes.
+    is the length of the file in bytes. With `is_zeros`, only zeros follow.
     """
 
     file: Path
     start: int
     position: int
     size: int
+    is_zeros: bool = False
 
     @property
-    def is_at_end(self) -> bool:
-        """Whether the damage is near enough to the end of the file to be cut off, and something remains before it."""
+    def can_be_cut(self) -> bool:
+        """Whether the damage is near the end of the file, and the store knows its archive without what follows it."""
+        if self.size - self.position > TAIL and not self.is_zeros:
+            return False
         is_first = self.file.name.endswith(".1.incr.aof")  # later files follow a base file that has everything before
-        return self.size - self.start <= TAIL and not (is_first and self.start == 0)
+        return not (is_first and self.start == 0) and keys.BINDING.encode() not in self.removed()
+
+    def removed(self) -> bytes:
+        """Return the bytes from the damaged transaction on."""
+        with self.file.open("rb") as opened:
+            opened.seek(self.start)
+            return opened.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +80,9 @@ class RemovedTail:
 
     def __str__(self) -> str:
         if self.empty:
-            return f"{self.file} ended with {self.removed:,} zero bytes, which were removed. Nothing was lost."
+            return f"{self.file} ended with {self.removed:,} zero bytes, which were removed. All before them is whole."
         return (
-            f"{self.file} was damaged. Its last {self.removed:,} bytes were removed; a copy is in {self.copy}. "
+            f"{self.file} was damaged at its end. Its last {self.removed:,} bytes were removed; {self.copy} is a copy. "
             f"{self.kept} of their commands hold events, sessions or logins, and were kept. The archiver adds the "
             "events that only the archive has. What else was in the damaged bytes is lost."
         )
@@ -84,12 +96,6 @@ def last_file(folder: Path) -> Path | None:
         if names and "/" not in names[-1] and (file := manifest.with_name(names[-1])).is_file():
             return file
     return None
-
-
-def size_of(folder: Path) -> int:
-    """Return the length in bytes of the file to which Valkey appends, 0 if there is none."""
-    file = last_file(folder)
-    return file.stat().st_size if file else 0
 
 
 def find_damage(file: Path, arities: Arities) -> Damage | None:
@@ -106,7 +112,7 @@ def find_damage(file: Path, arities: Arities) -> Damage | None:
                 continue
             parsed = _command(source, position, arities)
             if parsed is None:
-                return Damage(file, start, position, size)
+                return Damage(file, start, position, size, not source[position:].strip(b"\0"))
             words, position = parsed
             name = words[0].lower()
             if (name == b"multi") == in_transaction and name in (b"multi", b"exec"):
@@ -119,15 +125,14 @@ def find_damage(file: Path, arities: Arities) -> Damage | None:
 
 def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
     """Cut off a damaged end, and append what events cannot restore. `resume` continues after a crash in between."""
-    with damage.file.open("rb") as opened:
-        opened.seek(damage.start)
-        removed = opened.read()
-    kept = list(_irreplaceable(removed, arities))
-    number = 1 + sum(1 for _ in folder.glob("removed-*.aof"))
-    copy = folder / f"removed-{number}.aof"
+    removed = damage.removed()
+    kept = _irreplaceable(removed, arities)
+    numbers = [int(name.stem.partition("-")[2]) for name in folder.glob("removed-[0-9]*.aof")]
+    copy = folder / f"removed-{1 + max(numbers, default=0)}.aof"
     _write(copy, removed)
     _write(folder / f"{JOURNAL}.new", f"{damage.file.name} {damage.start}\n".encode() + b"".join(kept))
     os.replace(folder / f"{JOURNAL}.new", folder / JOURNAL)
+    _sync(folder)
     resume(folder)
     return RemovedTail(damage.file, len(removed), len(kept), copy, not removed.strip(b"\0"))
 
@@ -147,10 +152,31 @@ def resume(folder: Path) -> None:
         opened.flush()
         os.fsync(opened.fileno())
     journal.unlink()
+    _sync(folder)
 
 
-def _irreplaceable(source: bytes, arities: Arities) -> Iterator[bytes]:
-    """Yield the whole commands in damaged bytes that add events or change sessions, logins or idempotency keys.
+def _irreplaceable(source: bytes, arities: Arities) -> list[bytes]:
+    """Return the whole commands in damaged bytes that add events or change sessions, logins or idempotency keys.
+
+    An idempotency key whose events are damaged is left out: the request must be able to append them again.
+    """
+    found = list(_whole_commands(source, arities))
+    entries = {words[2] for words, _ in found if words[0].lower() == b"xadd"}
+    return [command for words, command in found if _has_events(words, entries)]
+
+
+def _has_events(words: Sequence[bytes], entries: Collection[bytes]) -> bool:
+    """Return False for a command that sets an idempotency key of other events than these entries of the log."""
+    if not words[1].startswith(IDEMPOTENCY) or words[0].lower() != b"set":
+        return True
+    digest, *numbers = words[2].decode("ascii", "replace").split()
+    return digest == ANY_REQUEST or all(
+        each.isdecimal() and entry_id(int(each)).encode() in entries for each in numbers
+    )
+
+
+def _whole_commands(source: bytes, arities: Arities) -> Iterator[tuple[list[bytes], bytes]]:
+    """Yield the words and the bytes of whole commands that write what events do not restore.
 
     No value in the store contains a carriage return, so a user cannot write text that is read as a command here.
     """
@@ -162,7 +188,7 @@ def _irreplaceable(source: bytes, arities: Arities) -> Iterator[bytes]:
             continue
         words, position = parsed
         if _is_irreplaceable(words) and not any(b"\r" in word for word in words):
-            yield source[found.start() : position]
+            yield words, source[found.start() : position]
 
 
 def _is_irreplaceable(words: Sequence[bytes]) -> bool:
@@ -195,6 +221,15 @@ def _command(source: Source, position: int, arities: Arities) -> tuple[list[byte
     if arity is None or (len(words) != arity if arity > 0 else len(words) < -arity):
         return None
     return words, position
+
+
+def _sync(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, content: bytes) -> None:

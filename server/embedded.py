@@ -73,7 +73,6 @@ class EmbeddedStore:
         self.folder = data_dir.expanduser().absolute() / "store"
         self.durability = durability
         self._users: int | None = None
-        self._size = 0
         self._is_read_only: bool | None = None
 
     def __enter__(self) -> "EmbeddedStore":
@@ -121,7 +120,8 @@ class EmbeddedStore:
                 self._join_or_launch(alone)
                 lock(users, SHARED)
                 self._apply_durability(alone)
-                self._mind_the_disk()
+                with contextlib.suppress(redis.RedisError):
+                    self._mind_the_disk()
         except BaseException:
             os.close(users)
             raise
@@ -172,8 +172,6 @@ class EmbeddedStore:
                 try:
                     with self.client() as client:
                         client.ping()
-                    if started:
-                        self._tell_truncation()
                     return started
                 except redis.BusyLoadingError:
                     silent_until = time.monotonic() + HUNG_SECONDS
@@ -184,8 +182,10 @@ class EmbeddedStore:
 
     def _launch(self, lock: int) -> None:
         """Start a server that holds the lock `server` for as long as it runs."""
-        append_only_file.resume(self.folder)
-        self._size = append_only_file.size_of(self.folder)
+        try:
+            append_only_file.resume(self.folder)
+        except OSError as error:
+            raise EmbeddedStoreError(f"The append-only file cannot be written: {error.strerror}.") from error
         path = self._socket_path()
         for stale in (path, self.folder / "pid"):
             stale.unlink(missing_ok=True)
@@ -215,17 +215,6 @@ class EmbeddedStore:
                 return
         (self.folder / "socket").write_text(str(path), encoding="utf-8")
 
-    def _tell_truncation(self) -> None:
-        """Log that the server, as it started, has removed an incomplete transaction from the end of its file."""
-        removed = self._size - append_only_file.size_of(self.folder)
-        if removed > 0:
-            logger.error(
-                "The store's append-only file ended in the middle of a transaction, whose %s bytes were removed. The "
-                "archiver adds the events that only the archive has. Otherwise, nothing is lost that was acknowledged, "
-                "unless FANLINE_DURABILITY is `relaxed` or the file was cut off.",
-                f"{removed:,}",
-            )
-
     def _cut_damage(self) -> bool:
         """Cut off damage at the end of the append-only file. Return False if there is no damage.
 
@@ -238,12 +227,15 @@ class EmbeddedStore:
         damage = append_only_file.find_damage(file, arities)
         if damage is None:
             return False
-        if not damage.is_at_end:
+        if not damage.can_be_cut:
             raise EmbeddedStoreError(
                 f"The embedded store cannot read {file}: it is damaged at byte {damage.position:,} of {damage.size:,}. "
                 f"{RESTORE}"
             )
-        logger.error("%s", append_only_file.cut(self.folder, damage, arities))
+        try:
+            logger.error("%s", append_only_file.cut(self.folder, damage, arities))
+        except OSError as error:
+            raise EmbeddedStoreError(f"The damaged {file} cannot be cut: {error.strerror}.") from error
         return True
 
     def _settings(self, path: Path) -> dict[str, str]:
@@ -260,9 +252,8 @@ class EmbeddedStore:
             "appendfsync": self.durability.appendfsync,
             "save": "",
             "auto-aof-rewrite-min-size": "16mb",
-            "min-replicas-to-write": replicas_to_write(
-                read_only=shutil.disk_usage(self.folder).free < (ROOM if self._is_read_only else NEARLY_FULL)
-            ),
+            "aof-load-truncated": "no",  # Valkey would also cut off what is whole after a length that is damaged
+            "min-replicas-to-write": replicas_to_write(read_only=shutil.disk_usage(self.folder).free < NEARLY_FULL),
         }
 
     def _socket_path(self) -> Path:
@@ -298,11 +289,13 @@ class EmbeddedStore:
     def _mind_the_disk(self) -> None:
         """Accept no writes on a disk that is nearly full, and accept them again when there is room."""
         free = shutil.disk_usage(self.folder).free
-        read_only = free < (ROOM if self._is_read_only else NEARLY_FULL)
+        with self.client() as client:
+            was_read_only = client.config_get("min-replicas-to-write")["min-replicas-to-write"] != "0"
+            read_only = free < (ROOM if was_read_only else NEARLY_FULL)
+            if read_only != was_read_only:
+                client.config_set("min-replicas-to-write", replicas_to_write(read_only=read_only))
         if read_only == self._is_read_only:
             return
-        with self.client() as client:
-            client.config_set("min-replicas-to-write", replicas_to_write(read_only=read_only))
         if read_only:
             logger.error("The disk of %s is nearly full, so changes are refused until it has room.", self.folder)
         elif self._is_read_only:

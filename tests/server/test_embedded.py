@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 import redis
 
+from graph.log.numbers import number_of
+from graph.model import EPOCH_MS
 from server.append_only_file import last_file
 from server.embedded import Durability, EmbeddedStore, EmbeddedStoreError
+from tests.support.stores import Killed
 
 HOLD = """
 import sys, time, pathlib
@@ -242,11 +245,11 @@ def events(connection: redis.Redis) -> list[str]:
 
 
 def test_zero_bytes_at_the_end_are_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As a crash of the machine may leave them. The log says that nothing was lost."""
+    """A crash of the machine may leave them. The log says so."""
     with damaged(tmp_path, lambda content: content + bytes(512)) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
         assert connection.get("user:{1}") == "derived"
-    assert "ended with 512 zero bytes, which were removed. Nothing was lost." in caplog.text
+    assert "ended with 512 zero bytes, which were removed. All before them is whole." in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -255,6 +258,7 @@ def test_zero_bytes_at_the_end_are_removed(tmp_path: Path, caplog: pytest.LogCap
         ("a command's name", lambda content: content.replace(b"\r\nSET\r\n", b"\r\nSXT\r\n")),
         ("the number of its words", lambda content: content.replace(b"*3\r\n$3\r\nSET", b"*4\r\n$3\r\nSET")),
         ("the length of a word", lambda content: content.replace(b"$8\r\nuser:{1}", b"$9\r\nuser:{1}")),
+        ("a length that goes beyond the end", lambda content: content.replace(b"$8\r\nuser:{1}", b"$888\r\nuser:{1}")),
         ("zeros", lambda content: content.replace(b"SET\r\n$8\r\nuser", bytes(12))),
     ],
 )
@@ -267,17 +271,47 @@ def test_events_and_sessions_after_the_damage_are_kept(
         assert connection.get("user:{1}") is None
         assert connection.hgetall("session:{1}") == {"token": "9"}
         assert b"Second" in (store.folder / "removed-1.aof").read_bytes()
-    assert "was damaged. Its last" in caplog.text
+    assert "was damaged at its end. Its last" in caplog.text
     assert " 2 of their commands" in caplog.text
     assert not list(store.folder.glob("cut*"))
 
 
 def test_an_incomplete_command_at_the_end_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """By the server itself. The log says how much."""
+    """The log says how much, and there is a copy."""
     with damaged(tmp_path, lambda content: content[:-7]) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
         assert not connection.exists("session:{1}")
-    assert "ended in the middle of a transaction, whose 43 bytes were removed" in caplog.text
+    assert "Its last 43 bytes were removed" in caplog.text
+
+
+def test_a_key_without_its_events_is_not_kept(tmp_path: Path) -> None:
+    """The request that appended them may be repeated, and must append them then."""
+    with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:
+        connection.set("whole", "before")
+        for ms, name in ((EPOCH_MS + 1, "lost"), (EPOCH_MS + 2, "kept")):
+            transaction = connection.pipeline()
+            transaction.xadd("{log}", {"kind": name}, f"{ms}-0")
+            transaction.set(f"{{log}}:idempotency:1:{name}", f"digest {number_of(f'{ms}-0')}")
+            transaction.execute()
+    file = last_file(store.folder)
+    assert file is not None
+    file.write_bytes(file.read_bytes().replace(b"XADD", b"XXXX", 1))
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert events(connection) == ["kept"]
+        assert connection.keys("{log}:idempotency:*") == ["{log}:idempotency:1:kept"]
+
+
+def test_a_store_that_would_forget_its_archive_is_refused(tmp_path: Path) -> None:
+    """The binding was written in the damaged bytes."""
+    with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:
+        connection.set("first", "command")
+        connection.set("user:{1}", "derived")
+        connection.set("{log}:binding", "store:archive")
+    file = last_file(store.folder)
+    assert file is not None
+    file.write_bytes(file.read_bytes().replace(b"$8\r\nuser", b"%8\r\nuser", 1))
+    with pytest.raises(EmbeddedStoreError, match="fanline rebuild"):
+        store.start()
 
 
 def test_a_cut_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,11 +325,11 @@ def test_a_cut_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pyt
             return
         head = (folder / "cut").read_bytes().partition(b"\n")[0]
         os.truncate(file, int(head.split()[1]))
-        raise InterruptedError
+        raise Killed
 
     with monkeypatch.context() as patch:
         patch.setattr("server.append_only_file.resume", crash)
-        with pytest.raises(InterruptedError):
+        with pytest.raises(Killed):
             store.start()
     with EmbeddedStore(tmp_path) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
