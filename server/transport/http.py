@@ -104,12 +104,16 @@ class HttpProtocol(HttpToolsProtocol):
         running = self._running
         self._closes = True
         if running is None:
-            self.loop.call_later(DRAIN_SECONDS, self._close_if_idle)
+            self.loop.call_later(DRAIN_SECONDS, self._end_drain)
             return None
         running.keep_alive = False
         if running is not self.cycle:
             self.pipeline.clear()
             self._stop_reading()
+        return self._end_stream(running)
+
+    def _end_stream(self, running: RequestResponseCycle) -> None:
+        """End the response to a request if it is endless."""
         end_stream: Callable[[], None] | None = running.scope["state"].get(END_STREAM)
         if end_stream is None:
             return None
@@ -117,8 +121,10 @@ class HttpProtocol(HttpToolsProtocol):
             return self.transport.abort()  # the client does not read
         return end_stream()
 
-    def _close_if_idle(self) -> None:
-        if self._running is None and not self.transport.is_closing():
+    def _end_drain(self) -> None:
+        if self._running is not None:
+            self._end_stream(self._running)
+        elif not self.transport.is_closing():
             self._close()
 
     # Requests
