@@ -58,22 +58,26 @@ class FanOuts:
         step = PromotionStep(**numbers, attempt=attempt)
         return Promotion(self._store, self._cache, step, self._followers_per_task, entry, group).run
 
-    async def push(self, fan_out: FanOut, limit: float = math.inf, pace: Pace = UNPACED) -> None:
+    async def push(
+        self, fan_out: FanOut, limit: float = math.inf, pace: Pace = UNPACED, seconds: float | None = None
+    ) -> None:
         """Insert a post into the caches of its author and of at most `limit` followers, newest follows first.
 
-        Raises StoreUnavailable if the author's shard does not answer, and FanOutInterrupted for an outage afterwards.
+        Raises StoreUnavailable if the author's shard does not answer, and FanOutInterrupted for an outage afterwards,
+        or if the followers take more than `seconds`.
         One round trip, and one for every chunk of followers.
         """
         followers = Followers(self._store, fan_out.author, fan_out.low, fan_out.high, limit, pace.chunk)
         viewers = await followers.next(self._cache.author_insertion(fan_out.author, fan_out.post))
-        while viewers:
-            await pace.before(viewers)
-            try:
-                further = await followers.next(self._cache.insertions(fan_out.author, fan_out.post, viewers))
-            except StoreUnavailable as outage:
-                raise FanOutInterrupted(outage.reason) from outage
-            pace.after(viewers)
-            viewers = further
+        try:
+            async with asyncio.timeout(seconds):
+                while viewers:
+                    await pace.before(viewers)
+                    further = await followers.next(self._cache.insertions(fan_out.author, fan_out.post, viewers))
+                    pace.after(viewers)
+                    viewers = further
+        except (StoreUnavailable, TimeoutError) as outage:
+            raise FanOutInterrupted(getattr(outage, "reason", "the time limit has passed")) from outage
 
     def needs_tasks(self, followers: int) -> bool:
         """Return True if a fan-out to this number of followers is split into tasks."""

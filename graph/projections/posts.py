@@ -1,6 +1,5 @@
 """The projection of posts: records, the authors' timelines, and fan-out."""
 
-import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from graph.store.store import Store
 
 POSTS_PER_SCRIPT = 1000
 FAN_OUT_SECONDS = 1.0
-"""The time limit of the fan-out of a request."""
+"""The time limit of a request's fan-out to followers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +93,7 @@ class PostProjection:
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
         if mode.fans_out:
             listed = [post for post in posts if post.state == "listed" and post.is_in_timeline]
-            seconds = None if mode.is_complete else FAN_OUT_SECONDS
-            try:
-                async with asyncio.timeout(seconds):
-                    await run_concurrently([partial(self.fan_out, post, mode, pace) for post in listed])
-            except TimeoutError:
-                raise FanOutInterrupted("the time limit of the fan-out has passed") from None
+            await run_concurrently([partial(self.fan_out, post, mode, pace) for post in listed])
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write the posts' records, and return the events of posts that are not deleted."""
@@ -152,7 +146,8 @@ class PostProjection:
         if is_pulled or needs_tasks or not post.followers:
             limit = 0
         try:
-            await self._fan_outs.push(FanOut(post.number, post.author), limit, pace)
+            seconds = None if mode.is_complete else FAN_OUT_SECONDS
+            await self._fan_outs.push(FanOut(post.number, post.author), limit, pace, seconds)
         except FanOutInterrupted:
             if not mode.is_complete:
                 raise
