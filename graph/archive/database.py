@@ -275,7 +275,10 @@ class Database:
                 raise SchemaOutdated
             await self._upgrade()
         if self._file is not None:
-            self._file.remember()
+            try:
+                self._file.remember()
+            except OSError as error:
+                raise ArchiveUnavailable(reason_of(error)) from None
         self._migrated = self._was_migrated = True
 
     async def _upgrade(self) -> None:

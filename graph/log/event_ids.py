@@ -12,5 +12,5 @@ def ids_in(event: Event) -> Iterator[int]:
     for field in fields(event.body):
         value = getattr(event.body, field.name)
         for each in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(each, int):
+            if type(each) is int:
                 yield each

@@ -20,13 +20,13 @@ async def certain(log: Log, reached: int, differences: Sequence[Difference]) -> 
 
     One round trip per 500 such events; nothing is read if there are no differences.
     """
-    left = {difference.identity: (difference, set(ids_of(difference))) for difference in differences}
+    left = [(difference, set(ids_of(difference))) for difference in differences]
     if not left:
         return []
     async for event in log.replay(reached, MAX_NUMBER):
         touched = set(ids_in(event))
-        left = {key: value for key, value in left.items() if touched.isdisjoint(value[1])}
-    return [difference for difference, _ in left.values()]
+        left = [each for each in left if touched.isdisjoint(each[1])]
+    return [difference for difference, _ in left]
 
 
 def ids_of(difference: Difference) -> Iterator[int]:
