@@ -1,8 +1,8 @@
-"""Writes a batch of the log into the archive, in one transaction that the caller has begun.
+"""Writes a batch of log events into the archive, in one transaction that the caller has begun.
 
-The compare-and-set of the watermark is the first statement. It locks the row until the end of the transaction, so that
-one process at a time gets past it, and what this module reads cannot change meanwhile. On SQLite, it locks the whole
-file before the first read: a transaction that reads first could fail to become a writer.
+The first statement is a compare-and-set of the watermark. It locks the row until the transaction ends, so only one
+process at a time gets past it, and the data that this module reads cannot change meanwhile. On SQLite, it locks the
+whole file before the first read: a transaction that reads before it writes could fail to become a writer.
 """
 
 import asyncio
@@ -54,11 +54,11 @@ async def advance(connection: AsyncConnection, store: str, watermark: int, upto:
 
 
 Codes: TypeAlias = Mapping[int, IndexedPost]
-"""Posts with their codes, by number."""
+"""Posts and their search index codes, by event number."""
 
 
 async def codes_of(rows: Sequence[EventRow]) -> Codes:
-    """Return the codes of the posts among these rows, for the search index. Raises EventsRefused."""
+    """Return the search index codes of the posts among these rows. Raises EventsRefused if a body is damaged."""
     posts = [row for row in rows if row.kind == POST and row.body is not None]
     found: dict[int, IndexedPost] = {}
     for chunk in chunks(posts, POSTS_AT_ONCE):
@@ -70,10 +70,10 @@ async def codes_of(rows: Sequence[EventRow]) -> Codes:
 
 
 async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, watermark: int) -> None:
-    """Insert the rows that are missing, apply deletions, unfollows, likes and unlikes, and index posts with codes.
+    """Insert the rows that the archive lacks, and apply the deletions, unfollows, likes and unlikes among them.
 
-    `watermark` is the archive watermark before this batch: the archive holds no event above it. Raises ConflictingEvent
-    and EventsRefused.
+    Posts in `codes` are added to the search index. `watermark` is the archive watermark before this batch: the archive
+    holds no event above it. Raises ConflictingEvent and EventsRefused.
     """
     with refusals():
         rows = [stored(row) for row in rows]
@@ -88,9 +88,9 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: C
 
 
 async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> list[EventRow]:
-    """Return the rows, and empty the texts of late rows of users whose erasure is in the archive.
+    """Return the rows, with the texts emptied in late rows of users whose erasure is in the archive.
 
-    No statement if there is no late row with texts.
+    A row is late if its number is not above the watermark. No statement if there is no late row of a kind with texts.
     """
     late = {row.actor for row in rows if row.number <= watermark and row.kind in TEXTS}
     erasures = await by_owners(connection, "actor", late, [USER_ERASURE], 0, len(rows)) if late else []
@@ -99,7 +99,7 @@ async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermar
 
 
 async def lock(connection: AsyncConnection, store: str) -> int:
-    """Keep other processes from writing until the transaction ends. Return the archive watermark. Raises Overtaken."""
+    """Lock the archive against other writers until the transaction ends. Return its watermark. Raises Overtaken."""
     bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
     if bound.rowcount != 1:
         raise Overtaken
@@ -107,10 +107,10 @@ async def lock(connection: AsyncConnection, store: str) -> int:
 
 
 async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> int:
-    """Insert and index the rows that are missing. Return the archive watermark.
+    """Insert and index the rows that the archive lacks. Return the archive watermark.
 
     Raises Overtaken if the archive is bound to another store or a row is above the watermark: only the archiver inserts
-    rows there.
+    rows above the watermark.
     """
     watermark = await lock(connection, store)
     if any(row.number > watermark for row in rows):
@@ -124,9 +124,9 @@ async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], cod
 
 
 async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: Codes, watermark: int) -> None:
-    """Insert rows, and apply the deletions, unfollows, changes of reposts, closed reports and likes among them.
+    """Insert rows, and apply the deletions, unfollows, likes, unlikes, reposts, undone reposts and closed reports.
 
-    Such events that the archive holds already are applied to new rows that arrive late.
+    Events of these kinds that the archive already holds are applied to rows that arrive late.
     """
     later = await _later(connection, [row for row in new if row.number <= watermark])
     deleted = {row.subject for row in [*new, *later] if row.kind == DELETION}
@@ -159,7 +159,10 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
 
 
 async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], watermark: int) -> None:
-    """End the earlier likes of each new like and unlike, and end late likes by archived likes and unlikes."""
+    """Mark likes as ended by later likes and unlikes of the same user and post.
+
+    New likes and unlikes end earlier likes in the archive, and archived likes and unlikes end likes that arrive late.
+    """
     ending = [row for row in new if row.kind in (LIKE, UNLIKE)]
     late = [row for row in ending if row.kind == LIKE and row.number <= watermark]
     for post in dict.fromkeys(row.subject for row in late):
@@ -174,7 +177,7 @@ async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], water
 
 
 async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
-    """Remove the posts among these events: their content, and their entries in indexes and on the public timeline."""
+    """Remove the content of the posts among these events, and their index entries, notifications and public listing."""
     for chunk in chunks(events, statements.MAX_LIST_LENGTH):
         posts = await posts_by_id(connection, chunk)
         if posts:
@@ -185,10 +188,10 @@ async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
 
 
 async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:
-    """Return the events in the archive that may end late posts, follows, reposts and reports.
+    """Return the archived events that may delete or end posts, follows, reposts and reports that arrive late.
 
     A row is late if its number is not above the watermark: it arrives after a failover of the store, or because a cut
-    or a repair found it missing.
+    of a hot window or a repair found that it was missing.
     """
     found: list[EventRow] = []
     for kind, late_kind in (
@@ -206,7 +209,7 @@ async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[
 
 
 async def add_credentials(connection: AsyncConnection, credentials: Sequence[Credential]) -> None:
-    """Insert credentials, and replace those with lower numbers. Raises EventsRefused if another user has the login."""
+    """Insert credentials, or replace a user's older ones. Raises EventsRefused if another user has the login."""
     newest = {each.user: each for each in sorted(credentials, key=lambda each: each.number)}
     for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
         columns = select(CREDENTIALS.c.user, CREDENTIALS.c.number)

@@ -66,9 +66,9 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def bind(self, store: str, *, replacing: str | None, unused_only: bool) -> bool:
-        """Bind the archive to `store` if it is bound to `replacing` (None: to no store). Return True if it was.
+        """Bind the archive to `store` if it is still bound to `replacing`, or to no store if that is None.
 
-        With `unused_only`, bind it only while the archive watermark is 0.
+        With `unused_only`, bind it only while the archive watermark is 0. Return True if the binding was changed.
         """
         expected = STATE.c.store.is_(None) if replacing is None else STATE.c.store == replacing
         query = update(STATE).where(expected).values(store=store)
@@ -80,7 +80,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def set_note(self, note: str | None) -> None:
-        """Set the note, which describes what a seeding loads."""
+        """Set the note, which describes the data that a seeding loads."""
         await self._transaction(lambda connection: connection.execute(update(STATE).values(note=note)))
 
     async def append(
@@ -106,9 +106,9 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or the
         database refuses a value; and ValueError for a number above `upto`.
 
-        Two statements for all events, and more for some: one for notifications, one per unfollow, two for credentials,
-        four for names, three for events up to the watermark, five or more for deletions, and for posts five or more
-        and three per 900 terms of their texts.
+        Two statements per batch, and more if it has certain events: one for notifications, one per unfollow, two for
+        credentials, four for names, three for events up to the watermark, five or more for deletions, and for posts
+        five or more and three per 900 terms of their texts.
         """
         if any(row.number > upto for row in rows):
             raise ValueError(f"no event in the batch may have a number above {upto}")
@@ -171,29 +171,32 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return list(map(post_of, rows))
 
     async def slices(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[Post]]:
-        """Return the posts of each owner's list in a window, in the direction of paging. Cost: as `post_rows`."""
+        """Return for each (owner, window) the posts of the owner's list, in the direction of paging.
+
+        Costs the same as `post_rows`.
+        """
         return [list(map(post_of, rows)) for rows in await self.post_rows(reads, of)]
 
     async def post_rows(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[EventRow]]:
-        """Return the rows of the posts of each owner's list in a window, in the direction of paging.
+        """Return for each (owner, window) the rows of the posts in the owner's list, in the direction of paging.
 
         One query per 256 reads in one direction. Each read is a limited index scan.
         """
         return await self._transaction(lambda connection: pages.post_rows(connection, reads, of)) if reads else []
 
     async def post_ids(self, owner: int, low: int, high: int, of: PostList = TIMELINE) -> set[int]:
-        """Return the ids of the posts of an owner's list in (`low`, `high`]. One query."""
+        """Return the ids in (`low`, `high`] of the posts in an owner's list. One query."""
         return await self._transaction(lambda connection: pages.post_ids(connection, owner, low, high, of))
 
     async def post_counts(self, reads: Sequence[tuple[int, int]], of: PostList = TIMELINE) -> tuple[list[int], int]:
-        """Return for each (owner, id) the number of posts in the list up to the id, and the archive watermark.
+        """Return for each (owner, id) the number of posts in the owner's list up to the id, and the archive watermark.
 
         All values come from one snapshot. One query per 256 reads, and one or two for the watermark.
         """
         return await self._counts(partial(pages.post_counts, of=of), reads)
 
     async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-        """Return for each (post, number) the count of live likes up to the number, and the archive watermark.
+        """Return for each (post, number) the post's count of live likes up to the number, and the archive watermark.
 
         The values come from one snapshot, at the same cost as `post_counts`.
         """
@@ -213,7 +216,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def owners(self, of: PostList, after: int, limit: int) -> list[int]:
-        """Return the first `limit` owners after an id that have posts in a list of one kind.
+        """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `of`.
 
         One query; two on PostgreSQL.
         """
@@ -228,7 +231,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(lambda connection: pages.kinds_of(connection, ids)) if ids else {}
 
     async def range(self, after: int, upto: int, limit: int) -> list[EventRow]:
-        """Return the first `limit` events in (`after`, `upto`], by number. One query; two on PostgreSQL."""
+        """Return the first `limit` events in (`after`, `upto`], in ascending order. One query; two on PostgreSQL."""
 
         async def work(connection: AsyncConnection) -> list[EventRow]:
             rows = await pages.first_rows(connection, statements.events(), after, upto, limit)
@@ -237,7 +240,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def likers(self, reads: Sequence[tuple[int, int, Collection[int]]]) -> list[set[int]]:
-        """Return the users who liked a post as of a number, for each (post, number, users).
+        """Return for each (post, number, users) which of the users liked the post as of the event with the number.
 
         One transaction, with one query per read of up to 900 users and one for the watermark. Raises ArchiveUnavailable
         if the archive does not hold all events up to one of the numbers.
@@ -255,14 +258,18 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def liked_among(self, user: int, posts: Collection[int], upto: int) -> set[int]:
-        """Return the posts among these that a user likes now, by likes up to a number. One query per 900 posts."""
+        """Return the posts among these that a user likes now. Likes with numbers above `upto` do not count.
+
+        One query per 900 posts.
+        """
         found = await self._transaction(lambda connection: pages.likes_between(connection, posts, [user]))
         return {like.post for like in found if like.ended is None and like.number <= upto}
 
     async def likes(self, owner: str, reads: Sequence[tuple[int, Window]]) -> list[list[LikeRow]]:
-        """Return the live likes of each post (`owner` is `subject`) or user (`actor`), in the direction of paging.
+        """Return for each (id, window) the live likes in the window, in the direction of paging.
 
-        One transaction, with one query per read.
+        They are the likes of a post if `owner` is `subject`, or by a user if it is `actor`. One transaction, with one
+        query per read.
         """
 
         async def work(connection: AsyncConnection) -> list[list[LikeRow]]:
@@ -271,7 +278,10 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def plain_reposts(self, reads: Sequence[tuple[int, Window]]) -> list[list[int]]:
-        """Return the live plain reposts of each post and window, in the direction of paging. One query per read."""
+        """Return for each (post, window) the ids of the post's live plain reposts, in the direction of paging.
+
+        One query per read.
+        """
 
         async def work(connection: AsyncConnection) -> list[list[int]]:
             return [await pages.plain_reposts(connection, post, window) for post, window in reads]
@@ -307,21 +317,21 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         )
 
     async def notifications(self, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
-        """Return the newest `most` groups of notifications of each user who has any, with their numbers, newest first.
+        """Return each user's newest `most` notification groups with the numbers of their newest events, newest first.
 
-        One query per 256 users.
+        Users without notifications are left out. One query per 256 users.
         """
         return await self._transaction(lambda connection: notifications.newest(connection, users, most))
 
     async def notifications_about(self, posts: Collection[int]) -> list[tuple[int, Group, int]]:
-        """Return the groups of likes and of reposts of posts: the recipient, the group, and its number.
+        """Return the notification groups of likes and reposts of posts, as (recipient, group, number of newest event).
 
         One query per 2,000 posts.
         """
         return await self._transaction(lambda connection: notifications.about(connection, posts)) if posts else []
 
     async def notifications_read(self, users: Collection[int]) -> dict[int, int]:
-        """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
+        """Return the event number up to which each user has read notifications, if any. One query per 2,000 users."""
         return (
             await self._transaction(lambda connection: notifications.notifications_read(connection, users))
             if users
@@ -341,7 +351,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work) if users else {}
 
     async def user_ids(self, after: int, limit: int) -> list[int]:
-        """Return the ids of the first `limit` users with credentials after an id. One query; two on PostgreSQL."""
+        """Return the first `limit` ids above `after` of users with credentials. One query; two on PostgreSQL."""
 
         async def work(connection: AsyncConnection) -> list[int]:
             rows = await pages.first_rows(connection, select(CREDENTIALS.c.user), after, MAX_NUMBER, limit)

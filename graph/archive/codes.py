@@ -1,7 +1,8 @@
 """The codes of the search index: 32-bit hashes of the properties of a post that filters can look for.
 
-A post has a code for each term of its text, for its author and, if it has a location, for its cell in the grid of each
-of `LEVELS`. Two terms can have the same code, so a post that is found by codes must be compared with the filter.
+A post has a code for each term of its text, for its author and, if it has a location, for the grid cell that contains
+it at each of `LEVELS`. Two terms can have the same code, so a post that is found by codes must be compared with the
+filter.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from graph.text.terms import GAP, Keyword, terms_of
 
 LEVELS = (1, 4, 6, 8, 10, 12, 14, 16)
 MAX_CODES = 8
-"""The maximum number of codes of a keyword that are looked up. More codes would exclude only a few more posts."""
+"""The maximum number of codes that are looked up per keyword. More codes would exclude only a few more posts."""
 LOWEST = 1 << 31
 
 Clause = Sequence[Sequence[int]]
@@ -34,17 +35,17 @@ def codes_of(row: EventRow) -> set[int]:
 
 
 def keyword_clause(keywords: Iterable[Keyword]) -> Clause:
-    """Return the clause of the posts with any of these keywords."""
+    """Return the clause that posts with any of these keywords satisfy."""
     return [list(map(code_of, _chosen(keyword))) for keyword in keywords]
 
 
 def author_clause(authors: Iterable[int]) -> Clause:
-    """Return the clause of the posts of these authors."""
+    """Return the clause that posts by any of these authors satisfy."""
     return [[code_of(_author(author))] for author in authors]
 
 
 def area_clause(area: Area) -> Clause:
-    """Return the clause of the posts in an area."""
+    """Return the clause that posts in an area satisfy."""
     return [[code_of(_cell(cell))] for cell in covering(area, LEVELS)]
 
 
@@ -73,7 +74,7 @@ def _pairs(phrases: Sequence[str]) -> Iterator[str]:
 
 
 def _author(author: int) -> str:
-    """Return the term of an author. No term of a text contains a colon."""
+    """Return the term that stands for an author. Terms of texts contain no colon, so none of them equals it."""
     return f"author:{author}"
 
 

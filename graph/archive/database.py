@@ -49,7 +49,7 @@ OUTAGES = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.Time
 REFUSED = ((1644,), (3819,), (4025,))
 """Error numbers of MySQL and MariaDB for a row that a trigger or a CHECK refuses: the driver raises them as outages."""
 OUTAGE_STATES = ("08", "25006", "28", "3D", "40", "42P01", "53", "55", "57", "58", "XX")
-"""Prefixes of PostgreSQL's SQLSTATE. 42P01: a table is gone."""
+"""Prefixes of the PostgreSQL SQLSTATE codes that indicate an outage. 42P01 means that a table is gone."""
 NO_TABLE = 1146
 """The error number of MySQL and MariaDB for a table that is gone."""
 
@@ -124,7 +124,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _switch_to_wal(connection: Connection) -> None:
-    """Switch a file to WAL mode. Retry: if other processes do so too, SQLite refuses at once, despite the timeout."""
+    """Switch a file to WAL mode. Retry, because SQLite does not wait for other processes that also switch it."""
     for pause in (*SWITCH_PAUSES, None):
         try:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
@@ -168,9 +168,9 @@ class Database:
     async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction, commit it, and return its result.
 
-        Wait at the gate before that, and upgrade the schema if needed. Raises ArchiveUnavailable if there is no
-        connection for this caller, or if the database does not answer in time: the work may nevertheless have been
-        committed. If the caller is cancelled, the transaction continues and keeps its connection.
+        First wait at the gate for a connection, and upgrade the schema if needed. Raises ArchiveUnavailable if there
+        is no connection for this caller, or if the database does not answer in time: the work may nevertheless have
+        been committed. If the caller is cancelled, the transaction continues and keeps its connection.
         """
         leave = await self.gate.enter(self.timeout)
         usage = USAGE.get()

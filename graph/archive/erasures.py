@@ -16,7 +16,7 @@ from graph.archive.tables import EVENTS, NOTIFICATIONS
 T = TypeVar("T")
 
 NOTIFICATIONS_AT_ONCE = 500
-"""How many subjects of notifications one transaction looks up. A user has at most two groups with one subject."""
+"""The number of notification subjects that one transaction looks up. A user has at most two groups per subject."""
 
 
 class Erasures(ABC):
@@ -27,9 +27,10 @@ class Erasures(ABC):
         """Run `work` in its own transaction and commit it."""
 
     async def erase_texts(self, user: int, after: int, limit: int, store: str) -> list[int]:
-        """Empty the texts in the next `limit` events of a user that can hold texts. Return the numbers of the events.
+        """Empty the texts in a user's first `limit` events after a number, counting only kinds that can hold texts.
 
-        One transaction, which reads the rows in one query and updates each row that holds a text. Raises Overtaken.
+        Return the numbers of these events. One transaction, which reads the rows in one query and updates each row that
+        holds a text. Raises Overtaken.
         """
 
         async def work(connection: AsyncConnection) -> list[int]:

@@ -1,10 +1,10 @@
 """The gate to the archive's connections: decides which caller gets one next, so that no caller can starve the others.
 
 - The system itself (archiver, projections, eraser) may use all connections, and two are reserved for it.
-- A caller may use two, and all anonymous callers together half of all connections.
+- Each caller may use two connections, and all anonymous callers together may use half of all connections.
 - Of the waiting callers within these limits, the one that has recently used the connections for the shortest time comes
-  first: a caller that searches all the time waits for callers that read one page. This is fair queueing by time used,
-  as in a CPU scheduler, with exponential decay.
+  first: a caller that searches constantly waits for callers that read a single page. This is fair queueing by time
+  used, as in a CPU scheduler, with exponential decay.
 """
 
 import asyncio

@@ -1,14 +1,14 @@
 """The search index of posts, written in transactions that the caller has begun. One transaction writes at a time.
 
-A *segment* covers a range of numbers and lists its posts. The place of a post is its position in this list. For each
-code (`graph.archive.codes`) of these posts, a row holds the places of the posts that have the code. A frequent term
-takes two bytes per post, and a batch changes at most one row per code and segment.
+A *segment* covers a range of event numbers and lists the posts in it. The place of a post is its position in this list.
+For each code (`graph.archive.codes`) of these posts, a row holds the places of the posts that have the code. A frequent
+term takes two bytes per post, and a batch changes at most one row per code and segment.
 
 A *gap* is a range whose posts are not indexed: the archive held them before it had an index, or a version of Fanline
 without the index archived them. Searches read the posts of gaps one by one, and also the posts after the newest segment
-and gap. The worker closes gaps (`graph.archiver.indexing`). Segments and gaps cover all numbers up to the end of the
-newest one, so the index affects only the speed of searches. Stale rows do no harm, because each post that is found is
-compared with the filter.
+and gap. The worker closes gaps (`graph.archiver.indexing`). Together, segments and gaps cover all numbers up to the end
+of the newest segment or gap, so the index affects only the speed of searches. Stale rows do no harm, because each post
+that is found is compared with the filter.
 """
 
 from collections import defaultdict
@@ -56,7 +56,7 @@ class Segment(NamedTuple):
 
 
 class IndexGap(NamedTuple):
-    """A range, both ends included, whose posts are not indexed."""
+    """A range of event numbers, both ends included, whose posts are not indexed."""
 
     first: int
     last: int
@@ -100,7 +100,7 @@ async def add(connection: AsyncConnection, posts: Iterable[IndexedPost], waterma
 
 
 async def add_gap(connection: AsyncConnection, end: int, watermark: int) -> bool:
-    """Add a gap if there are posts after the end of the index, up to the watermark. Return True if there are."""
+    """Add a gap if there are posts after the end of the index, up to the watermark. Return True if a gap was added."""
     if end >= watermark or not await has_posts(connection, end, watermark):
         return False
     await connection.execute(insert(GAPS).values(first=end + 1, last=watermark))
@@ -120,9 +120,9 @@ def newest_ends() -> CompoundSelect[Any]:
 
 
 async def _add_late(connection: AsyncConnection, posts: Sequence[IndexedPost]) -> None:
-    """Add posts to the segments that cover their numbers. Posts in gaps need nothing.
+    """Add posts to the segments that cover their numbers. Posts in gaps are ignored.
 
-    If the segment is full, the post gets a gap of its own.
+    If a segment is full, each further post in its range gets a gap of its own.
     """
     for segment, some in await _by_segment(connection, posts):
         room = max(0, MAX_PLACES - len(segment.posts))
@@ -143,7 +143,7 @@ async def remove(connection: AsyncConnection, posts: Iterable[IndexedPost]) -> N
 async def _by_segment(
     connection: AsyncConnection, posts: Iterable[IndexedPost]
 ) -> list[tuple[Segment, list[IndexedPost]]]:
-    """Return the segments that cover posts, with the posts. Posts in gaps are left out."""
+    """Return the segments that cover any of these posts, each with its posts. Posts in gaps are left out."""
     found: list[tuple[Segment, list[IndexedPost]]] = []
     first: int | None = None  # the first number of the segment that was read last
     for post in sorted(posts, key=lambda post: post.number, reverse=True):
@@ -158,7 +158,7 @@ async def _by_segment(
 
 
 async def next_gap(connection: AsyncConnection) -> IndexGap | None:
-    """Return the newest gap that can be closed, or None. Gaps within a segment, which is full, stay."""
+    """Return the newest gap that can be closed, or None. Gaps inside a segment stay, because the segment is full."""
     high = MAX_NUMBER + 1
     while True:
         query = select(GAPS).where(GAPS.c.first < high).order_by(GAPS.c.first.desc()).limit(1)
@@ -174,7 +174,7 @@ async def next_gap(connection: AsyncConnection) -> IndexGap | None:
 async def close_gap(connection: AsyncConnection, gap: IndexGap, first: int, posts: Mapping[int, IndexedPost]) -> bool:
     """Replace the end of a gap, from the number `first` on, with a segment of the posts that still exist.
 
-    Return False, and change nothing, if the gap has changed or has other posts.
+    Return False, and change nothing, if the gap has changed or contains posts that are not in `posts`.
     """
     held = (await connection.execute(select(GAPS).where(GAPS.c.first == gap.first))).first()
     numbers = await post_numbers(connection, Window(len(posts) + 1, False, first - 1, gap.last + 1))
@@ -233,7 +233,7 @@ async def _replace(
 
 
 def _by_code(posts: Sequence[Placed]) -> dict[int, list[int]]:
-    """Return the places of posts by code."""
+    """Return for each code the places of the posts that have the code."""
     places: defaultdict[int, list[int]] = defaultdict(list)
     for place, codes in posts:
         for code in codes:
@@ -242,7 +242,7 @@ def _by_code(posts: Sequence[Placed]) -> dict[int, list[int]]:
 
 
 def from_segment(number: int) -> Select[Any]:
-    """Return the statement for the segment that covers a number or, if it is in a gap, for the next older one."""
+    """Return the statement for the segment that covers a number or, if that is in a gap, for the next older segment."""
     return select(SEGMENTS).where(SEGMENTS.c.first <= number).order_by(SEGMENTS.c.first.desc()).limit(1)
 
 
@@ -257,10 +257,10 @@ def new_segment(first: int) -> Segment:
 
 
 def numbers_in(posts: bytes) -> list[int]:
-    """Return the numbers of a segment's posts."""
+    """Decode the numbers of a segment's posts."""
     return list(unpack(f"<{len(posts) // 8}q", posts))
 
 
 def places_in(row: bytes) -> tuple[int, ...]:
-    """Return the places in a row of a code."""
+    """Decode the places in the row of a code and a segment."""
     return unpack(f"<{len(row) // 2}H", row)

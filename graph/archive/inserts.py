@@ -31,9 +31,9 @@ async def add_rows(
 
 @lru_cache(maxsize=16)
 def insert_statement(dialect: Dialect, table: Table, names: tuple[str, ...]) -> tuple[str, tuple[int, ...]]:
-    """Return the statement that inserts a row, and the places in `names` of its parameters, for SQLite and MySQL.
+    """Return the statement that inserts a row, and the index in `names` of each parameter, for SQLite and MySQL.
 
-    The values go to the driver unchanged: if SQLAlchemy binds each of them, that takes twice as long as the insert.
+    The values go to the driver unchanged: having SQLAlchemy bind each value would take twice as long as the insert.
     """
     compiled = insert(table).compile(dialect=dialect, column_keys=list(names))
     return str(compiled), tuple(names.index(name) for name in compiled.positiontup or ())

@@ -1,7 +1,7 @@
 """The archive's table of the members of lists: the events that added each user to a list of users.
 
-Rows are written with these events. They stay when the user is removed or the list is deleted, so they show only in
-which lists a user may be. They are deleted when the user is erased.
+Rows are written together with these events. They are kept when the user is removed from the list or the list is
+deleted, so they show only which lists may contain a user. They are deleted when the user is erased.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
-"""The codes by which users are found: hashes of the beginnings of words, and of parts of scripts without spaces.
+"""The codes by which users are found: hashes of word prefixes, and of text in scripts that do not separate words.
 
-The words of a user are the login and the words of the name. A user has a code for each beginning of a word, up to 10
+The words of a user are the login and the words of the name. A user has a code for each prefix of a word, up to 10
 characters, and for each character and pair of characters of the name's runs (`graph.text.terms`). Two terms can have
 the same code, and only some terms of a query are looked up, so each user found must be compared with the query.
 """
@@ -12,12 +12,12 @@ from graph.text.terms import GAP, Terms, keyword_of, terms_of
 
 MAX_PREFIX = 10
 MAX_CODES = 4
-"""The maximum number of codes of a query that are looked up. More codes would exclude only a few more users."""
+"""The maximum number of codes that are looked up per query. More codes would exclude only a few more users."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameQuery:
-    """A query for users: beginnings of words, and parts of runs. A user must have all of them."""
+    """A query for users: prefixes of words, and parts of runs. A user must match all of them."""
 
     words: tuple[str, ...]
     phrases: tuple[str, ...]
@@ -31,7 +31,7 @@ class NameQuery:
         )
 
     def codes(self) -> list[int]:
-        """Return up to 4 codes that matching users have: of the longest words and of evenly spaced pairs in phrases."""
+        """Return up to 4 codes that every match has: of the longest words, and of evenly spaced pairs in phrases."""
         words = sorted({word[:MAX_PREFIX] for word in self.words}, key=lambda word: (-len(word), word))
         pairs = [pair for phrase in self.phrases for pair in _parts(phrase) if len(phrase) == 1 or len(pair) == 2]
         chosen = words[: MAX_CODES - bool(pairs)]

@@ -4,8 +4,8 @@ A row per user holds the login, the number of the event that set the name, and t
 (`graph.archive.name_codes`). A row per code and user makes the user findable by the code. A name with a higher number
 replaces one with a lower number, so events can be applied in any order, and more than once.
 
-The row of user 0 holds the *progress*: the sign-ups up to its number are indexed, and so are all those that the
-archiver has added since. If the row is missing, as in an archive that is older than the index, the worker indexes all
+The row of user 0 holds the *progress*: sign-ups up to the number in this row are indexed, and the archiver indexes new
+sign-ups as it adds them. If the row is missing, as in an archive that is older than the index, the worker indexes all
 names from the first sign-up on (`graph.archiver.indexing`).
 """
 
@@ -31,12 +31,12 @@ CREATED, CHANGED = UserCreated.__name__, ProfileChanged.__name__
 PROGRESS = 0
 """The user id of the row that holds the progress."""
 SCANNED = 500
-"""How many users a read takes for each code of a query with several codes."""
+"""The minimum number of users that are read for each code of a query with several codes."""
 ROWS_AT_ONCE = 2000
 
 
 class Named(NamedTuple):
-    """A name of a user, with the number of the event that set it. The login is None if the event does not hold it."""
+    """A user's name, with the number of the event that set it. The login is None if the event does not contain it."""
 
     user: int
     number: int
@@ -61,10 +61,10 @@ def names_in(rows: Iterable[EventRow]) -> list[Named]:
 
 
 async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
-    """Index the names that events set, after their insertion. `watermark` is the archive watermark before it.
+    """Index the names that events set. The events must be inserted already; `watermark` is the watermark before them.
 
-    No statement without such events; otherwise four per 900 users, one more for each user who loses codes, and further
-    reads for late sign-ups.
+    No statement if the events set no names; otherwise four per 900 users, one more for each user who loses codes, and
+    further reads for late sign-ups.
     """
     names = names_in(rows)
     # a rename of a user whose sign-up arrives late may be in the archive
@@ -100,7 +100,8 @@ async def index_next(connection: AsyncConnection, limit: int) -> bool:
 async def find(connection: AsyncConnection, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
     """Return up to `window.count` of the next users with all codes, and the rest of the window, None at its end.
 
-    There can be fewer users, or none, before the end. One statement per code, and one more for several codes.
+    The result can have fewer users, or none, before the end of the window. One statement per code, and one more for
+    several codes.
     """
     count = window.count if len(codes) == 1 else max(window.count, SCANNED)
     read = {code: await _users(connection, code, window, count) for code in codes}
@@ -122,7 +123,10 @@ async def find(connection: AsyncConnection, codes: Sequence[int], window: Window
 
 
 def _depth(users: Sequence[int], count: int, forward: bool) -> tuple[int, int]:
-    """Return a sort key, lowest for the shortest list that is complete, else for the one that reaches furthest."""
+    """Return a sort key: lowest for the shortest complete list or, if none is complete, the list that reaches furthest.
+
+    A list is complete if it has fewer than `count` users.
+    """
     if len(users) < count:
         return -1, len(users)
     return (users[-1] if forward else MAX_NUMBER - users[-1]), 0
@@ -146,7 +150,7 @@ async def _renames(connection: AsyncConnection, users: Collection[int]) -> list[
 
 
 async def _index(connection: AsyncConnection, names: Sequence[Named]) -> None:
-    """Store the newest name of each user, unless the index has a newer one. Users without a login are left out."""
+    """Store the newest name of each user, unless the index has a newer one. Skip users whose login is not known."""
     newest: dict[int, Named] = {}
     logins = {each.user: each.login for each in names if each.login is not None}
     for each in sorted(names, key=lambda each: each.number):

@@ -1,7 +1,7 @@
-"""The archive's table of notifications: the newest number of each user's groups, and how far each user has read.
+"""The archive's table of notifications: the newest event number of each user's groups, and how far each user has read.
 
-Rows are written with the events that they come from. The groups of a deleted post are deleted, because they would
-reveal which users it mentioned.
+Rows are written together with the events that they come from. The groups (`graph.log.notification_groups`) of a deleted
+post are deleted, because they would reveal which users the post mentioned.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -27,7 +27,7 @@ READ_MARK = 0
 NOBODY = -1
 COLUMNS = ("subject", "kind", "recipient", "number")
 NOTIFYING = frozenset({FOLLOW, LIKE, POST, READ, REPOST})
-"""The kinds of events that notify users or are about notifications."""
+"""The kinds of events that notify users or record that notifications were read."""
 ACTION_KINDS = [NotificationKind.LIKE.value, NotificationKind.REPOST.value]
 """The kinds of groups whose events users can undo."""
 POST_KINDS = [kind.value for kind in NotificationKind if kind is not NotificationKind.FOLLOW]
@@ -36,7 +36,7 @@ Upsert: TypeAlias = Callable[[Any], Insert]
 
 
 class Row(NamedTuple):
-    """The key of a row."""
+    """The primary key of a row."""
 
     subject: int
     kind: int
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 
 def rows_of(events: Iterable[EventRow]) -> dict[Row, int]:
-    """Return the rows that events write, each with the highest number. Raises ValueError for a damaged event."""
+    """Return the rows that events write, each with its highest number. Raises ValueError for a damaged event."""
     found: dict[Row, int] = {}
     for each in events:
         if each.kind not in NOTIFYING:
@@ -91,16 +91,16 @@ def upsert(dialect: str) -> Insert:
 
 
 async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
-    """Delete the groups of posts. One statement, which reads only these rows."""
+    """Delete all notification groups about posts. One statement, which reads only these rows."""
     table = NOTIFICATIONS.c
     await connection.execute(delete(NOTIFICATIONS).where(table.subject.in_(posts), table.kind.in_(POST_KINDS)))
 
 
 async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
-    """Return the newest `most` groups of each user who has any, with their numbers, newest first.
+    """Return each user's newest `most` groups with the numbers of their newest events, newest first.
 
-    Groups of unknown kinds, which a later version has archived, are left out. One query per 256 users, which reads at
-    most `most` + 1 rows per user.
+    Users without groups are left out, and so are groups of unknown kinds, which a later version has archived. One query
+    per 256 users, which reads at most `most` + 1 rows per user.
     """
     found: dict[int, dict[Group, int]] = {}
     for some in chunks(users, statements.MAX_UNION_TERMS):
@@ -118,7 +118,7 @@ async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -
 
 
 async def about(connection: AsyncConnection, posts: Collection[int]) -> list[tuple[int, Group, int]]:
-    """Return the groups of likes and of reposts of posts, each with its recipient before and its number after it.
+    """Return the groups of likes and reposts of posts, as (recipient, group, number of the newest event).
 
     One query per 2,000 posts, which reads only these rows.
     """
@@ -146,7 +146,7 @@ def newest_of(terms: int) -> Select[Any]:
 
 
 async def notifications_read(connection: AsyncConnection, users: Collection[int]) -> dict[int, int]:
-    """Return the number up to which each user has read the notifications, if any. One query per 2,000 users."""
+    """Return the event number up to which each user has read notifications, if any. One query per 2,000 users."""
     table, found = NOTIFICATIONS.c, dict[int, int]()
     for some in chunks(sorted(set(users)), IDS_PER_QUERY):
         of_users = (table.subject == READ_MARK) & (table.kind == READ_MARK) & table.recipient.in_(some)

@@ -88,7 +88,10 @@ async def merge(connection: AsyncConnection, authors: Collection[int], window: W
 async def by_owners(
     connection: AsyncConnection, owner: str, owners: Collection[int], kinds: Sequence[str], after: int, limit: int
 ) -> list[EventRow]:
-    """Return the first `limit` events after a number whose `owner` (actor or subject) and kind are listed."""
+    """Return the first `limit` events after a number that have one of these owners and kinds.
+
+    `owner` is the column in which the owners are sought: `actor` or `subject`.
+    """
     if not kinds:
         return []
     found: list[EventRow] = []
@@ -112,7 +115,7 @@ async def _first_events(
 async def post_rows(
     connection: AsyncConnection, reads: Sequence[tuple[int, Window]], of: PostList
 ) -> list[list[EventRow]]:
-    """Return the rows of the posts of each owner's list in a window, in the direction of paging."""
+    """Return for each (owner, window) the rows of the posts in the owner's list, in the direction of paging."""
     found: list[list[EventRow]] = [[] for _ in reads]
     for forward in (True, False):
         positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
@@ -150,7 +153,7 @@ async def _counts(
 
 
 async def post_ids(connection: AsyncConnection, owner: int, low: int, high: int, of: PostList) -> set[int]:
-    """Return the ids of the posts in an owner's list in (`low`, `high`]."""
+    """Return the ids in (`low`, `high`] of the posts in an owner's list."""
     if connection.dialect.name == "postgresql":
         parameters = {"owner": owner, "low": low, "high": high + 1}
         return set(await connection.scalars(postgresql.post_ids(of.column), parameters))
@@ -160,7 +163,7 @@ async def post_ids(connection: AsyncConnection, owner: int, low: int, high: int,
 
 
 async def owners(connection: AsyncConnection, of: PostList, after: int, limit: int) -> list[int]:
-    """Return the first `limit` owners after an id that have posts in a list of one kind."""
+    """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `of`."""
     if connection.dialect.name == "postgresql":
         await connection.execute(postgresql.IN_INDEX_ORDER)
     owner = EVENTS.c[of.column]
@@ -178,7 +181,7 @@ async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> li
 async def _scanned(
     connection: AsyncConnection, union: Callable[[int], Select[Any]], array: TextClause, scans: Sequence[ListScan]
 ) -> list[Sequence[Any]]:
-    """Run scans, up to 256 in a statement, and return their rows, each with the position of its scan first."""
+    """Run scans, up to 256 per statement, and return their rows. Each row begins with its scan's position."""
     found: list[Sequence[Any]] = []
     for start in range(0, len(scans), statements.MAX_UNION_TERMS):
         part = scans[start : start + statements.MAX_UNION_TERMS]

@@ -1,8 +1,9 @@
-"""The statements for PostgreSQL that take arrays: the insert, and those that must use one index.
+"""The statements for PostgreSQL that take arrays: the insert, and the queries that must use one particular index.
 
 PostgreSQL has no hints. On a table without statistics it would scan the posts of all authors in the index (kind,
-number), because it estimates the same cost for both indexes if all conditions are equalities. A comparison of rows
-makes that index look expensive: PostgreSQL estimates that it is true for a ninth of the events.
+number), because it estimates the same cost as for the right index if all conditions are equalities. Row comparisons,
+such as `(kind, number) > (...)`, make a scan of (kind, number) look expensive: PostgreSQL estimates that a range with
+two bounds contains a ninth of the events.
 """
 
 from collections.abc import Sequence
@@ -77,7 +78,7 @@ def post_numbers(forward: bool) -> TextClause:
 
 @lru_cache(maxsize=2)
 def segments_of_codes(forward: bool) -> TextClause:
-    """Return the statement for (position, segment) of the first `count` segments of codes of the search index."""
+    """Return the statement for the first `count` segments of each search index code, as (position of code, segment)."""
     statement = f"""
         SELECT asked.place - 1, scan.segment
         FROM unnest(:codes) WITH ORDINALITY AS asked(code, place)
@@ -133,7 +134,10 @@ def merged(forward: bool) -> TextClause:
 
 @lru_cache(maxsize=8)
 def slices(forward: bool, of: str) -> TextClause:
-    """Return the statement for limited scans of the lists in column `of`. Each row begins with its scan's position."""
+    """Return the statement for limited scans of the lists whose owners are in column `of`.
+
+    Each row begins with its scan's position.
+    """
     scan = _list_scan(of, "asked.owner", "asked.low", "asked.high", "DESC" if forward else "ASC")
     statement = f"""
         SELECT asked.place - 1, event.number, event.kind, event.actor, event.subject, event.body
@@ -146,21 +150,21 @@ def slices(forward: bool, of: str) -> TextClause:
 
 @lru_cache(maxsize=2)
 def counts(owner: str, kind: str) -> TextClause:
-    """Return the statement for (position, count) of the events of one kind of some owners."""
+    """Return the statement that counts each owner's events of one kind, as (position of owner, count)."""
     scan = _scan(owner, "asked.owner", f"'{kind}'", "asked.low", "asked.high")
     return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 
 @lru_cache(maxsize=4)
 def post_counts(of: str) -> TextClause:
-    """Return the statement for (position, count) of the lists in column `of`."""
+    """Return the statement that counts the posts of lists with owners in column `of`, as (position of owner, count)."""
     scan = _list_scan(of, "asked.owner", "asked.low", "asked.high")
     return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 
 @lru_cache(maxsize=4)
 def post_ids(of: str) -> TextClause:
-    """Return the statement for the ids of the posts of a list between two numbers, both exclusive."""
+    """Return the statement for the ids of the posts in a list between two numbers, both exclusive."""
     return text(_list_scan(of, ":owner", ":low", ":high"))
 
 

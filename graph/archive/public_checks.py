@@ -22,14 +22,17 @@ ROWS = 10_000
 
 
 class Listing(NamedTuple):
-    """The author under whom the table holds a post, and the author that the events call for; None: not in the table."""
+    """The author of a post in the table, and the author that it should have there according to the events.
+
+    None means that the post is not in the table, or should not be in it.
+    """
 
     held: int | None
     wanted: int | None
 
 
 async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[int]:
-    """Return the next posts after a number in the events and in the table, up to `limit` of each. Two statements."""
+    """Return the next posts after a number in the events or in the table, up to `limit` from each. Two statements."""
     of_events = await post_numbers(connection, Window(limit, False, after))
     rows = await first_rows(connection, select(PUBLIC_POSTS.c.number), after, MAX_NUMBER, limit)
     of_table = [number for (number,) in rows]
@@ -72,7 +75,7 @@ async def correct_posts(connection: AsyncConnection, posts: Collection[int]) -> 
 
 
 async def wrong_decisions(connection: AsyncConnection, users: Collection[int]) -> dict[int, EventRow | None]:
-    """Return the newest decision about each user for whom another one is recorded; None if there is no decision."""
+    """Return the newest suspension decision about each user for whom another one is recorded; None for no decision."""
     newest = await _newest(connection, users)
     held = await public_posts.decisions(connection, users)
     return {user: newest.get(user) for user in users if held.get(user, NO_DECISION)[:2] != _of(newest.get(user))}
@@ -94,7 +97,7 @@ def _of(event: EventRow | None) -> tuple[bool, int]:
 
 
 async def correct_decisions(connection: AsyncConnection, users: Collection[int]) -> None:
-    """Record the newest decision about each user for whom another one is recorded, and begin a move of the posts."""
+    """Replace wrong recorded decisions about users with the newest ones, and begin to move the posts of these users."""
     wrong: Sequence[tuple[int, EventRow | None]] = [*(await wrong_decisions(connection, users)).items()]
     for chunk in chunks(wrong, statements.MAX_LIST_LENGTH):
         await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_([user for user, _ in chunk])))

@@ -1,7 +1,7 @@
 """The table of the posts on the public timeline, in transactions that the caller has begun.
 
-It holds the listed posts, without plain reposts and deleted posts, of authors who are not suspended. Each batch of the
-archiver writes the table in its own transaction, and the lock of the watermark lets one transaction write at a time.
+It holds the listed posts, except plain reposts and deleted posts, of authors who are not suspended. Each batch of the
+archiver updates the table in its own transaction, and the lock on the watermark lets one transaction write at a time.
 
 A row of `public_moves` per author holds the newest decision about the author's suspension: the one with the highest
 number, so that decisions can be archived in any order and more than once. A decision starts a *move* of the author's
@@ -9,8 +9,8 @@ posts out of the table or back, newest first, in steps of the worker (`graph.arc
 the posts below it have not been moved. A newer decision starts the move again. Pages leave out a suspended author whose
 posts are moving.
 
-The row of author 0 is the *fill* of an archive that is older than the table: posts below its `rest` may be missing.
-Pages read them in `events`.
+The row of author 0 is the *fill* of an archive that is older than the table: posts below the `rest` of this row may be
+missing from the table. Pages read these posts from `events`.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -31,11 +31,11 @@ from graph.paging import Window
 from graph.post_lists import TIMELINE
 
 ALL = 0
-"""The author of the row that is the fill: all authors."""
+"""The author in the row of the fill. It stands for all authors."""
 FEW = 250
 """The maximum number of suspended authors whose posts are moving that a page leaves out."""
 SCANNED = 20_000
-"""How many posts of the table a read scans for posts of authors who are not left out."""
+"""The maximum number of posts in the table that a read scans to find posts of authors who are not left out."""
 SCANNED_EVENTS = 2000
 """The same limit for a read of `events`, below the progress of the fill."""
 TABLE, OLD = "public_posts", "events"
@@ -69,15 +69,18 @@ NO_DECISION = SuspensionDecision(False, 0, 0)
 
 
 def author_of(row: EventRow) -> int | None:
-    """Return the author if a row from `stored` is a post for the public timeline, else None. Ignores suspensions."""
+    """Return the author of a row from `stored` if it is a post for the public timeline, else None.
+
+    Suspensions are not considered.
+    """
     return list_owners(row)[0] if row.kind == POST else None
 
 
 async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
     """Add the posts among new rows, and record the decisions about suspensions.
 
-    `watermark` is the archive watermark before the rows. Two statements for posts, two or three for suspensions, and
-    one or two more for late posts: the table may still hold a post whose row in `events` was lost.
+    `watermark` is the archive watermark before the rows were inserted. Two statements for posts, two or three for
+    suspensions, and one or two more for late posts: the table may still hold a post whose row in `events` was lost.
     """
     await decide(connection, [row for row in rows if row.kind in (SUSPENSION, UNSUSPENSION) and row.body])
     listed = {row.number: author for row in rows if (author := author_of(row)) is not None}
@@ -99,7 +102,7 @@ async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
 
 
 async def decide(connection: AsyncConnection, events: Sequence[EventRow]) -> None:
-    """Record the newest decision about each author's suspension, and start a move if the decision is a newer one."""
+    """Record decisions about suspensions, unless newer ones about the same authors are recorded, and start moves."""
     newest = {row.actor: row for row in sorted(events)}
     for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
         held = await decisions(connection, [row.actor for row in chunk])
@@ -129,10 +132,11 @@ async def suspended_among(connection: AsyncConnection, authors: Collection[int])
 
 
 async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> PublicPage:
-    """Return up to `window.count` of the next posts, without posts of hidden and moving authors, and the rest.
+    """Return up to `window.count` of the next posts, and the rest of the window.
 
-    There can be fewer posts, or none, before the end of the window. Three statements, and up to two more if some of the
-    next posts are left out.
+    Posts of `hidden` authors are left out, and so are posts of suspended authors that are still to be moved out. The
+    page can have fewer posts, or none, before the end of the window. Three statements, and up to two more if some of
+    the next posts are left out.
     """
     progress = [*await connection.execute(_progress())]
     fill = next((rest for author, rest in progress if author == ALL), 0)
@@ -178,7 +182,7 @@ async def _scan(
 
 @cache
 def _progress() -> CompoundSelect[Any]:
-    """Return the statement for the progress of the fill, and of up to 250 suspended authors whose posts are moving."""
+    """Return the statement for the progress of the fill and of up to 250 moves of suspended authors' posts."""
     columns = select(PUBLIC_MOVES.c.author, PUBLIC_MOVES.c.rest)
     moving = columns.where(PUBLIC_MOVES.c.rest > 0, PUBLIC_MOVES.c.suspended == 1)
     some = moving.order_by(PUBLIC_MOVES.c.rest.desc()).limit(FEW).subquery()
@@ -206,7 +210,7 @@ def _scan_of(kind: str, source: str, forward: bool, condition: str = "") -> str:
 def _numbers(kind: str, source: str, forward: bool, *, of_others: bool | None = None) -> TextClause:
     """Return the statement for (number, author) of the first `count` posts between two numbers.
 
-    If `of_others` is not None, select only listed posts; if it is True, leave out the posts of the authors `left_out`.
+    If `of_others` is not None, select only listed posts; if it is True, also exclude posts by authors in `left_out`.
     """
     author = "author" if source == TABLE else "listed_by"
     condition = "" if of_others is None else f" AND {author} IS NOT NULL"
@@ -217,7 +221,7 @@ def _numbers(kind: str, source: str, forward: bool, *, of_others: bool | None = 
 
 @lru_cache(maxsize=16)
 def _number_at(kind: str, source: str, forward: bool) -> TextClause:
-    """Return the statement for the number of the post at a place between two numbers, if there is one."""
+    """Return the statement for the number of the post at the offset `place` of the scan between two numbers, if any."""
     return text(f"{_scan_of(kind, source, forward)} LIMIT 1 OFFSET :place")
 
 
@@ -231,7 +235,7 @@ async def next_move(connection: AsyncConnection) -> Move | None:
 
 
 async def step(connection: AsyncConnection, limit: int) -> bool:
-    """Move the next `limit` posts of a move. Return False if no move is left. Up to seven statements."""
+    """Advance a move or the fill by up to `limit` posts. Return False if none is unfinished. Up to seven statements."""
     move = await next_move(connection)
     if move is None:
         return False

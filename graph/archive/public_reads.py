@@ -27,17 +27,20 @@ class PublicReads(ABC):
         """Return up to `window.count` of the next posts on the public timeline, and the rest of the window.
 
         Posts of `hidden` authors are left out, and so are posts of suspended authors that are still to be moved out.
-        There can be fewer posts, or none, before the end. One transaction, with the statements of
+        The page can have fewer posts, or none, before the end of the window. One transaction, with the statements of
         `graph.archive.public_posts.page`.
         """
         return await self._transaction(lambda connection: public_posts.page(connection, window, hidden))
 
     async def next_move(self) -> Move | None:
-        """Return an unfinished move, or None. One or two queries."""
+        """Return an unfinished move or the unfinished fill, or None if there is neither. One or two queries."""
         return await self._transaction(public_posts.next_move)
 
     async def move_public_posts(self, limit: int, store: str) -> bool:
-        """Move the next `limit` posts of a move. Return False if no move is left. One transaction. Raises Overtaken."""
+        """Advance a move or the fill by up to `limit` posts. Return False if none is unfinished.
+
+        One transaction. Raises Overtaken.
+        """
 
         async def work(connection: AsyncConnection) -> bool:
             await lock(connection, store)
@@ -46,7 +49,7 @@ class PublicReads(ABC):
         return await self._transaction(work)
 
     async def public_numbers(self, after: int, limit: int) -> list[int]:
-        """Return the next numbers of posts after a number: of all posts, listed or not, and of the public timeline.
+        """Return the next post numbers after a number: of all posts, listed or not, and of the public timeline.
 
         The result is empty only at the end. Two queries; three on PostgreSQL.
         """
@@ -57,7 +60,10 @@ class PublicReads(ABC):
         return await self._transaction(lambda connection: public_checks.wrong_posts(connection, posts))
 
     async def correct_public_posts(self, posts: Collection[int], store: str) -> None:
-        """Put posts on the public timeline, or remove them, as the events say. One transaction. Raises Overtaken."""
+        """Add posts to the public timeline or remove them, according to the events.
+
+        One transaction. Raises Overtaken.
+        """
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)
@@ -66,14 +72,14 @@ class PublicReads(ABC):
         await self._transaction(work)
 
     async def wrong_decisions(self, users: Collection[int]) -> dict[int, EventRow | None]:
-        """Return the newest decision about each user's suspension if another one is recorded; None without a decision.
+        """Return the newest suspension decision about each user for whom another one is recorded; None for no decision.
 
         About two queries per 900 users.
         """
         return await self._transaction(lambda connection: public_checks.wrong_decisions(connection, users))
 
     async def correct_decisions(self, users: Collection[int], store: str) -> None:
-        """Record the newest decision about each user for whom another one is recorded, and begin a move of the posts.
+        """Replace wrong recorded decisions about users with the newest ones, and begin to move these users' posts.
 
         One transaction. Raises Overtaken.
         """

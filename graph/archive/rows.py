@@ -24,7 +24,7 @@ REDACTED = "Redacted"
 """The kind of a post's row without content: the post was deleted, its repost was undone, or the body was refused."""
 
 ENDED_LIKE = "EndedLike"
-"""The kind of the row of a like that a later like or unlike of the same user and post has ended."""
+"""The kind of a like's row after a later like or unlike of the post by the same user has ended the like."""
 LIKE_KINDS = (LIKE, UNLIKE, ENDED_LIKE)
 
 REPORT = "Reported"
@@ -39,7 +39,7 @@ USER_ERASURE = "UserErased"
 LIST_CREATION = "ListCreated"
 LIST_CHANGE = "ListChanged"
 MEMBERS: Mapping[str, str] = {LIST_CREATION: "members", LIST_CHANGE: "added"}
-"""The field with the users whom an event adds to a list, by kind of event."""
+"""The name of the field with the users that an event adds to a list, by kind of event."""
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
@@ -95,7 +95,7 @@ class Credential(NamedTuple):
 class ArchiveState(NamedTuple):
     """The identity of the archive, the identity of its store, and the archive watermark.
 
-    `store` is None until the archive is bound. `note` describes what a seeding loads.
+    `store` is None until the archive is bound. `note` describes the data that a seeding loads.
     """
 
     id: str
@@ -145,8 +145,8 @@ class EventsRefused(GraphError):
 def stored(row: EventRow) -> EventRow:
     """Return the row that the archive stores for an event. Raises ValueError if the body of a post is damaged.
 
-    A deletion loses its digest of the post's text, against which a reader could test guesses. A post without a body is
-    stored as redacted, so that no page has a row without content.
+    The digest of the post's text is removed from a deletion, because a reader could test guesses against it. A post
+    without a body is stored as redacted, so that no page has a row without content.
     """
     if row.kind in POSTS:
         if row.body is None:
@@ -160,7 +160,7 @@ def stored(row: EventRow) -> EventRow:
 
 
 def list_owners(row: EventRow) -> tuple[int | None, ...]:
-    """Return the values of LIST_COLUMNS of a row that `stored` has returned."""
+    """Return the values of LIST_COLUMNS for a row that `stored` has returned."""
     if row.kind not in POSTS:
         return (None,) * 4
     post = post_of(row)
@@ -200,7 +200,7 @@ def same_event(held: EventRow, row: EventRow) -> bool:
 
 
 def post_of(row: EventRow) -> Post:
-    """Return the post in a row of one of `POSTS`, without counts. Raises ValueError if the body is damaged."""
+    """Return the post in a row whose kind is in `POSTS`, without counts. Raises ValueError if the body is damaged."""
     try:
         values = orjson.loads(row.body or "")
         if row.kind == REPOST:

@@ -46,8 +46,8 @@ class Candidates(NamedTuple):
 class Reach(NamedTuple):
     """The segments with posts of some codes, in the direction of paging, up to a bound.
 
-    The bound is that of the rest of the window: its `high` when paging forward, else its `low`. It is None if there are
-    no more such segments in the window.
+    `bound` is where the rest of the window begins: its `high` when paging forward, else its `low`. It is None if there
+    are no more such segments in the window.
     """
 
     segments: list[int]
@@ -81,7 +81,7 @@ async def candidates(
 
     The texts of posts by `hidden` authors are not read. Reads up to `segments` segments of each code, so the result can
     have fewer posts, or none, before the window is finished. Four to six statements if the first segment has enough
-    posts, one more for each of the steps to 2, 4 and 8 segments, and one more on PostgreSQL.
+    posts, one more for each further group of 2, 4 and then 8 segments, and one more on PostgreSQL.
     """
     if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
         await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
@@ -218,7 +218,7 @@ async def _reaches(connection: AsyncConnection, codes: Sequence[int], window: Wi
 
 
 def _reach(segments: list[int], window: Window) -> Reach:
-    """Return the reach of a code. Going backward, the last segment only shows where the next one begins."""
+    """Return the reach of a code. When paging backward, the last segment only shows where the rest begins."""
     if len(segments) < window.count:
         return Reach(segments, None, window.forward)
     if window.forward:
@@ -227,12 +227,12 @@ def _reach(segments: list[int], window: Window) -> Reach:
 
 
 def furthest(reaches: Sequence[Reach]) -> Reach:
-    """Return the furthest reach. The segments of posts that have all codes are in every reach, so also in this one."""
+    """Return the furthest reach. Segments of posts that have all codes are in every reach, including the furthest."""
     return max(reaches, key=lambda reach: reach.depth)
 
 
 def nearest(reaches: Sequence[Reach]) -> Reach:
-    """Return the union of reaches, for posts that have any of the codes. It ends with the shortest of them."""
+    """Return the union of reaches, for posts that have any of the codes. It ends where the shortest reach ends."""
     end = min(reaches, key=lambda reach: reach.depth)
     among = {segment for reach in reaches for segment in reach.segments}
     if end.bound is not None:
@@ -273,13 +273,13 @@ async def _matches(
 
 
 def _placed(places: Set[int], numbers: Sequence[int]) -> list[int]:
-    """Return the places that a segment with these numbers has. A damaged row may hold higher ones."""
+    """Return the places that exist in a segment with these numbers. A damaged row may hold higher places."""
     return [place for place in places if place < len(numbers)]
 
 
 @cache
 def _terms() -> Select[Any]:
-    """Return the statement for the rows of `codes` in `segments`."""
+    """Return the statement for the index rows of the parameters `codes` in the parameters `segments`."""
     of_codes = TERMS.c.code.in_(bindparam("codes", expanding=True))
     in_segments = TERMS.c.segment.in_(bindparam("segments", expanding=True))
     return select(TERMS.c.code, TERMS.c.segment, literal_column("0").label("last"), TERMS.c.places).where(

@@ -35,7 +35,7 @@ class SearchIndexes(ABC):
         return await self._transaction(lambda connection: candidates(connection, clauses, window, segments, hidden))
 
     async def unindexed(self, limit: int) -> tuple[IndexGap, list[EventRow]] | None:
-        """Return the newest gap of the search index and the rows of its newest `limit` posts, None without a gap."""
+        """Return the newest gap of the search index and the rows of its newest `limit` posts, or None without a gap."""
 
         async def work(connection: AsyncConnection) -> tuple[IndexGap, list[EventRow]] | None:
             gap = await index.next_gap(connection)
@@ -56,7 +56,7 @@ class SearchIndexes(ABC):
         await self._transaction(work)
 
     async def close_gap(self, gap: IndexGap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
-        """Index the newest posts of a gap, as `unindexed` with this limit returned them, and shorten the gap.
+        """Index a gap's newest posts, which `unindexed` has returned for the same limit, and shorten the gap.
 
         Return False, and change nothing, if the gap has changed or has other posts now. One transaction. Raises
         Overtaken.
@@ -73,7 +73,8 @@ class SearchIndexes(ABC):
     async def named(self, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
         """Return up to `window.count` of the next users with all codes, and the rest of the window, None at its end.
 
-        There can be fewer users, or none, before the end. One query per code, and one more for several codes.
+        The result can have fewer users, or none, before the end of the window. One query per code, and one more for
+        several codes.
         """
         return await self._transaction(lambda connection: names.find(connection, codes, window))
 

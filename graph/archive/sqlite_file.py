@@ -1,7 +1,7 @@
-"""The file of an SQLite archive while processes use it: it must stay the same file, and not become shorter.
+"""Detects that the file of an SQLite archive was deleted, replaced or truncated while processes use it.
 
-An open connection keeps a deleted or replaced file, so it would go on without an error, and what it writes would be
-lost. It also keeps pages of a truncated file in memory, and notices nothing until it needs another page.
+An open connection continues to use a deleted or replaced file without an error, so everything that it writes would be
+lost. It also keeps pages of a truncated file in memory, and does not notice the truncation until it needs another page.
 """
 
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class SqliteFile:
-    """Compares a file with what it was when the archive was opened."""
+    """Compares a file with its state when the archive was opened."""
 
     path: Path
     _identity: tuple[int, int] | None = None
     _size: int = 0
 
     def remember(self) -> None:
-        """Begin to watch the file as it is now."""
+        """Record the identity and the size of the file, for comparison."""
         state = self.path.stat()
         self._identity, self._size = (state.st_dev, state.st_ino), state.st_size
 
     def problem(self) -> str | None:
-        """Return what happened to the file that is watched, None if nothing did. One `stat`."""
+        """Return a description of what has happened to the file, or None if it is intact. One `stat` call."""
         if self._identity is None:
             return None
         try:

@@ -1,6 +1,6 @@
-"""The archive's statements that must use one index, for SQLite, MySQL and MariaDB, and statements for all databases.
+"""The archive's statements for all databases, and statements for SQLite, MySQL and MariaDB that must use one index.
 
-The first ones read numbers, in a scan of the index (owner, kind, number) per owner, and then the rows. Otherwise,
+The latter first read numbers, in one scan of the index (owner, kind, number) per owner, and then the rows. Otherwise,
 optimizers choose a full table scan even for a few owners, because `number` is the primary key and the sort order.
 """
 
@@ -65,7 +65,7 @@ def watermark() -> Select[Any]:
 
 @cache
 def events() -> Select[Any]:
-    """Return the statement that selects the columns of `EventRow`, to be narrowed down."""
+    """Return the statement that selects the columns of `EventRow`. Callers add conditions."""
     return select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.body)
 
 
@@ -76,7 +76,7 @@ def events_by_number() -> Select[Any]:
 
 
 def events_of_kind(kind: str) -> Select[Any]:
-    """Return the statement that selects the events of a kind, in the index (kind, number)."""
+    """Return the statement that selects the events of a kind with the index (kind, number)."""
     of_kind = events().where(EVENTS.c.kind == kind)
     return of_kind.with_hint(EVENTS, BY_KIND, "mysql").with_hint(EVENTS, SQLITE_BY_KIND, "sqlite")
 
@@ -85,9 +85,9 @@ def events_of_kind(kind: str) -> Select[Any]:
 def first_events(dialect: str, owner: str, kinds: tuple[str, ...] | None, forward: bool) -> Select[Any]:
     """Return the statement for the first `count` events of `owners` and these kinds between `low` and `high`.
 
-    `owner` is `actor` or `subject`, or the column of a kind of list with `kinds` None. The statement forces the index,
-    so it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and MariaDB read all index entries
-    of the owners between `low` and `high`.
+    `owner` is `actor` or `subject` or, if `kinds` is None, the column that holds the owners of one kind of list. The
+    statement forces the index, so it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and
+    MariaDB read all index entries of the owners between `low` and `high`.
     """
     number, of, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
     source = text(f"events {FORCED_INDEX[dialect].format(f'events_by_{owner}')}")
@@ -156,9 +156,9 @@ def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
 
 @lru_cache(maxsize=64)
 def slices(terms: int, forward: bool, of: str) -> Select[Any]:
-    """Return the statement for `terms` scans of the lists in column `of`. Each row begins with its scan's position.
+    """Return the statement for `terms` limited scans of the lists whose owners are in column `of`.
 
-    `scan_parameters` builds the parameters.
+    Each row begins with its scan's position. `scan_parameters` builds the parameters.
     """
     scans = index_scans(terms, forward, of)
     rows = events().join(scans, scans.c.number == EVENTS.c.number)
@@ -166,7 +166,7 @@ def slices(terms: int, forward: bool, of: str) -> Select[Any]:
 
 
 def index_scans(terms: int, forward: bool, of: str) -> Subquery:
-    """Return a subquery with (position, number) of `terms` limited scans of the index of the lists in column `of`."""
+    """Return a subquery for `terms` limited scans of the list index on column `of`, with rows of (position, number)."""
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
@@ -179,9 +179,9 @@ def index_scans(terms: int, forward: bool, of: str) -> Subquery:
 
 @lru_cache(maxsize=32)
 def counts(terms: int, owner: str, kind: str) -> Select[Any]:
-    """Return the statement for (position, count) of the events of one kind of `terms` owners, actors or subjects.
+    """Return the statement that counts the events of one kind for each of `terms` owners, which are actors or subjects.
 
-    `scan_parameters` builds the parameters.
+    Each row has the position of the owner and the count. `scan_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
@@ -197,9 +197,9 @@ def counts(terms: int, owner: str, kind: str) -> Select[Any]:
 
 @lru_cache(maxsize=16)
 def post_counts(terms: int, of: str) -> Select[Any]:
-    """Return the statement for (position, count) of `terms` lists in column `of`.
+    """Return the statement that counts the posts in `terms` lists whose owners are in column `of`.
 
-    `scan_parameters` builds the parameters.
+    Each row has the position of the list and the count. `scan_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
@@ -214,9 +214,9 @@ def post_counts(terms: int, of: str) -> Select[Any]:
 
 @lru_cache(maxsize=32)
 def segments_of_codes(terms: int, forward: bool) -> Select[Any]:
-    """Return the statement for (position, segment) of the first `count` segments of `terms` codes of the search index.
+    """Return the statement for the first `count` segments of each of `terms` codes of the search index.
 
-    `code_parameters` builds the parameters.
+    Each row has the position of the code and a segment. `code_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
@@ -246,14 +246,14 @@ def scan_parameters(reads: Sequence[ListScan], terms: int) -> dict[str, int]:
 
 
 def redact_posts(ids: Sequence[int]) -> Update:
-    """Return the statement that removes the content of the posts among these events, and removes them from lists."""
+    """Return the statement that removes the content of the posts among these events, and the posts from lists."""
     posts = EVENTS.c.number.in_(ids) & (_not_in_index(EVENTS.c.kind) == POST)
     return update(EVENTS).where(posts).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
 
 @cache
 def end_follows() -> Update:
-    """Return the statement that ends a pair's follows before an unfollow: it sets `ended` to the unfollow's number.
+    """Return the statement that sets `ended` to an unfollow's number in earlier follows of the same pair of users.
 
     `ended` is only lowered, so it is the number of the first unfollow after the follow, in whichever order unfollows
     are applied.
@@ -266,7 +266,7 @@ def end_follows() -> Update:
 
 @cache
 def end_likes() -> Update:
-    """Return the statement that ends a pair's likes before a later like or unlike: it sets `ended` to its number.
+    """Return the statement that sets `ended` to a like's or unlike's number in earlier likes by the user of the post.
 
     The kind of the likes becomes `EndedLike`, so that pages do not scan them. `ended` is only lowered, so the order in
     which events are applied does not matter.
@@ -308,9 +308,9 @@ def change_credentials() -> Update:
 
 @cache
 def end_reposts() -> Update:
-    """Return the statement that removes a user's reposts of an original before a later change, also from lists.
+    """Return the statement that removes a user's reposts of an original that precede a repost or its undo.
 
-    The order in which the changes are applied does not matter.
+    They are also removed from lists. The order in which reposts and undos are applied does not matter.
     """
     of_pair = (EVENTS.c.subject == bindparam("original")) & (EVENTS.c.actor == bindparam("user"))
     earlier = (EVENTS.c.number < bindparam("change")) & (_not_in_index(EVENTS.c.kind) == REPOST)
@@ -319,7 +319,7 @@ def end_reposts() -> Update:
 
 @cache
 def close_reports() -> Update:
-    """Return the statement that closes the reports of a subject before an event, so that pages do not scan them.
+    """Return the statement that closes a subject's reports that precede an event, so that pages do not scan them.
 
     The order in which the events are applied does not matter.
     """

@@ -12,7 +12,7 @@ LIST_COLUMNS = ("listed_by", "replied_by", "reply_to", "repost_of")
 
 
 def list_index(column: str) -> Index:
-    """Return the index of the lists of one kind. It is partial, of the listed posts, if the database supports that."""
+    """Return the index for the lists of one kind: a partial index of their posts if the database supports that."""
     live = text(f"{column} IS NOT NULL")
     return Index(f"events_by_{column}", column, "number", sqlite_where=live, postgresql_where=live)
 

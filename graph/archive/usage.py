@@ -1,4 +1,4 @@
-"""Counts the reads of an operation that have no price in advance, mostly of the archive, and limits them to a budget.
+"""Counts the reads of an operation whose cost is not known in advance, mostly of the archive, and limits them.
 
 `USAGE` holds the usage of the running operation, or None for the work of the system itself. Tasks inherit it, so that
 a transaction counts for the operation that started it, even after the operation was cancelled.
@@ -131,7 +131,7 @@ def count_items(items: int) -> None:
 def affordable(items: Sequence[int]) -> int:
     """Return how many of the parts of a read the running operation may read, and count the small steps of these parts.
 
-    `items` has the steps of each part. The last part that it may read can exceed the budget.
+    `items` has the number of steps of each part. The last part that may be read can exceed the budget.
     """
     usage = USAGE.get()
     for place, steps in enumerate(items):
