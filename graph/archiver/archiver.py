@@ -1,7 +1,8 @@
 """The archiver: the last consumer of the log. It copies every projected event into the archive.
 
-Three numbers mark the progress. Every event up to D, the watermark of the store, is projected. Every event up to A, in
-the archive, and up to M, in the store next to the log, is archived. A batch takes these steps:
+Three event numbers mark the progress. D is the projection watermark in the store: every event up to D is projected. A
+is the archive watermark in the archive, and M its copy next to the log in the store: every event up to A, and so every
+event up to M, is archived. A batch takes these steps:
 
 1. Read the events in (min(A, M), D], and the password hashes that they set.
 2. Insert the batch and advance A, in one transaction that fails if another archiver has advanced A.
@@ -203,7 +204,7 @@ class Archiver:
 
         If the archive was restored from a backup, lower M first, so that the log keeps the events that the archive
         lacks. Raises ArchiverStopped if the log lacks some of them too. Raises StoreUnavailable if the store has
-        another binding or was emptied, which must not be taken for lost events.
+        another binding or was emptied, which must not be mistaken for lost events.
         """
         found, *numbers = await self._store.read(
             [("GET", key) for key in (keys.BINDING, keys.ARCHIVED, keys.WATERMARK, keys.TRIMMED)]
@@ -291,7 +292,7 @@ class Archiver:
         self.batch_seconds = loop.time() - started
 
     async def _advance(self, archived: int, trimmed: int, batch: LogBatch) -> bool:
-        """Advance M to the end of a batch, and add to the metrics. Return False if a failover has changed the log."""
+        """Advance M to the end of a batch, and update the metrics. Return False if a failover has changed the log."""
         cut, milliseconds = self._hot_window.trimmed, int(1000 * self.batch_seconds)
         work = (len(batch.rows), milliseconds, cut - self._reported_trimmed)
         entry = entry_id(batch.last)

@@ -105,13 +105,13 @@ def row_of(entry: StreamEntry) -> EventRow | None:
 
 
 async def read_credentials(store: Store, projections: Projections, rows: Sequence[EventRow]) -> list[Credential]:
-    """Return the credentials that these events set: sign-ups that won their login, and changes of passwords.
+    """Return the credentials that these events set: sign-ups that won their login, password changes and deletions.
 
     A password hash is the newest one in the store, even if a later event has set it. The credentials of a deleted user
     have the hash of the login instead of the login, because the login stays reserved.
 
-    One round trip if events set password hashes. Events whose projection a failover has lost are projected again, and
-    then one more round trip: sign-ups whose claim of the login is still open, and changes that the login lacks.
+    One round trip if events set password hashes. If a failover has lost projections, so that a sign-up has only claimed
+    its login or a login lacks a password change, these events are projected again, followed by one more round trip.
     """
     setters: dict[int, Setter] = {}
     credentials: dict[int, Credential] = {}
@@ -147,7 +147,7 @@ async def _read_logins(store: Store, setters: Mapping[int, Setter]) -> dict[int,
 
 
 def is_pending(number: int, body: Setter, login: Sequence[str | None]) -> bool:
-    """Return True if a login does not hold what an event has set, but would after its projection."""
+    """Return True if a login lacks the change that an event makes, and projecting the event would make this change."""
     _, nonce, user, changed_at = login
     if isinstance(body, PasswordChanged):
         return user == str(body.user) and int(changed_at or 0) < number

@@ -9,8 +9,8 @@ A cut removes the oldest posts from a list, such as a timeline:
 3. In one script, remove the posts from the list, raise its floor and count the posts as archived.
 4. Free the records again, because a repeated projection may have written one in the meantime.
 
-A cut can stop after any step; the next cut starts over. A process that shuts down completes the last three steps first:
-until the next cut, readers would have to ask the archive for each post in the list without a record.
+A cut can stop after any step; the next cut starts over. A process that shuts down completes the last three steps first.
+Otherwise, until the next cut, readers would have to ask the archive for each post in the list without a record.
 """
 
 import logging
@@ -46,7 +46,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class HotWindow:
-    """Cuts lists. `trimmed` counts the posts that were removed from timelines. `likes` cuts sets of likes."""
+    """Cuts lists of posts. `trimmed` counts the posts that were removed from timelines. `likes` cuts sets of likes."""
 
     def __init__(
         self, store: Store, binding: Binding, projections: Projections, dead_letters: DeadLetters, tuning: Tuning
@@ -63,7 +63,7 @@ class HotWindow:
         """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` has (kind, owner) pairs.
 
         Only posts up to the number `upto` are removed: all events up to it must be projected and archived. One round
-        trip, and four with one query for every 1,000 posts removed; more if the archive lacks some of them.
+        trip, plus four and one query for every 1,000 posts removed; more if the archive lacks some of them.
         """
         commands: list[Command] = []
         for of, owner in lists:
@@ -75,7 +75,7 @@ class HotWindow:
     async def cut_old(self, of: PostList, owners: Sequence[int], upto: int, now: int) -> None:
         """Cut like `cut_full`, and remove the posts older than `hot_age`, except the newest `hot_newest` of a list.
 
-        `now` is the lowest number that an event of the present time can have, by the store's clock.
+        `now` is the lowest number that an event can have at the present time, according to the store's clock.
         """
         oldest = before(now, self._tuning.hot_age)
         commands: list[Command] = []
@@ -120,8 +120,8 @@ class HotWindow:
     async def _cut_posts(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
         """Remove posts, all above the floor, in ascending order. Return False if the list has changed.
 
-        A post that has neither a row nor a record was deleted meanwhile, or is lost, and so is one whose request was
-        repeated after a failover. It does not keep the others in the list.
+        A post that has neither an archive row nor a record was deleted meanwhile or is lost. A post whose request was
+        repeated after a failover counts as lost too. Such posts are removed together with the others.
         """
         archive = await self._binding.archive()
         missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], of)

@@ -1,4 +1,4 @@
-"""Closes the gaps of the search indexes in the background: of posts, newest first, and of the names of users."""
+"""Fills the gaps in the search indexes of posts, newest first, and of users' names, in the background."""
 
 import asyncio
 import logging
@@ -19,8 +19,8 @@ logger = logging.getLogger("fanline.archiver")
 class Indexing:
     """Indexes the posts and names that the archive held before it had indexes, or that seedings have loaded.
 
-    A step changes the archive in one transaction, so an interruption loses at most one step. Searches find the posts of
-    gaps too, but slowly.
+    A step changes the archive in one transaction, so an interruption loses at most one step. Searches also find the
+    posts in gaps, but slowly.
     """
 
     def __init__(self, binding: Binding, lease: Lease, posts: int = POSTS_AT_ONCE) -> None:
@@ -49,7 +49,7 @@ class Indexing:
             await asyncio.sleep(spent / BUSY_SHARE - spent if more else PAUSE_SECONDS)
 
     async def step(self) -> bool:
-        """Index up to 500 users or, if none is left, up to 2,000 posts of a gap. Return False if there were neither.
+        """Index up to 500 users or, if none is left, up to 2,000 posts of a gap. Return False if nothing was left.
 
         Up to five transactions. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
         """

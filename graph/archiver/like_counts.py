@@ -14,9 +14,10 @@ COUNTS_AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True)
 class LikeCount:
-    """A post's archive floor of likes and its count of archived likes, as the store holds them; None without a count.
+    """A post's archive floor of likes and its count of archived likes, as the store holds them.
 
-    `last` is the highest event number that the log had assigned when they were read.
+    `likes` is None if the store has no count. `last` is the highest event number that the log had assigned when the
+    values were read.
     """
 
     post: int
@@ -53,7 +54,7 @@ class LikeCounts:
         return [replace(count, last=last) for count, _ in doubtful]
 
     async def wrong(self, counts: Sequence[LikeCount], *, certain: bool = False) -> list[tuple[LikeCount, int]]:
-        """Return the counts that differ from the archive, with the counts of the archive.
+        """Return the counts that differ from the archive, each with the count according to the archive.
 
         If `certain`, return only counts for which the archive holds every event that they may include.
         """

@@ -1,4 +1,4 @@
-"""The scan of likes: removes old likes from the sets, and corrects errors in the store that no event would correct."""
+"""The scan of likes: removes old likes from the store, and corrects errors in it that no event would correct."""
 
 import logging
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class LikeScan:
     async def check_posts(self, posts: Sequence[int], upto: int, now: int) -> None:
         """Delete the likes of deleted posts, cut the sets of the others, and remember the counts that may be wrong.
 
-        A deleted post has likes if a projection was repeated after the tombstone of the post was dropped.
+        A deleted post can have likes if a projection was repeated after the tombstone of the post was dropped.
         """
         kinds = await (await self._binding.archive()).kinds_of(posts)
         deleted = [post for post in posts if kinds.get(post) == REDACTED]

@@ -1,4 +1,4 @@
-"""The hot windows of likes: the newest likes of a post and of a user, which the store holds. The archive holds all.
+"""The hot windows of likes: the newest likes of a post or a user, which the store holds. The archive holds all likes.
 
 A cut removes the oldest likes from a set, after checking that the archive holds them as live likes:
 
@@ -37,7 +37,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class LikeWindows:
-    """Cuts sets of likes, with the limits of hot timelines. `trimmed` counts the likes removed from posts' sets."""
+    """Cuts sets of likes, with the same limits as timelines. `trimmed` counts the likes removed from posts' sets."""
 
     def __init__(self, store: Store, binding: Binding, tuning: Tuning) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class LikeWindows:
         """Cut the sets with more than `hot_posts` + `hot_slack` likes.
 
         Only likes up to the number `upto` are removed: all events up to it must be projected and archived. One round
-        trip, and two with one query for every 1,000 likes removed.
+        trip, plus two and one query for every 1,000 likes removed.
         """
         for owner, floor, size, _ in await self._sizes(kind, owners, 0):
             await self._cut(kind, owner, floor, self._surplus(size), upto)
@@ -57,7 +57,7 @@ class LikeWindows:
     async def cut_old(self, kind: LikeList, owners: Sequence[int], upto: int, now: int) -> None:
         """Cut like `cut_full`, and remove the likes older than `hot_age`, except the newest `hot_newest` of a set.
 
-        `now` is the lowest number that an event of the present time can have, by the store's clock.
+        `now` is the lowest number that an event can have at the present time, according to the store's clock.
         """
         for owner, floor, size, old in await self._sizes(kind, owners, before(now, self._tuning.hot_age)):
             aged = min(old, size - self._tuning.hot_newest)
@@ -82,7 +82,8 @@ class LikeWindows:
     async def _cut(self, kind: LikeList, owner: int, floor: int, surplus: int, upto: int) -> None:
         """Remove the archived likes among the `surplus` oldest likes of a set.
 
-        `floor` is the archive floor that was read before. If the floor has changed, another process has cut the set.
+        `floor` is the archive floor that was read before the set was counted. If the floor has changed, another process
+        has cut the set.
         """
         attempts = ATTEMPTS
         while surplus > 0 and attempts:

@@ -40,7 +40,7 @@ class LostEvents:
         self._recovered: tuple[int, int, int] | None = None
 
     async def recover(self, archived: int, known: int, trimmed: int) -> int:
-        """Project again the events in (archived, known] that only the archive holds.
+        """Repeat the projections of the events in (`archived`, `known`] that only the archive holds.
 
         Streams that have not passed these events report a gap, and new events get numbers above `known`. Return the
         number up to which streams report a gap; `trimmed` is this number as it was read before.
@@ -92,7 +92,7 @@ class LostEvents:
         return highest, left_out
 
     async def _unrepeated(self, events: Sequence[Event]) -> tuple[list[Event], dict[int, PostPublished]]:
-        """Return the events, and separately the posts among them whose requests were repeated."""
+        """Divide the events into those to project, and the posts whose requests were repeated, by number."""
         repeated = await superseded(self._store, events)
         posts = {event.number: event.body for event in events if isinstance(event.body, PostPublished)}
         return (
@@ -101,10 +101,10 @@ class LostEvents:
         )
 
     async def _restore_notifications(self, lost: Sequence[EventRow]) -> None:
-        """Move up the notifications of likes and reposts that were undone or replaced later.
+        """Restore the notifications of lost likes and reposts that were undone or replaced later.
 
-        Their rows have no effect on posts any more, but an undo does not take a notification back. One query and one
-        round trip, if there are any.
+        Such likes and reposts no longer affect posts, but undoing them does not withdraw the notification. One query
+        and one round trip, if there are any.
         """
         posts = {row.subject for row in lost if row.kind in (ENDED_LIKE, REDACTED) and row.subject is not None}
         groups = await self._archive.notifications_about(posts)

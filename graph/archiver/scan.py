@@ -43,9 +43,10 @@ logger = logging.getLogger("fanline.archiver")
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A list's archive floor and its count of archived posts, as the store holds them; None without a count.
+    """A list's archive floor and its count of archived posts, as the store holds them.
 
-    `last` is the highest event number that the log had assigned when they were read.
+    `posts` is None if the store has no count. `last` is the highest event number that the log had assigned when the
+    values were read.
     """
 
     of: PostList
@@ -94,9 +95,9 @@ class Scan:
     async def run_pass(self, idle_share: float = 0) -> None:
         """Scan all posts and likes once.
 
-        One round trip for every 1,000 keys in the store. For every 500 posts, or lists of posts or likes, about three
-        more and up to three queries, and one query for every 20 lists with archived posts or likes. Cuts and
-        corrections cost extra.
+        One round trip for every 1,000 keys in the store. About three more and up to three queries for every 500 posts,
+        or lists of posts or likes, and one query for every 20 lists with archived posts or likes. Cuts and corrections
+        cost extra.
 
         Raises ArchiveUnavailable and StoreUnavailable.
         """
@@ -140,10 +141,11 @@ class Scan:
         await likes.correct_counts()
 
     async def _upto_and_now(self) -> tuple[int, int]:
-        """Return the number up to which every event is projected and archived, and the number of the present time.
+        """Return the number up to which every event is projected and archived, and the number for the present time.
 
-        The time comes from the store's clock. The archive is read too, because it ends below M if it was restored from
-        a backup and no archiver has noticed that yet. One round trip and one query.
+        The latter is the lowest number that an event can have now, according to the store's clock. The archive is read
+        too: if it was restored from a backup, and no archiver has noticed that yet, it ends at a lower number than the
+        store's copy of the archive watermark. One round trip and one query.
         """
         clock = script("clock").call([keys.LOG], EPOCH_MS)
         *marks, now = await self._store.read([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK), clock])
@@ -210,7 +212,7 @@ class Scan:
         await self._free_records(records)
 
     async def _drop_tombstones(self, tombstones: dict[int, int]) -> None:
-        """Drop the tombstones of posts that the archive does not show. If it shows one, delete the post again."""
+        """Drop the tombstones of posts that the archive no longer shows. Delete the other posts again."""
         if not tombstones:
             return
         archive = await self._binding.archive()
@@ -232,8 +234,8 @@ class Scan:
     async def _free_records(self, records: dict[int, str]) -> None:
         """Free the records of posts that are in the archive and not above the floor of their list, or that are deleted.
 
-        `records` has the key of the list that each record belongs to. The record of a deleted post is left behind if a
-        projection is repeated after the tombstone was dropped, and is then killed.
+        `records` maps each post to the key of the list that its record belongs to. The record of a deleted post can be
+        left behind by a process that repeats a projection after the tombstone was dropped and is then killed.
         """
         commands: list[Command] = []
         for post, name in records.items():

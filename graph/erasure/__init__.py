@@ -1,1 +1,1 @@
-"""The eraser: removes all content of deleted users, with ordinary events, and their texts."""
+"""The eraser: removes the content of deleted users by appending ordinary events, and removes their texts."""

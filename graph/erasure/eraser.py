@@ -1,11 +1,11 @@
-"""The eraser: removes the remains of deleted users, in the background.
+"""The eraser: removes the remaining data of deleted users, in the background.
 
 `UserDeleted` hides a user at once, and from then on the log refuses the user's events. The eraser waits until all
 earlier events are projected. Then it reads the user's posts, likes and relations, and appends ordinary events that end
 them. These events pass through the same projections, archive and streams as the user's own events would, so that all
-counts stay exact. When the sets and the archive hold nothing more, the eraser empties the texts in the archive, removes
-them from the log, and appends `UserErased`, whose projection removes the rest. `tests/properties/erasure_explorer.py`
-shows that the refusal, the wait and the reads of the archive are needed.
+counts stay exact. When no posts, likes and relations are left in the store and the archive, the eraser empties the
+user's texts in the archive, removes them from the log, and appends `UserErased`, whose projection removes the rest.
+`tests/properties/erasure_explorer.py` shows that the refusal, the wait and the reads of the archive are needed.
 
 The eraser stores no progress: its reads show what is left to do. It may be interrupted at any point, and two erasers
 only repeat each other's work.
@@ -62,12 +62,12 @@ class Erasure:
     """The progress of a user's erasure in this process.
 
     All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
-    read. `appended` has the last event number of each of the latest appends, and `last` the events of the last one.
+    read. `appended` has the last event number of each recent append, and `last` the events of the most recent append.
 
     Relations that other users have with the user, and the user's events with texts, are read in order. `others` is the
     place of the next read of relations, and `text_after` the number of the last event with texts that was read; both
-    are None when all are read. The relations begun up to `others_upto` were in the archive before their first read.
-    With `is_repeated`, the user is erased already.
+    are None when all are read. When relations were first read, the archive held all events up to `others_upto`.
+    `is_repeated` is True if the user was erased before and is erased again.
     """
 
     user: int
@@ -81,7 +81,7 @@ class Erasure:
 
 
 class Eraser:
-    """Erases deleted users, the earliest deletion first, about `at_once` elements in a step.
+    """Erases deleted users, the earliest deletion first. A step ends about `at_once` elements, such as posts or likes.
 
     `erased` counts the users that this process has erased, and `ended` the events that it has appended.
     """
@@ -172,7 +172,7 @@ class Eraser:
         """Return an erased user who may be a member of a list, or None.
 
         One query, at most once an hour if it finds none. Earlier versions left erased users in lists, and an event that
-        is appended during the erasure can do so too.
+        is appended during the erasure can still add the user to a list.
         """
         if self._erasure is not None and self._erasure.is_repeated:
             return self._erasure.user

@@ -1,4 +1,4 @@
-"""Finds what remains of a deleted user, and returns the events that end it.
+"""Finds the remaining posts, likes and relations of a deleted user, and returns the events that end them.
 
 The sets of the user are read before the archive, because an element that is cut from a set meanwhile is in the archive.
 Each read returns the events for a few hundred elements, and is repeated until it returns none.
@@ -27,12 +27,12 @@ Endings: TypeAlias = list[EventBody]
 """Events that each end one element, such as a like."""
 
 Place: TypeAlias = tuple[int, int]
-"""How far the relations that others have with the user are read: an index in the register, and an event number."""
+"""How far other users' relations with the user have been read: an index in `RELATIONS`, and an event number."""
 FIRST_PLACE: Place = (0, 0)
 
 
 class Remains:
-    """Reads what remains of deleted users, about `at_once` elements at a time."""
+    """Reads the remaining elements of deleted users, about `at_once` at a time."""
 
     def __init__(self, store: Store, binding: Binding, at_once: int = AT_ONCE) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class Remains:
         self._at_once = at_once
 
     async def in_store(self, user: int) -> Endings:
-        """Return the events that end the first elements in the user's sets.
+        """Return the events that end the first elements in the user's sets in the store.
 
         One to four round trips, and up to three queries for archived posts. Raises ArchiveUnavailable.
         """
@@ -79,7 +79,7 @@ class Remains:
         ]
 
     async def _of_reposts(self, user: int, originals: Sequence[int]) -> Endings:
-        """Return the events that undo plain reposts that are in the register only."""
+        """Return the events that undo plain reposts that are only in the user's set of reposted posts."""
         [numbers] = await self._store.read([("ZMSCORE", keys.reposted(user), *originals)])
         return [
             Unreposted(user, original, int(number))
@@ -88,7 +88,7 @@ class Remains:
         ]
 
     async def _of_likes(self, user: int, posts: Sequence[int]) -> Endings:
-        """Return the events that undo likes. If a post has no record in the store, the archive knows its author."""
+        """Return the events that undo likes. The author of a post without a record is read from the archive."""
         rows = await self._store.read([("HGET", keys.post(post), "author") for post in posts])
         authors = {post: int(author) for post, author in zip(posts, rows, strict=True) if author is not None}
         absent = [post for post in posts if post not in authors]
