@@ -1,7 +1,8 @@
 """The fold: one function for each kind of event. The functions for relations are in `graph.relations`.
 
 Each function adds one event to a `Content`. The result does not depend on the order of the events or on repetitions,
-and equals what the projection scripts (`graph/scripts`) write to the store, before anything is trimmed or archived.
+and equals the data that the projection scripts (`graph/scripts`) write to the store, before anything is trimmed or
+archived.
 """
 
 from collections.abc import Iterable
@@ -35,7 +36,7 @@ from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, list
 from graph.relations.register import RELATIONS
 
 PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, REPLIES: Part.UNDER, REPOSTS: Part.UNDER}
-"""The part of the content that holds the lists of one kind."""
+"""The part of the content that holds the lists, by kind of list."""
 
 
 def fold(content: Content, events: Iterable[Event]) -> Content:
@@ -110,7 +111,7 @@ def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
 
 
 def user_erased(content: Content, number: int, body: UserErased) -> None:
-    """Record that the erasure has ended, whichever parts the content has."""
+    """Record that the erasure has ended, even if the content has no accounts."""
     content.erased[body.user] = max(content.erased.get(body.user, 0), number)
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
@@ -122,7 +123,7 @@ def report_changed(content: Content, number: int, body: Reported | ReportsClosed
 
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
-    """Add the sessions that must not exist."""
+    """Add the event's sessions to the sessions that must not exist."""
     if content.owns(Part.ACCOUNT, body.user):
         content.ended.setdefault(body.user, set()).update(body.sessions)
 

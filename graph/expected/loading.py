@@ -1,6 +1,6 @@
 """Reads the events of a chunk of users from the archive and folds them, in batches of bounded size.
 
-The posts of an author are read only down to the floor of the hot window; the posts below are counted. The follows and
+The posts of an author are read only down to the floor of the hot window; older posts are only counted. The follows and
 followers of a user are read page by page if there are many.
 """
 
@@ -81,7 +81,7 @@ class Loading:
         self._authors = authors
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the content of users in batches that together have all keys of the users. Erased users have floors."""
+        """Yield the content of users in batches that together contain all keys of the users, including erased users."""
         erased: dict[int, int] = {}
         async for batch in self.accounts(users):
             erased |= batch.content.erased
@@ -103,7 +103,7 @@ class Loading:
         yield batch
 
     async def deleted_users(self) -> AsyncIterator[FoldedBatch]:
-        """Yield what the store keeps of deleted users. `accounts` yields those with credentials too.
+        """Yield the data that the store keeps about deleted users. `accounts` also yields those with credentials.
 
         The events are not counted. Two queries for every 500 users; three on PostgreSQL.
         """
@@ -117,14 +117,14 @@ class Loading:
             after = rows[-1].number
 
     async def reposted(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the posts that users have reposted without a text. Reposts are counted with the timelines."""
+        """Yield the posts that users have reposted without a text. `posts` counts the `Reposted` events instead."""
         async for owners, rows, is_page in self._reading.pages(self._archive.by_actor, users, REPOST_KINDS):
             batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
             batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
 
     async def posts(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the timelines and replies of authors, with the contents of hot posts, and the deletions."""
+        """Yield the timelines and lists of replies of authors, with the contents of hot posts, and the deletions."""
         for some in chunks(authors, self._authors):
             for post_list in (TIMELINE, REPLIED):
                 async for batch in self.lists(post_list, some):
@@ -158,7 +158,7 @@ class Loading:
         return dict(zip(owners, await self._archive.post_rows(reads, post_list), strict=True))
 
     async def notifications(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the groups of notifications of users, and how far the users have read them, without reading events.
+        """Yield the users' notification groups and the numbers up to which they are read, without reading events.
 
         Users with many groups are read a few at a time.
         """
@@ -170,7 +170,7 @@ class Loading:
             yield await self._notified(some, await self._archive.notifications(some, most))
 
     async def _notified(self, users: Sequence[int], groups: Mapping[int, Mapping[Group, int]]) -> FoldedBatch:
-        """Return the notifications of users, with these groups."""
+        """Return a batch with these notification groups of users and the numbers up to which they are read."""
         read_to_of = await self._archive.notifications_read(users)
         content = Content(users, parts=[Part.NOTIFICATIONS])
         content.notifications = {
@@ -186,7 +186,7 @@ class Loading:
         return is_full and self._limits.posts > self._limits.newest and newest[-1].number >= self._limits.oldest
 
     async def _hot(self, post_list: PostList, posts: Mapping[int, Sequence[EventRow]]) -> FoldedBatch:
-        """Return a batch with the hot posts among the newest posts of lists, and with counts of the posts below."""
+        """Return a batch with the hot posts among the newest posts of lists, and the counts of all older posts."""
         floors = {owner: floor([row.number for row in rows], self._limits) for owner, rows in posts.items()}
         cut = [(owner, bottom) for owner, bottom in floors.items() if bottom]
         counts, _ = await self._archive.post_counts(cut, post_list) if cut else ([], 0)

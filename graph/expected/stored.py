@@ -40,7 +40,7 @@ def stored(
 
 
 def owner_of(key: str) -> int:
-    """Return the id that a key belongs to, 0 for a key that belongs to none."""
+    """Return the id of the user or post that a key belongs to, or 0 if there is none."""
     owner = key.partition("{")[2].partition("}")[0]
     return int(owner) if owner.isdecimal() else 0
 
@@ -129,7 +129,7 @@ def account_keys(user: int, account: Account) -> Stored:
 
 
 def login_fields(user: int, account: Account) -> Hash:
-    """Return the fields of the login of a user."""
+    """Return the stored fields of a user's login: password hash, nonce, user id, and last change of the password."""
     fields = Hash(secret=account.secret, nonce=account.nonce, user=str(user))
     if account.password:
         fields["secret:at"] = str(account.password)
@@ -157,7 +157,10 @@ def list_keys(
 
 
 def records_of(post_list: PostList, posts: ListedPosts, floor: int) -> dict[int, Hash]:
-    """Return the records of the hot posts that belong to this list: listed posts to timelines, others to replies."""
+    """Return the records of the list's hot posts, except records that belong to another list.
+
+    Records of listed posts belong to timelines, and records of unlisted posts to the lists of an author's replies.
+    """
     hot = {post: body for post, body in posts.live.items() if post > floor}
     return {post: record(post, body) for post, body in hot.items() if body.listed is (post_list is TIMELINE)}
 

@@ -1,4 +1,4 @@
-"""The content of the store that events determine, by the user who owns it.
+"""The part of the store's content that events determine, by the owner of the content.
 
 `graph.expected.fold` builds it from events in any order, one at a time, and `graph.expected.stored` yields its keys.
 """
@@ -24,7 +24,7 @@ class Part(Enum):
 
     FOLLOWING = "following"
     FOLLOWERS = "followers"
-    """Both parts include the blocks of their users, which decide whether a follow counts."""
+    """The parts FOLLOWING and FOLLOWERS both include their owners' blocks, which decide whether a follow counts."""
 
     BLOCKS = "blocks"
     """Blocks in both directions."""
@@ -61,9 +61,9 @@ class Account:
     `fields` has the value of each profile field with the number of the event that set it. `permissions` has the number
     of the last change of each permission, negative for a revocation, and `password` the number of the last change of
     the password. `suspended` is the number of the last suspension or, negative, of the event that lifted it; 0 if there
-    was none. `deleted` is the number of the deletion of the account, and `erased` the number of the end of the erasure,
-    0 without one. Nothing of the profile and the login of a deleted account is stored, only the `login_hash`. Only a
-    user whose sign-up is valid has a `login`.
+    was none. `deleted` is the number of the account's deletion, and `erased` the number of the event that completed the
+    erasure; 0 if there is none. Of a deleted account's profile and login, only the `login_hash` is stored. Only a user
+    whose sign-up is valid has a `login`.
     """
 
     fields: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -124,9 +124,9 @@ class VersionedSet(Generic[Member]):
 
 @dataclass(slots=True)
 class ListedPosts:
-    """The live posts in an author's list by id, the lowest number of a deletion of each deleted post, and likes.
+    """The live posts in an author's list by id, the lowest deletion number of each deleted post, and likes.
 
-    `likes` are the likes of all posts of the author, except the deleted posts, which are in `buried`.
+    `likes` has the likes of all posts of the author, except deleted posts. `buried` has these deleted posts.
     """
 
     live: dict[int, PostPublished] = field(default_factory=dict)
@@ -150,13 +150,13 @@ class ListedPosts:
         self.buried.add(post)
 
     def likes_of(self, post: int) -> VersionedSet[int]:
-        """Return the set of users who like a post, for changes. Changes of a deleted post's set are not kept."""
+        """Return the modifiable set of users who like a post. For a deleted post, changes of the set are discarded."""
         return VersionedSet() if post in self.buried else self.likes.setdefault(post, VersionedSet())
 
 
 @dataclass(slots=True)
 class Under:
-    """The live posts in a list under a post, and the lowest number of a deletion of each deleted post."""
+    """The live posts in a list under a post, and the lowest deletion number of each deleted post."""
 
     live: set[int] = field(default_factory=set)
     deleted: dict[int, int] = field(default_factory=dict)
@@ -296,5 +296,5 @@ class Content:
         return any(self.owns(part, user) for part in (Part.FOLLOWING, Part.FOLLOWERS, Part.BLOCKS))
 
     def owns(self, part: Part, owner: int) -> bool:
-        """Return True if this part belongs to the content, and so does the owner."""
+        """Return True if both the part and the owner belong to the content."""
         return part in self._parts and (self._owners is None or owner in self._owners)

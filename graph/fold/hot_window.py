@@ -16,7 +16,7 @@ from graph.tuning import Tuning
 
 @dataclass(frozen=True, slots=True)
 class HotLimits:
-    """The limits of the window: at most `posts` posts, from number `oldest` on, but the newest `newest` at any age."""
+    """The limits of the window: at most `posts` posts, none below number `oldest` except the newest `newest` posts."""
 
     posts: int
     newest: int
@@ -31,7 +31,8 @@ class HotLimits:
 def floor(posts: Sequence[int], limits: HotLimits) -> int:
     """Return an author's archive floor: the newest post that is not in the window, 0 if all are in it.
 
-    `posts` are the author's newest live posts, newest first, at least one more than the window may hold. O(n).
+    `posts` are the author's newest live posts, newest first: all posts, or at least one more than the window may hold.
+    O(n).
     """
     for place, post in enumerate(posts):
         if place >= limits.posts or (place >= limits.newest and post < limits.oldest):
@@ -46,7 +47,7 @@ def cold(posts: Iterable[int], floor: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The archive floors of lists of one kind by owner, and the counts of their posts up to the floor, if not 0."""
+    """The archive floor of each owner's list of one kind, and the count of the list's posts up to it, if not 0."""
 
     floors: Mapping[int, int] = field(default_factory=dict)
     cold: Mapping[int, int] = field(default_factory=dict)

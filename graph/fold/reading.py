@@ -27,11 +27,11 @@ ROWS = 10_000
 
 @dataclass(slots=True)
 class FoldedBatch:
-    """Folded content of some owners, and what is needed to store it. `cuts` has the cuts of the lists in the content.
+    """Folded content of some owners, with the data needed to store it. `cuts` has the cuts of the lists in the content.
 
-    If the batch is one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages
-    hold. `events` is the count of events in the batch. `damaged` has the numbers of rows that could not be decoded.
-    `deleted` has the owners of lists that are deleted posts.
+    If the batch is one of several pages of one versioned set, `is_page` is True: later pages can change elements of
+    earlier pages. `events` is the count of events in the batch. `damaged` has the numbers of rows that could not be
+    decoded. `deleted` has the owners of lists under posts that are deleted posts themselves.
     """
 
     content: Content
@@ -66,10 +66,10 @@ class Reading:
     async def pages(
         self, read: Read, owners: Sequence[int], kinds: Sequence[str], after: int = 0
     ) -> AsyncIterator[tuple[Sequence[int], list[EventRow], bool]]:
-        """Yield owners, their rows above `after`, and whether these are one of several pages of one owner.
+        """Yield owners, their rows with numbers above `after`, and whether these are one of several pages of one owner.
 
-        If owners have too many rows for one query, they are read in two halves. The rows of one owner ascend across the
-        pages.
+        If there are too many rows for one query, the owners are split in two halves. The rows of one owner ascend
+        across the pages.
         """
         rows = await read(owners, kinds, after, self.rows)
         if len(rows) < self.rows:
@@ -90,7 +90,7 @@ async def pages_of_one(
 ) -> AsyncIterator[list[EventRow]]:
     """Yield the rows of one owner in pages that ascend by number.
 
-    Each kind is read by itself, in the order of its index, because a query for several kinds sorts all their rows.
+    Each kind is read separately, in index order, because a query for several kinds sorts all their rows.
     """
     held: dict[str, list[EventRow]] = {kind: [] for kind in kinds}
     reached = dict.fromkeys(kinds, after)
@@ -122,5 +122,5 @@ def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def last_number(rows: Sequence[EventRow], limit: int) -> int | None:
-    """Return the number after which to read on, or None if there are no more rows: fewer than `limit` were found."""
+    """Return the number after which the next read starts, or None if fewer than `limit` rows show that none is left."""
     return rows[-1].number if len(rows) == limit else None

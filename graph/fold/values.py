@@ -29,7 +29,7 @@ Stored: TypeAlias = Iterator[tuple[str, Value]]
 def versioned_set_keys(
     key: Callable[[int], str], owner: int, held: VersionedSet[Member], tombstones_after: int = 0
 ) -> Stored:
-    """Yield the keys of the members and the tombstones of a versioned set."""
+    """Yield the keys of the members and the tombstones of a versioned set, with their values."""
     name = key(owner)
     if held.members:
         yield name, SortedSet({str(member): number for member, number in held.members.items()})
@@ -37,7 +37,7 @@ def versioned_set_keys(
 
 
 def tombstone_keys(versioned_set: str, tombstones: Mapping[Member, int], tombstones_after: int) -> Stored:
-    """Yield the key of the tombstones of a versioned set."""
+    """Yield the key of the tombstones of a versioned set with its value, unless there are no tombstones to keep."""
     kept = SortedSet({str(member): number for member, number in tombstones.items() if number > tombstones_after})
     if kept:
         yield keys.gone(versioned_set), kept

@@ -1,1 +1,1 @@
-"""The rebuild: fills an empty store with what the archive holds."""
+"""The rebuild: fills an empty store from the archive."""

@@ -1,7 +1,8 @@
-"""The rebuild of likes: the sets of posts and of users, and the counts, from the live likes in the archive.
+"""Rebuilds the sets of likes of posts and of users, and the counts of likes, from the live likes in the archive.
 
-The archive has one live row for each like, so that no like needs others of the same user and post. The rows are read in
-the order of their numbers, a page at a time, and a set that outgrows the hot window is cut as it is loaded.
+The archive has one live row for each like, so a like can be loaded without other likes of the same user and post. The
+rows are read in the order of their numbers, a page at a time, and a set that outgrows the hot window is cut as it is
+loaded.
 """
 
 from collections import defaultdict
@@ -48,7 +49,7 @@ class LikeLoading:
         return likes
 
     async def _load_page(self, page: Sequence[EventRow]) -> None:
-        """Load likes or unlikes. Likes of posts that are not live are only in the sets of users."""
+        """Load likes or unlikes. Likes of posts that are not live are added to the sets of users only."""
         changes = [
             (row.subject, row.actor, row.number if row.kind == LIKE else -row.number)
             for row in page

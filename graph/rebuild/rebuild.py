@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OnProgress = Callable[[int, int], None]
-"""Called with the number of rebuilt users and the number of all users."""
+"""Called with the number of rebuilt users and the total number of users."""
 
 USERS = 500
 COMMANDS_PER_TRIP = 10_000
@@ -51,9 +51,10 @@ REQUESTS_AT_ONCE = 1_000
 
 @dataclass(slots=True)
 class RebuildReport:
-    """The numbers of users, live follows, listed posts and likes that a rebuild wrote, archived ones included.
+    """The numbers of users, live follows, listed posts and likes in a rebuilt store, including those only archived.
 
-    `events` is the number of events that they come from. `damaged` events could not be decoded and are left out.
+    `events` is the number of events from which the store was rebuilt. `damaged` events could not be decoded and are
+    left out.
     """
 
     users: int = 0
@@ -156,7 +157,7 @@ class Rebuild:
                 after = owners[-1]
 
     async def _keep_requests(self, after: int) -> None:
-        """Give posts after a number their idempotency keys again, so that repeated requests publish no further post.
+        """Restore the idempotency keys of posts after a number, so that repeated requests do not publish them again.
 
         One query and one round trip for every 1,000 events.
         """
@@ -166,7 +167,7 @@ class Rebuild:
             after = rows[-1].number
 
     async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:
-        """Return the sizes of sets that were written in pages: a page does not know what later pages remove."""
+        """Return the sizes of sets that were written in pages, of which later pages can remove members."""
         sizes: dict[int, int] = {}
         for some in chunks(sorted(users), COMMANDS_PER_SCRIPT):
             sizes |= zip(some, await self._store.send([("ZCARD", key(user)) for user in some]), strict=True)
@@ -191,7 +192,7 @@ def fill(commands: Sequence[KeyCommand]) -> Command:
 
 
 def count(batch: FoldedBatch, report: RebuildReport) -> None:
-    """Add the numbers of a batch to the report."""
+    """Add the numbers of events, damaged events and posts in a batch to the report."""
     report.events += batch.events
     report.damaged += len(batch.damaged)
     cold = batch.cuts[TIMELINE].cold if TIMELINE in batch.cuts else {}

@@ -17,9 +17,8 @@ PAIRS_PER_COMMAND = 1000
 def writes(batch: FoldedBatch, tombstones_after: int, notifications_kept: int) -> Iterator[KeyCommand]:
     """Yield the commands that write a batch, with tombstones whose numbers are higher than `tombstones_after`.
 
-    Lists of notifications hold the newest `notifications_kept` groups.
-
-    The commands can be repeated. Pages of one versioned set must be written in order.
+    A list of notifications is written with its newest `notifications_kept` groups. The commands can be repeated. Pages
+    of one versioned set must be written in order.
     """
     if batch.is_page:
         for relation in RELATIONS:
@@ -30,7 +29,7 @@ def writes(batch: FoldedBatch, tombstones_after: int, notifications_kept: int) -
 
 
 def write(key: str, value: Value) -> Iterator[KeyCommand]:
-    """Yield the commands that write a value. A login becomes permanent, also if a client had claimed it for a time."""
+    """Yield the commands that write a value. A login becomes permanent, even if its key was a temporary claim."""
     if isinstance(value, SortedSet):
         for pairs in chunks(list(value.items()), PAIRS_PER_COMMAND):
             yield ("ZADD", key, *[word for member, score in pairs for word in (str(score), member)])
