@@ -22,13 +22,13 @@ def size_of(update: Change) -> int:
 
 
 class Buffer(Generic[C]):
-    """The updates that wait for one subscription, at most `MAX_BYTES` including those taken last.
+    """The updates that are waiting for one subscription: at most `MAX_BYTES`, including the batch taken last.
 
-    An update that does not fit cuts the subscription off: the buffer is emptied and takes nothing until `reset`.
-    `cut_off` is the reason. No waiting update was checked for deletion before the event-loop time `checked_at`.
+    An update that does not fit cuts the subscription off: the buffer is emptied and accepts nothing until `reset`.
+    `cut_off` is the reason. `checked_at` is the event-loop time of the oldest deletion check of the waiting updates.
 
     If `on_update` is set, it is called when an update arrives, instead of waking the subscription. The oldest update
-    may then be lent to a courier. Until the loan ends, nothing wakes the subscription.
+    may then be lent to a courier (`graph.feed.handover`). Until the loan ends, nothing wakes the subscription.
     """
 
     __slots__ = (
@@ -108,7 +108,7 @@ class Buffer(Generic[C]):
         return taken
 
     def offered(self) -> C | None:
-        """Return the oldest update if the subscription is waiting. None if it was woken, or an update is lent."""
+        """Return the oldest update if the subscription is still waiting, None if it was woken or an update is lent."""
         if self._waiter is None or self._waiter.done() or self._lent is not None:
             return None
         return self._updates[0] if self._updates else None
@@ -122,7 +122,7 @@ class Buffer(Generic[C]):
         self._size -= self._taken_size
 
     def delivered(self, until: float) -> None:
-        """End a loan: the update was delivered. The subscription waits until `until`, unless something else happens."""
+        """End a loan after its delivery. The subscription keeps waiting, until the event-loop time `until` at most."""
         self._lent = None
         self._taken_size = 0
         self._until = until
@@ -134,7 +134,7 @@ class Buffer(Generic[C]):
             self.wake()
 
     def give_back(self) -> None:
-        """End a loan, and wake the subscription with the update, unless it was cut off meanwhile."""
+        """End a loan without delivery: put the update back unless the buffer was cut off, and wake the subscription."""
         lent, self._lent = self._lent, None
         if lent is not None and self.cut_off is None:
             update, checked_at = lent
@@ -145,7 +145,7 @@ class Buffer(Generic[C]):
         self.wake()
 
     async def wait(self, until: float) -> bool:
-        """Wait for an update, a cut or an error. Return False if the event loop's time reaches `until` first."""
+        """Wait for an update, a cut-off or an error. Return False if the event loop's time reaches `until` first."""
         self._taken_size = 0
         if not self._is_ready():
             self._waiter = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Withholding deleted posts from subscriptions, and the counts of replayed posts."""
+"""Keeps deleted posts out of subscriptions, and adds the counts to replayed posts."""
 
 import asyncio
 from collections import deque
@@ -18,7 +18,7 @@ RETRY_SECONDS = 0.5
 
 
 async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
-    """Return the numbers of the events whose post is deleted, and of plain reposts of deleted posts.
+    """Return the numbers of the events that publish a deleted post or a plain repost of a deleted post.
 
     One round trip if the events publish posts.
     """
@@ -26,7 +26,7 @@ async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
 
 
 async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts | None]:
-    """Return the counts of the posts that events publish, by the event's number.
+    """Return the numbers of replies, reposts and likes of the posts that events publish, by event number.
 
     None for each deleted post, and for each plain repost of a deleted post. One round trip if the events publish posts.
     """
@@ -38,7 +38,7 @@ async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts
 
 
 def counted(update: C, counts: Mapping[int, Counts | None]) -> C:
-    """Return an update whose post has these counts, if they are known and not 0."""
+    """Return the update with the counts of its post, or unchanged if they are unknown or all 0."""
     if not isinstance(update, PostAdded | PostPublishedChange):
         return update
     held = counts.get(update.post.id)
@@ -70,7 +70,7 @@ def fresh(checked_at: float, now: float | None = None) -> bool:
 async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable[[], None]) -> float:
     """Remove updates whose post is deleted. Return the event loop's time of the check, which takes one round trip.
 
-    Wait while the store does not answer; `raise_error` raises the error of a subscription that ends meanwhile.
+    Retry while the store does not answer. If the subscription ends in the meantime, `raise_error` raises its error.
     """
     while True:
         try:
@@ -96,12 +96,12 @@ def _published(events: Sequence[Event]) -> list[Post]:
 
 
 def _needed(post: Post) -> list[int]:
-    """Return the ids of the posts without which a post is not shown: itself, and the original of a plain repost."""
+    """Return the ids of the posts that must exist for a post to be shown: itself and a plain repost's original."""
     return [post.id, post.repost_of] if post.is_plain_repost and post.repost_of is not None else [post.id]
 
 
 async def _deleted(posts: Posts, published: Sequence[Post]) -> set[int]:
-    """Return the ids of the published posts that are deleted, and of plain reposts of deleted posts."""
+    """Return the ids of the published posts that are deleted or are plain reposts of deleted posts."""
     ids = sorted({id_ for post in published for id_ in _needed(post)})
     flags = await posts.are_deleted(ids) if ids else []
     gone = {id_ for id_, deleted in zip(ids, flags, strict=True) if deleted}

@@ -94,9 +94,9 @@ class Feed:
     ) -> AsyncGenerator[HomeUpdate]:
         """Stream the changes of the viewer's home timeline in log order, each once. The first update is a Checkpoint.
 
-        With `after`, the stream starts with the changes after that number; a Gap reports those that the log no longer
-        holds. A client that applies every update has the current home timeline. Raises SessionOver if the session has
-        ended or ends. Joining costs two round trips, however far the workers are behind.
+        With `after`, the stream starts with the changes after that number; a Gap reports changes that the log no longer
+        holds. A client that applies every update has the current home timeline. Raises SessionOver when the session
+        ends, or if it has already ended. Joining costs two round trips, however far the workers are behind.
 
         Updates that the `courier` delivers are not yielded.
         """
@@ -116,8 +116,9 @@ class Feed:
     ) -> AsyncGenerator[NotificationUpdate]:
         """Stream the changes of the viewer's notifications in log order, each group at most once a second.
 
-        See `home` for the rest. Updates wait longer while `delay` returns more than 0 seconds. An update takes two
-        round trips, which all streams of the viewer share, and more if its event is not projected yet.
+        See `home` for the other parameters and errors. Updates are delayed further while `delay` returns more than 0
+        seconds. An update takes two round trips, which all streams of the viewer share, and more if its event is not
+        projected yet.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
         source = NotificationSource(viewer, self._notified)
@@ -135,9 +136,10 @@ class Feed:
         holder: Hashable = None,
         courier: Courier | None = None,
     ) -> AsyncGenerator[StreamUpdate]:
-        """Stream the events that match the filter in log order, each once; see `home` for the rest.
+        """Stream the events that match the filter in log order, each once.
 
-        `viewer` is the user who reads, None if anonymous: events that are hidden from this user are left out.
+        See `home` for the other parameters and errors. `viewer` is the user who reads, None if anonymous: events that
+        are hidden from this user are left out.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
         cannot find out what a deleted post said. A firehose requires a permission: raises NotPermitted if the viewer
@@ -165,7 +167,8 @@ class Feed:
     def watch(self, user: int, session: str, on_end: Callable[[], None]) -> Callable[[], None]:
         """Call `on_end` once when the session ends. Return a function that stops watching.
 
-        Log-outs are noticed immediately, other ends within one checkpoint interval.
+        A log-out is noticed immediately. Expiry and replacement by a newer session are noticed within one checkpoint
+        interval.
         """
         self._reader.start()
         return self._session_watch.watch((user, session), on_end)
@@ -178,8 +181,8 @@ class Feed:
     async def prepare(self, events: Sequence[Event]) -> None:
         """Look up which of the published posts that concern a subscription are deleted. At most one round trip.
 
-        If a shard does not answer soon, each subscription checks its own posts, and only those that need the shard
-        wait for it.
+        If a shard does not answer soon, each subscription checks its own posts, and only the subscriptions that need
+        the shard wait for it.
         """
         published = [event for event in events if isinstance(event.body, Publication) and self._concerns_any(event)]
         self._checked, self._deleted = set(), set()
@@ -223,7 +226,7 @@ class Feed:
                 self._congested.add(buffer)
 
     def learn(self, unprojected: Sequence[Event]) -> None:
-        """Record suspensions, their ends and deletions of users that may not be projected yet."""
+        """Record suspensions, ends of suspensions and user deletions that may not be projected yet."""
         for event in unprojected:
             self._note_suspension(event)
 
@@ -233,7 +236,7 @@ class Feed:
             self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
 
     async def throttle(self) -> None:
-        """Wait while more than half of the buffers are congested: then this process is slow, not its clients.
+        """Wait while more than half of the buffers are congested: this process is then slow, rather than its clients.
 
         A few slow clients do not delay the others. The log keeps the events that are committed in the meantime.
         """
@@ -247,7 +250,7 @@ class Feed:
             await asyncio.sleep(THROTTLE_STEP_SECONDS)
 
     def lose_events(self) -> None:
-        """Cut off all live subscriptions after skipped events: each joins again and reports its gap."""
+        """Cut off all live subscriptions because events were skipped. They join again and report the gap."""
         self._visibility.forget_noted_suspensions()
         self._homes.clear()
         for buffer in self._live:

@@ -42,8 +42,8 @@ def stream_update(event: Event) -> StreamChange | None:
 class FilterSource(Source[StreamChange]):
     """The events that match a filter.
 
-    `view` leaves out posts and follows of users who are hidden from the viewer now, plain reposts of their posts, and
-    deletions across a block.
+    `view` removes posts and follows of users who are hidden from the viewer now, plain reposts of their posts, and
+    deletions of posts whose author blocks the viewer or is blocked by the viewer.
 
     Replayed deletions match every keyword and every box. Otherwise a client could guess the words or the location of a
     deleted post and confirm the guess by subscribing.
@@ -65,7 +65,7 @@ class FilterSource(Source[StreamChange]):
         self._is_prepared = False
 
     async def load(self) -> None:
-        """Read the suspensions, and the blocks of the viewer. One round trip. The first time, prepare the filter."""
+        """Read the suspensions and the viewer's blocks. One round trip. The first call also prepares the filter."""
         if not self._is_prepared:
             await self._index.prepare(self._filter)
             self._is_prepared = True
@@ -81,11 +81,11 @@ class FilterSource(Source[StreamChange]):
         self._applied_upto = head
 
     async def visible(self, updates: Sequence[StreamChange]) -> Sequence[StreamChange]:
-        """Return the updates without those that show a user who is hidden from the viewer now."""
+        """Return the updates that show no user who is hidden from the viewer now."""
         return await self._view.visible(updates)
 
     def shows(self, update: StreamChange) -> bool:
-        """Return True if the update shows no user who is hidden or muted according to the exclusions in memory."""
+        """Return True if the blocks and mutes in memory are complete and the update shows no hidden or muted user."""
         return self._view.sees(update)
 
     def select(self, events: Sequence[Event]) -> list[Event]:
@@ -114,7 +114,7 @@ class FilterSource(Source[StreamChange]):
         self._remove_view = nothing
 
     def close(self) -> None:
-        """Release the filter, which the index then drops unless other subscriptions have it too."""
+        """Release the filter. The index drops it unless other subscriptions use it."""
         if self._is_prepared:
             self._index.release(self._filter)
             self._is_prepared = False

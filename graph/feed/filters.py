@@ -25,8 +25,8 @@ KEYWORDS_AT_ONCE = 100  # entries that are checked in one slice
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
 MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
-"""The maximum number of characters of a keyword before folding: of `MAX_WORDS` words of the maximum length, decomposed,
-each with `#` and a space."""
+"""The maximum length of a keyword before folding, in characters: `MAX_WORDS` words of the maximum length in decomposed
+form, each with a `#` and a space."""
 BOX_TERMS = MAX_CELLS
 MAX_QUOTED = 40
 SHARE_BITS = 53  # the number of bits that a float holds exactly
@@ -69,9 +69,9 @@ class Traits:
     """The properties of an event that filters look at.
 
     `users` are the author of a post, or both sides of a follow. `sample_key` is the number that decides which samples
-    the event is in. A deletion has no location and matches every box. A plain repost and its end have no content and
-    match neither keywords nor boxes. A deletion without the digest of its post, as
-    older versions wrote it, has `unknown_terms` and matches every keyword.
+    the event is in. A deletion has no location and matches every box. A plain repost and the event that ends it have no
+    content and match neither keywords nor boxes. Deletions that older versions wrote have no digest of the post's
+    terms: they have `unknown_terms` and match every keyword.
     """
 
     __slots__ = ("_body", "_share", "_terms", "kind", "place", "sample_key", "unknown_terms", "users")
@@ -172,9 +172,9 @@ class EventFilter:
     def of(cls, **criteria: Unpack[Criteria]) -> "EventFilter":
         """Build a filter from the input of a client.
 
-        Raises BadFilter with the name of the field: for a list that is empty or too long, a keyword without words or
-        with too many or too long ones, a box or sample that is out of range, and a filter that restricts nothing
-        without `firehose`.
+        Raises BadFilter with the name of the field: for a list that is empty or too long, a keyword that has no words,
+        too many words or a word that is too long, a box or sample that is out of range, and a filter that restricts
+        nothing although `firehose` is not set.
         """
         return result(cls.building(**criteria))
 
@@ -231,7 +231,7 @@ class EventFilter:
         return traits is not None and self.matches_traits(traits)
 
     def may_match(self, event: Event) -> bool:
-        """Return True if an event would match the filter with some content of its post.
+        """Return True if there is any content of the event's post with which the event would match the filter.
 
         The actual content is not read, so the result reveals nothing about it.
         """
@@ -260,7 +260,7 @@ def shortened(entry: str) -> str:
 
 
 def share_of(number: int) -> float:
-    """Hash a number to a share, which is uniform in [0, 1) and must be the same in every process and version."""
+    """Hash a number to a share: uniformly distributed in [0, 1), and the same in every process and version."""
     digest = hashlib.blake2b(number.to_bytes(8), digest_size=8).digest()
     return (int.from_bytes(digest) >> (64 - SHARE_BITS)) / (1 << SHARE_BITS)
 

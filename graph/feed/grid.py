@@ -1,4 +1,4 @@
-"""A spatial index of boxes: a hierarchy of grids, in which the cells of each level halve those of the level above."""
+"""A spatial index of boxes: a hierarchy of grids, in which each level halves the height and width of the cells."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
@@ -12,7 +12,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 class Grid(Generic[V]):
-    """Values by box. A value is stored in the cells of the finest level in which its box covers at most 16.
+    """Values by box. A value is stored in the cells of the finest level on which its box covers at most 16 cells.
 
     Finding the values near a location costs one look-up for each level in use.
     """

@@ -1,4 +1,4 @@
-"""Handing updates over without waking the task of their subscription: waking costs more than all other steps together.
+"""Delivers updates without waking the task of their subscription: waking costs more than all other steps together.
 
 The task of a live subscription waits for its buffer most of the time. If an update arrives then, and nothing has to be
 awaited before it is sent, a *courier* takes it from the buffer and delivers it. Until the update is delivered, it
@@ -14,7 +14,7 @@ from typing import Protocol
 from graph.feed.updates import Change, PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed
 
 HANDED_OVER = (PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed)
-"""The types of updates that couriers take. For other types, the subscription's task has more to do than to send."""
+"""The types of updates that couriers take. Other types need work from the subscription's task before they are sent."""
 
 
 class Courier(Protocol):
@@ -23,7 +23,7 @@ class Courier(Protocol):
     def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
         """Take an update, unless it cannot be delivered without waiting for the client. Return True if it was taken.
 
-        `settle` is called later, not during the call: with True if the update was delivered, or else with False.
+        `settle` is called later, not during the call: with True if the update was delivered, otherwise with False.
         """
 
     def leave(self) -> None:
@@ -33,7 +33,8 @@ class Courier(Protocol):
 class Handover:
     """The subscriptions of a process that have an update for their couriers.
 
-    They hand the update over when their tasks would otherwise run: after all events that the reader passes on together.
+    An update is handed over when the subscription's task would otherwise run: after the reader has passed on the whole
+    batch of events.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Home streams: the source of a subscription to a home timeline, and the index that finds the viewers of an event."""
+"""Home streams: the source of a subscription to a home timeline, and the index of the viewers of live streams."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -45,9 +45,9 @@ from graph.records import published_post
 def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
     """Return the updates that an event causes in home streams, each with the viewer whom it concerns.
 
-    The viewer is None if the update concerns all viewers who have the author in their home timelines, or, for a
-    suspension, its end or the deletion of an account, all viewers: they may have reposts of the user's posts.
-    Replies that are not listed concern no viewer.
+    The viewer is None if the update concerns every viewer whose home timeline includes the author. It is also None for
+    a suspension, the end of a suspension and the deletion of an account. These concern all viewers, because any viewer
+    may have reposts of the user's posts. Replies that are not listed concern no viewer.
     """
     number = event.number
     published = publication_of(event.body)
@@ -136,17 +136,17 @@ class HomeIndex:
         return audience is not None and audience in self._by_author[author]
 
     def authors_of(self, viewer: int) -> Iterable[int]:
-        """Return the authors in the home timeline of a viewer, none if the viewer has no live stream."""
+        """Return the authors in the home timeline of a viewer; empty if the viewer has no live stream."""
         audience = self._audiences.get(viewer)
         return () if audience is None else audience.state.authors
 
     def has_receivers(self, publication: Event) -> bool:
-        """Return True if the publication of a post concerns a stream now."""
+        """Return True if the publication of a post concerns at least one live stream."""
         published = publication_of(publication.body)
         return published is not None and published.listed and published.author in self._by_author
 
     def deliveries(self, event: Event) -> list[tuple[HomeChange, list[Buffer[HomeChange]]]]:
-        """Return the updates of an event with the buffers of their streams, and apply the event to the index."""
+        """Return the updates of an event, each with the buffers that get it, and apply the event to the index."""
         author = author_of(event.body)
         if author is not None:
             updates = home_updates(event)
@@ -220,11 +220,11 @@ class HomeSource(Source[HomeChange]):
             self._state.apply(self.viewer, event)
 
     async def visible(self, updates: Sequence[HomeChange]) -> Sequence[HomeChange]:
-        """Return the updates without posts of hidden users, and without plain reposts of posts of silenced users."""
+        """Return the updates, except posts by hidden users and plain reposts of posts by silenced users."""
         return await self._view.visible_at_home(updates)
 
     def shows(self, update: HomeChange) -> bool:
-        """Return True if the update shows no user who is hidden or muted according to the exclusions in memory."""
+        """Return True if the blocks and mutes in memory are complete and the update shows no hidden or muted user."""
         return self._view.sees(update)
 
     def join(self, head: int) -> None:
@@ -232,11 +232,11 @@ class HomeSource(Source[HomeChange]):
         self._applied_upto = head
 
     async def before_update(self, update: HomeChange | Gap, unprojected: Unprojected) -> None:
-        """Before clients refetch because of AuthorAdded or Gap, project all events that the stream has sent.
+        """Project all events that the stream has sent, because AuthorAdded and Gap make clients refetch the page.
 
-        Events of a process that died after its commit may be unprojected: they would be missing from the refetched
-        page, and the stream would not send them again. One round trip, and about six more if such events concern the
-        viewer, as the follow itself usually does.
+        Events may be unprojected because a process died after it had committed them. They would be missing from the
+        refetched page, and the stream would not send them again. One round trip, and about six more if such events
+        concern the viewer, as the follow itself usually does.
         """
         if not isinstance(update, AuthorAdded | Gap):
             return
@@ -281,7 +281,7 @@ class HomeSource(Source[HomeChange]):
 
 
 def author_of(body: EventBody) -> int | None:
-    """Return the author of the post that an event creates or ends, None for other events."""
+    """Return the author of the post or plain repost that an event creates or removes, None for other events."""
     match body:
         case PostPublished(author) | PostDeleted(author) | Reposted(author) | Unreposted(author):
             return author

@@ -13,7 +13,7 @@ Changes = tuple[list[int], list[int]]
 
 
 class UserIds(Protocol):
-    """A collection of user ids without repetition."""
+    """A collection of distinct user ids."""
 
     def add(self, user: int, /) -> None:
         """Add a user."""

@@ -1,8 +1,8 @@
 """The views of live subscriptions: what is hidden from their viewers now, without a look-up per update.
 
 A view reads the viewer's blocks when its subscription joins, and applies the later blocks of the log. A viewer with
-very many blocks costs one look-up for each batch of updates instead. The suspended users are those in the memory of the
-process, which the feed keeps up to date with the log.
+very many blocks costs one look-up for each batch of updates instead. The set of suspended users is held in the memory
+of the process, and the feed keeps it up to date with the log.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -24,7 +24,7 @@ C = TypeVar("C")
 
 
 class LiveView:
-    """The view of one subscription. `exclusions` are the exclusions of its viewer that are in memory."""
+    """The view of one subscription. `exclusions` holds the blocks and mutes of its viewer in memory."""
 
     def __init__(self, visibility: Visibility, viewer: int | None) -> None:
         self.viewer = viewer
@@ -57,7 +57,7 @@ class LiveView:
                     pass
 
     async def blocked(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who block the viewer or are blocked by the viewer.
+        """Return the users among those given who block the viewer or are blocked by the viewer.
 
         No round trip, or one if the viewer has too many blocks to keep in memory.
         """
@@ -68,14 +68,14 @@ class LiveView:
         return found | {user for user in users if exclusions.hides(user)}
 
     async def silenced(self, users: Set[int]) -> Set[int]:
-        """Return those of the users who are hidden or muted. The cost is that of `blocked`."""
+        """Return the users among those given who are hidden or muted. Costs the same as `blocked`."""
         found = {user for user in users if self.exclusions.silences(user)} | self._visibility.suspended_now(users)
         if self.exclusions.complete or not users:
             return found
         return found | await self._visibility.of(self.viewer).silenced(users)
 
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that do not show a hidden user. The cost is that of `blocked`.
+        """Return the updates that do not show a hidden user. Costs the same as `blocked`.
 
         Deletions of posts by suspended and deleted users are returned, too: they show nothing, and clients that have
         the posts must drop them.
@@ -94,7 +94,7 @@ class LiveView:
     async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that do not show a hidden user and are not plain reposts of silenced users' posts.
 
-        The cost is that of `blocked`, twice if there are plain reposts.
+        Costs the same as `blocked`, or twice as much if there are plain reposts.
         """
         if self._sees_all(updates):
             return updates
@@ -106,7 +106,7 @@ class LiveView:
         return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
 
     def sees(self, update: object) -> bool:
-        """Return True if no user in the update is hidden or silenced, as usual, and all exclusions are in memory."""
+        """Return True if all blocks and mutes are in memory and no user in the update is hidden or silenced."""
         if not self.exclusions.complete:
             return False
         silences, suspended = self.exclusions.silences, self._visibility.all_suspended_now
@@ -151,7 +151,7 @@ class LiveViews:
 
 
 def users_of(update: object) -> tuple[int, ...]:
-    """Return the users whom an update shows: the authors of a post and of what it reposts, or both sides of a follow.
+    """Return the users whom an update shows: the authors of a post and of its original, or both sides of a follow.
 
     Updates about the viewer's own relationships show no users.
     """

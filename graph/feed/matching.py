@@ -3,8 +3,8 @@
 Each filter is in exactly one index: by its users, its keywords or both, otherwise by its box, otherwise by its kinds
 and sample. An event looks up its own traits in each index. Only the filters found there are evaluated further.
 
-A deletion has no location and matches every box. So the subscribers of filters with a box alone are kept together: a
-deletion concerns all of them, and none of their filters is evaluated.
+A deletion has no location and matches every box. The subscribers of filters that restrict only the box are therefore
+kept in one set: a deletion concerns all of them, and none of their filters is evaluated.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class IndexedFilter(Generic[S]):
 
     `has_all_deletions` is True if the filter matches the deletion of every post. `holds` is the number of times that
     the filter has been prepared and not released. `indexing` is the work that adds the filter to its index, None when
-    it is done; `ready`, which tasks may be waiting for, is set then.
+    it is done. `ready` exists while tasks wait for that work, and is set when it is done.
     """
 
     index: "CriterionIndex[IndexedFilter[S]]"
@@ -135,7 +135,7 @@ class FilterIndex(Generic[S]):
     def matching(self, event: Event) -> Collection[S]:
         """Return the subscribers with a filter that matches an event, each once.
 
-        The time depends on the terms of the event and the number of matches, and little on the number of filters.
+        The time depends on the terms of the event and the number of matches, and hardly on the number of filters.
         """
         traits = Traits.of(event)
         if traits is None:
@@ -145,7 +145,7 @@ class FilterIndex(Generic[S]):
         return self._certain(traits).union(*found)
 
     def matches_any(self, event: Event) -> bool:
-        """Return True if an event matches a filter. Stops at the first."""
+        """Return True if an event matches at least one filter. Stops at the first match."""
         if not self._filters or (traits := Traits.of(event)) is None:
             return False
         return bool(self._certain(traits)) or any(
@@ -159,7 +159,7 @@ class FilterIndex(Generic[S]):
         return frozenset()
 
     def _candidates(self, traits: Traits) -> Iterator[IndexedFilter[S]]:
-        """Yield the filters to evaluate, those that need the terms of a post last. There may be duplicates."""
+        """Yield the filters to evaluate, with possible duplicates. Filters that need a post's terms come last."""
         indexes = (self._users, self._boxes, self._firehoses, self._keywords)
         return chain.from_iterable(index.candidates(traits) for index in indexes)
 

@@ -1,4 +1,4 @@
-"""The alarms and reads that the streams of notifications of one viewer share.
+"""The alarms and reads that the notification streams of one viewer share.
 
 Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in one
 iteration of the event loop share one read of these updates, which begins in that iteration.
@@ -26,7 +26,7 @@ LATE_SECONDS = 0.05
 
 @dataclass(slots=True)
 class Waiting:
-    """The updates that wait to be sent: the newest of each group, and all changes of the whole list."""
+    """The updates that are waiting to be sent: the newest of each group, and all changes of the whole list."""
 
     added: dict[Group, Event] = field(default_factory=dict)
     changes: list[Event] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Alarm:
 
 
 class NotificationReads:
-    """The alarms and reads of the streams of notifications of a process. Requires a running event loop."""
+    """The alarms and reads of the notification streams of a process. Requires a running event loop."""
 
     def __init__(
         self, log: Log, notifications: Notifications, projections: Projections, visibility: Visibility
@@ -85,9 +85,9 @@ class NotificationReads:
     async def read(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
         """Return the updates to send to a viewer, in the order of their numbers.
 
-        Two round trips, which all streams that ask for the same updates now share, and more if events are not
-        projected. A change of the whole list is sent although the viewer may have seen its effect. A group that has
-        vanished is left out.
+        Two round trips, shared by all streams that ask for the same updates at the same time, and more if events are
+        not projected. A change of the whole list is sent even if the viewer may have seen its effect. Groups that no
+        longer exist are left out.
         """
         added = frozenset((group, event.number) for group, event in waiting.added.items())
         key = viewer, added, tuple(event.number for event in waiting.changes)

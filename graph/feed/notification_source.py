@@ -1,4 +1,4 @@
-"""Streams of notifications: the source of a subscription, and the index that finds the streams of an event."""
+"""Notification streams: the source of a subscription, and the index that finds the streams an event concerns."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,8 +24,8 @@ def notices(event: Event) -> Iterator[tuple[int, Notice]]:
 def users_of_change(event: Event) -> tuple[int, ...]:
     """Return the users whose whole list of notifications an event may change.
 
-    The user has read the list, or groups vanish or reappear, because another user has undone or repeated an action, or
-    is muted or blocked, or because a post is deleted.
+    Either the user has read the list, or groups disappear or reappear: because another user has undone or repeated an
+    action, or is muted or blocked, or because a post is deleted.
     """
     if is_renewed(event):
         return tuple(user for user, _ in concerned(event))
@@ -45,7 +45,7 @@ def users_of_change(event: Event) -> tuple[int, ...]:
 
 
 class NotificationIndex:
-    """The buffers of live streams of notifications, by viewer."""
+    """The buffers of live notification streams, by viewer."""
 
     def __init__(self) -> None:
         self._by_viewer: dict[int, list[Buffer[Notice]]] = {}
@@ -63,11 +63,11 @@ class NotificationIndex:
             self._by_viewer.pop(viewer, None)
 
     def has_receivers(self, event: Event) -> bool:
-        """Return True if an event concerns a stream now."""
+        """Return True if an event concerns at least one live stream."""
         return bool(self._by_viewer) and any(user in self._by_viewer for user, _ in notices(event))
 
     def receivers(self, event: Event) -> list[tuple[Notice, list[Buffer[Notice]]]]:
-        """Return the updates of an event with the buffers of the streams that they concern."""
+        """Return the updates of an event, each with the buffers that get it."""
         if not self._by_viewer:
             return []
         found = ((notice, self._by_viewer.get(user)) for user, notice in notices(event))
@@ -92,9 +92,9 @@ class NotificationSource(Source[Notice]):
         return [notice for event in events for user, notice in notices(event) if user == self.viewer]
 
     def register(self, buffer: Buffer[Notice]) -> None:
-        """Add the buffer to the index of streams of notifications."""
+        """Add the buffer to the index of notification streams."""
         self._index.add(self.viewer, buffer)
 
     def unregister(self, buffer: Buffer[Notice]) -> None:
-        """Remove the buffer from the index of streams of notifications."""
+        """Remove the buffer from the index of notification streams."""
         self._index.remove(self.viewer, buffer)

@@ -1,8 +1,8 @@
-"""The stream of one viewer's notifications: combines the updates of a subscription, and reads what they announce.
+"""The stream of one viewer's notifications: combines updates, and reads the notifications that they announce.
 
-Updates wait until they are due: a moment after the first, so that the process that committed the event has projected
-it, and a second after the previous updates were sent. Of several updates in a group only the newest is sent, and at
-most one change of the whole list. So a group is sent at most once a second, however often its post is liked. Updates
+Updates wait until they are due: 50 ms after the first, so that the process that committed the event has projected it,
+and at least a second after the previous updates were sent. Of several updates in a group, only the newest is sent, and
+at most one change of the whole list. So a group is sent at most once a second, however often its post is liked. Updates
 are sent in the order of their numbers: a client that resumes after any of them gets the ones that it missed.
 """
 
@@ -24,7 +24,7 @@ MAX_WAITING = 1000
 class NotificationStream:
     """Sends the updates of one viewer's notifications.
 
-    `delay` returns how many seconds longer the updates must wait, because the viewer has used up the points of events.
+    `delay` returns how many seconds longer updates must wait because the viewer has exceeded the rate limit of events.
     """
 
     def __init__(self, viewer: int, reads: NotificationReads, delay: Callable[[], float]) -> None:
@@ -92,7 +92,7 @@ async def _next_of(source: AsyncGenerator[Notice | Checkpoint | Gap]) -> Notice 
 
 
 def raise_error(upcoming: "asyncio.Task[Any]") -> None:
-    """Raise the error of a task that has failed."""
+    """Raise the error of the task if it has failed."""
     if upcoming.done():
         upcoming.result()
 

@@ -10,7 +10,7 @@ V = TypeVar("V", bound=Hashable)
 
 FEW = 32
 SPARE_ROOM = 8
-"""A dictionary is copied when it once had this many times its current keys, because dictionaries do not shrink."""
+"""A dictionary is copied when it has had this many times as many keys as now, because dictionaries do not shrink."""
 
 Values: TypeAlias = tuple[V, ...] | set[V]
 """Distinct values: a tuple if they are few, because it takes a fifth of the memory of a set, otherwise a set."""
@@ -37,7 +37,7 @@ def without_value(values: Values[V], value: V) -> Values[V]:
 
 
 def intersection(some: Values[V], others: Values[V]) -> set[V]:
-    """Return the values that are in both. O(n) in the size of the smaller if one of them is a set."""
+    """Return the values that are in both. O(n) in the size of the smaller collection if either is a set."""
     if isinstance(others, set):
         return others.intersection(some)
     return some.intersection(others) if isinstance(some, set) else set(some).intersection(others)
@@ -53,7 +53,7 @@ class CountedSet(Generic[V]):
         self._more: Counter[V] = Counter()
 
     def add(self, value: V) -> None:
-        """Add a value once more."""
+        """Add a value, or count it once more if it is present."""
         if value in self.values:
             self._more[value] += 1
         else:

@@ -42,7 +42,7 @@ class Listener(Protocol):
         ...
 
     def learn(self, unprojected: Sequence[Event]) -> None:
-        """Record earlier suspensions, their ends and deletions of users that may not be projected yet."""
+        """Record earlier suspensions, ends of suspensions and user deletions that may not be projected yet."""
         ...
 
     async def throttle(self) -> None:
@@ -64,7 +64,7 @@ class ReplayPart:
 
 
 class Recent:
-    """The newest events in memory: all those after the number `since`. They suffice for most replays."""
+    """The newest events in memory: all events after the number `since`. Most replays need no others."""
 
     def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since
@@ -93,7 +93,7 @@ class LogReader:
 
     `head` is the number of the last event that the listener has received. `unprojected` holds the events up to the head
     that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each failover that
-    lost events which had been passed on: the events after the first number, up to the second.
+    lost events after the reader had passed them on: events after the first number, up to the second, were lost.
     """
 
     def __init__(self, store: Store, log: Log, listener: Listener) -> None:
@@ -119,7 +119,7 @@ class LogReader:
     async def ready(self) -> None:
         """Start reading and wait until the head is known. Raises StoreUnavailable.
 
-        The first call takes four round trips, and one per 500 events that are not projected.
+        The first call takes four round trips, and one more per 500 events that are not projected.
         """
         self.start()
         if self._recent is None:
@@ -171,10 +171,10 @@ class LogReader:
             await end([self._task])
 
     async def _position(self) -> None:
-        """Set the head to the end of the log, and load the newest events and those that may not be projected.
+        """Set the head to the end of the log, and load the newest events and all that may not be projected.
 
-        Only events after the trimmed number count as in memory: after a failover, the log may hold older events, but
-        not all that followed them.
+        Only events after the trimmed number count as held in memory: after a failover, the log may hold older events
+        without all of the events that followed them.
         """
         async with self._positioning:
             if self._recent is None:
@@ -190,8 +190,8 @@ class LogReader:
     async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
         """Return the events that may not be projected, and the trimmed number. `newest` are the events after `upto`.
 
-        Events that retention removes during the load are projected, and earlier events must not be applied without
-        them.
+        Events that retention removes during the load are projected. Events before them are dropped, too, because they
+        must not be applied without the removed ones.
         """
         unprojected = Unprojected(await self._log.watermark())
         async for event in self._log.replay(unprojected.since, upto):
@@ -222,8 +222,8 @@ class LogReader:
     async def _read_on(self, reader: Store) -> None:
         """Read the next events and pass them on. Two round trips.
 
-        The same server also returns the entry that was read last, if it still holds it. If not, a failover lost events,
-        unless retention or a deletion has removed the entry.
+        The entry that was read last is read again from the same server. If the server no longer holds the entry, a
+        failover lost events, unless retention or a deletion has removed the entry.
         """
         read = ("XREAD", "COUNT", READ_BATCH, "BLOCK", int(BLOCK_SECONDS * 1000), "STREAMS", keys.LOG)
         last = entry_id(self._last_read)
@@ -281,7 +281,7 @@ class LogReader:
         self._listener.learn(unprojected.of_all())
 
     def _pass_on(self, event: Event) -> int:
-        """Move the head and call the listener in one step, so that a subscription either replays or receives it."""
+        """Move the head and call the listener in one step, so that subscriptions either replay or receive the event."""
         if self._recent is not None:
             self._recent.add(event)
         self.unprojected.add(event)

@@ -1,4 +1,4 @@
-"""Do long work in slices, so that the event loop can run other tasks in between."""
+"""Runs long work in slices, so that the event loop can run other tasks in between."""
 
 import asyncio
 from collections import deque
@@ -21,7 +21,7 @@ def finish(work: Work) -> None:
 
 
 def result(work: Generator[None, None, V]) -> V:
-    """Do the work to its end at once, and return its result."""
+    """Run the work to completion at once, and return its result."""
     while True:
         try:
             next(work)

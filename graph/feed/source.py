@@ -9,7 +9,7 @@ from graph.feed.updates import Gap
 from graph.log.events import Event
 
 Unprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
-"""Yields the events up to an update that may not be projected yet and concern the viewer's home page.
+"""Yields the events up to an update, if they may not be projected yet and concern the viewer's home page.
 
 These are the events of the given authors' posts, the viewer's follows, mutes and blocks, and all suspensions and
 deletions of users.
@@ -19,12 +19,12 @@ deletions of users.
 class Source(ABC, Generic[C]):
     """Selects the events of the log that one subscriber gets, and turns them into updates.
 
-    During the replay the subscription passes events to `select` and `updates_of`. Once it is live, the index in which
-    `register` puts its buffer finds the events.
+    During the replay the subscription passes events to `select` and `updates_of`. `register` adds the buffer of a live
+    subscription to an index, with which the feed finds the buffers that get an event.
     """
 
     has_state: bool = False
-    """Whether the selection depends on state of the store that events change, which `load` and `apply` maintain."""
+    """Whether the selection depends on stored state that events change. `load` and `apply` keep it up to date."""
 
     viewer: int | None = None
     """The id of the user who subscribes, None if anonymous."""
@@ -48,11 +48,11 @@ class Source(ABC, Generic[C]):
         return
 
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates without those that show a user who is hidden from the viewer now."""
+        """Return the updates that show no user who is hidden from the viewer now."""
         return updates
 
     def shows(self, update: C) -> bool:
-        """Return True if the update is certainly `visible`. No round trip; False if that takes a look-up."""
+        """Return True if the update is known to be `visible`, and False if that takes a look-up. No round trip."""
         return False
 
     async def before_update(self, update: C | Gap, unprojected: Unprojected) -> None:
@@ -69,7 +69,7 @@ class Source(ABC, Generic[C]):
 
     @abstractmethod
     def register(self, buffer: Buffer[C]) -> None:
-        """Add to the buffer the updates of all events after the reader's head."""
+        """Start adding the updates of all events after the reader's head to the buffer."""
 
     @abstractmethod
     def unregister(self, buffer: Buffer[C]) -> None:

@@ -1,6 +1,6 @@
 """One subscription, from its first read of the log until it ends.
 
-1. Join: load the state that the meaning of events depends on, and check the session.
+1. Join: load the state that decides which events concern the viewer, and check the session.
 2. Replay: read the log from the position of the client up to the reader's head, at the client's pace.
 3. Live: register a buffer, to which the reader's events are added from then on.
 
@@ -207,7 +207,7 @@ class Subscription(Generic[C]):
             self._turn.end()
 
     async def _last_kept(self, joined: int) -> int:
-        """Return the position, or the last number before it up to which failovers have lost nothing."""
+        """Return the position or, if a failover has lost the events before it, the last number before these events."""
         unknown = self._shared.reader.lost[len(self._lost) :]
         self._lost += unknown
         kept = self._position
@@ -222,7 +222,7 @@ class Subscription(Generic[C]):
         """Yield the updates of replayed events. One round trip if posts are selected.
 
         Deleted posts are removed before posts are matched by their content. So neither the updates nor the round trips
-        show whether a deleted post matches.
+        reveal whether a deleted post matches.
         """
         await self._turn.step()
         selected = [event for event in self._source.select(events) if event.number > self._position]
@@ -328,7 +328,7 @@ class Subscription(Generic[C]):
             await self._source.before_update(update, partial(self._unprojected, update.number))
 
     async def _unprojected(self, upto: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
-        """Yield the events up to a number that may not be projected, with those of posts of these authors."""
+        """Yield the events up to a number that `graph.feed.source.Unprojected` describes."""
         unprojected, viewer = self._shared.reader.unprojected, self._source.viewer
         since = await self._shared.log.watermark()
         changes = [*unprojected.of_all(), *(unprojected.of(viewer) if viewer is not None else ())]

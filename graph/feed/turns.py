@@ -18,8 +18,8 @@ MAX_PAUSE_SECONDS = 0.01
 class Turns:
     """Limits the running replays to `MAX_RUNNING` per process and `MAX_RUNNING_PER_HOLDER` per holder.
 
-    Holders with waiting replays take turns; the replays of one holder run first come, first served. Scheduling a step
-    of a replay costs a few microseconds.
+    A holder is the user or the client to whom replays belong. Holders with waiting replays take turns; the replays of
+    one holder run first come, first served. Scheduling a step of a replay costs a few microseconds.
     """
 
     def __init__(self) -> None:

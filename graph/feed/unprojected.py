@@ -19,7 +19,7 @@ KEEP_SECONDS = 5.0  # a load during which events are forgotten may have to be re
 
 
 def users_of(event: Event) -> tuple[int, ...]:
-    """Return the users whose subscriptions an event concerns when they join."""
+    """Return the users whose subscriptions must apply an event when they join."""
     match event.body:
         case Followed(user, _) | Unfollowed(user, _) | Muted(user, _) | Unmuted(user, _) | SessionsEnded(user, _):
             return (user,)
@@ -31,9 +31,9 @@ def users_of(event: Event) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Generation:
-    """Unprojected events: by user, those that concern all users, and by author the numbers of the events of posts.
+    """Unprojected events: the events of each user, the events that concern all users, and each author's post events.
 
-    Posts are the bulk of a backlog and are rarely needed, so only the numbers of their events are kept.
+    Post events are the bulk of a backlog and are rarely needed, so only their numbers are kept.
     """
 
     by_user: dict[int, list[Event]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Generation:
 
 
 class Unprojected:
-    """All events after `since` that joins or home pages depend on. Those up to `watermark` are projected.
+    """All events after `since` that joins or home pages depend on. Events up to `watermark` are projected.
 
     Events are kept in two generations. The older one is forgotten when all of it is projected, at the earliest after
     `KEEP_SECONDS`. Memory: about 300 bytes per follow, mute, block or log-out, 8 bytes per event of a post, and 200

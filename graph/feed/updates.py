@@ -1,6 +1,6 @@
 """The updates that a live stream sends, as frozen records.
 
-The `number` of an update is a position in the log: a subscription that resumes after it misses nothing that follows.
+The `number` of an update is a position in the log: a subscription that resumes after it misses no later update.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class GapReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An update that reports one event of the log. `number` is the event's."""
+    """An update that reports one event of the log. `number` is the number of the event."""
 
     number: int
 
@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PostAdded(Change):
-    """A post was added to the viewer's home timeline. `original_author` is an id, of a plain repost only."""
+    """A post was added to the viewer's home timeline. `original_author` is an id, set for plain reposts only."""
 
     post: Post
     original_author: int | None = None
@@ -75,7 +75,7 @@ class AuthorHidden(Change):
 
 @dataclass(frozen=True, slots=True)
 class PostPublishedChange(Change):
-    """A post that matches the filter was published. `original_author` is an id, of a plain repost only."""
+    """A post that matches the filter was published. `original_author` is an id, set for plain reposts only."""
 
     post: Post
     original_author: int | None = None
@@ -107,7 +107,7 @@ class UserUnfollowed(Change):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Change):
-    """An event notifies the viewer in a group. If `group` is None, it changes the viewer's notifications otherwise.
+    """An event adds to a group of the viewer's notifications or, if `group` is None, changes the list in another way.
 
     Streams of notifications combine these updates before they send any.
     """

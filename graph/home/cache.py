@@ -1,11 +1,11 @@
 """The home cache: the newest posts of a home timeline, complete above its floor.
 
 A viewer who has not read recently has no cache. Fan-out skips the viewer, and the next read merges the authors'
-timelines and rebuilds the cache. A follow, an unfollow, a mute, a block, and the end of either, delete the cache.
+timelines and rebuilds the cache. A follow, an unfollow, a mute, an unmute, a block or an unblock deletes the cache.
 
 A rebuild puts its token into the cache before it reads any timeline, and fan-out inserts posts into the cache from then
-on. Every post is therefore merged or inserted. Whatever deletes the cache removes the token, and a
-rebuild without its token is discarded.
+on. Every post is therefore merged or inserted. Deleting the cache also removes the token, and a rebuild whose token is
+gone is discarded.
 """
 
 import secrets
@@ -29,7 +29,7 @@ CacheState: TypeAlias = Literal["absent", "rebuilding", "ready"]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A window of a cache.
+    """The part of a cache that a window covers.
 
     `marked` are the authors whose timelines must be merged. `following` are all followed authors who are not muted, if
     the cache does not hold the whole window.
@@ -45,8 +45,9 @@ class Slice:
 class HomeCache:
     """The home caches of all viewers: at most `size` posts each.
 
-    A cache expires 90% to 100% of `lifetime` after its rebuild, so that caches that were rebuilt together do not expire
-    together. Reads do not prolong it: a post that a failover removed from a cache is missing for at most this time.
+    A cache expires 90% to 100% of `lifetime` after its rebuild, so that caches that were rebuilt at the same time do
+    not expire at the same time. Reads do not extend the lifetime: if a failover removes a post from a cache, the post
+    is missing for at most this time.
     """
 
     def __init__(self, store: Store, size: int, lifetime: timedelta) -> None:
@@ -75,7 +76,7 @@ class HomeCache:
     def insertions(self, author: int, post: int, viewers: Sequence[int]) -> list[Command]:
         """Return the commands that insert a post into the caches of followers who have a cache.
 
-        A command covers up to 250 viewers; on a cluster, all of one slot.
+        A command covers up to 250 viewers; on a cluster, the caches of a command are in one slot.
         """
         return self._insertions(author, post, viewers, "")
 
@@ -89,7 +90,7 @@ class HomeCache:
         ]
 
     def groups(self, viewers: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the viewers in groups whose caches one command may write."""
+        """Yield the viewers in groups, such that one command can write the caches of a group."""
         return self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
 
     async def mark(self, author: int, viewers: Sequence[int]) -> None:

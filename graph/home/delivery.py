@@ -1,12 +1,13 @@
 """Delivery modes: whether fan-out pushes an author's posts into home caches, or reads pull them.
 
-The mode of each author is stored in `delivery:{author}`, so that processes with different limits use the same mode:
+The mode of each author is stored in `delivery:{author}`, so that all processes use the same mode, even if their limits
+differ:
 
 - absent: push. Fan-out inserts the author's posts into the followers' home caches.
 - `promoting:<post>:<token>`: a process is marking the author in the followers' caches. Fan-out still pushes.
 - `pull:<post>`, or `pull` after a rebuild: every cache is marked. Fan-out skips the author, and reads merge the
-  author's timeline. The post is the one that caused the promotion: a worker that projects it again, as after a failover
-  that has lost marks, repeats the promotion.
+  author's timeline. `<post>` is the post that caused the promotion. A worker that projects this post again, for example
+  after a failover that has lost marks, repeats the promotion.
 
 The limit is a number of followers: infinity means push for all authors, zero means pull for all.
 """

@@ -1,6 +1,7 @@
 """Fan-out: push a post into the home caches of its author's followers.
 
-A fan-out to many followers is split into tasks by ranges of the numbers of their follows, which several workers share.
+A fan-out to many followers is split into tasks by ranges of the numbers of their follows, so that several workers can
+share the work.
 """
 
 import asyncio
@@ -20,11 +21,11 @@ from graph.store.commands import Word, script
 from graph.store.store import Store
 
 SHARD_SECONDS = 0.5
-"""How long an insertion waits for its shard once the worker or this fan-out has met an outage."""
+"""How long an insertion waits for its shard after a shard has failed to answer the worker or this fan-out."""
 
 
 class FanOutInterrupted(StoreUnavailable):
-    """The author's own cache has the post, but the fan-out to the followers met an outage."""
+    """The post is in the author's own cache, but an outage or the time limit interrupted the fan-out to followers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class FanOuts:
         self._followers_per_task = followers_per_task
 
     def work(self, entry: str, words: Sequence[str], group: str) -> Callable[[Pace], Awaitable[None]]:
-        """Return a function that executes a task. It keeps its progress: after an outage, call it again to continue.
+        """Return a function that executes a task. After an outage, call the same function again to continue the task.
 
         `group` is the consumer group that the task is delivered to. Raises ValueError and TypeError for a damaged task.
         """
@@ -63,9 +64,9 @@ class FanOuts:
     ) -> None:
         """Insert a post into the caches of its author and of at most `limit` followers, newest follows first.
 
-        Raises StoreUnavailable if the author's shard does not answer, and FanOutInterrupted for an outage afterwards,
-        or if the followers take more than `seconds`.
-        One round trip, and one for every chunk of followers.
+        Raises StoreUnavailable if the author's shard does not answer. Raises FanOutInterrupted if an outage happens
+        later, or if the fan-out to the followers takes more than `seconds`. One round trip, and one for every chunk of
+        followers.
         """
         followers = Followers(self._store, fan_out.author, fan_out.low, fan_out.high, limit, pace.chunk)
         viewers = await followers.next(self._cache.author_insertion(fan_out.author, fan_out.post))
@@ -142,8 +143,8 @@ class Delivery:
     async def _insert_each(self, viewers: list[int]) -> list[int]:
         """Send each insertion separately, and return the viewers whose shard does not answer.
 
-        Up to one round trip for each insertion, all at once. Insertions without an answer are abandoned after half a
-        second. They may still be applied.
+        Up to one round trip for each insertion, all sent concurrently. Insertions without an answer are abandoned after
+        half a second, but may still be applied.
         """
         groups = [list(group) for group in self._cache.groups(viewers)]
         author, post = self._task.author, self._task.post

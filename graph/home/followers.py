@@ -1,6 +1,6 @@
 """The followers of an author, in chunks.
 
-They are ordered by the numbers of their follows, so follows and unfollows in the meantime do not shift the chunks.
+Followers are ordered by the numbers of their follows, so follows and unfollows between two reads do not shift chunks.
 """
 
 import math
@@ -38,7 +38,7 @@ class Followers:
         self.lowest: int | None = high
 
     async def next(self, commands: Sequence[Command] = ()) -> list[int]:
-        """Send commands, and return the next chunk of followers, empty at the end. One round trip for both.
+        """Send commands, and return the next chunk of followers, which is empty at the end. One round trip for both.
 
         If this raises StoreUnavailable, the next call returns the same chunk.
         """

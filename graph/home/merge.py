@@ -1,8 +1,8 @@
 """Merging: the newest or oldest posts of many authors, from their hot timelines in the store.
 
-A script merges in the store. The posts found so far narrow the window for the remaining authors, so only a few of
-thousands of timelines are read completely. On a cluster, one command merges authors of many slots that are on one node;
-while a slot moves, each author needs a separate command.
+A script merges the timelines in the store. The posts found so far narrow the window for the remaining authors, so of
+thousands of timelines, only a few are read completely. On a cluster, one command merges authors of many slots that are
+on one node; while a slot moves, each author needs a separate command.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from graph.store.store import Store
 AUTHORS_PER_SCRIPT = 1000
 COMMANDS_AT_ONCE = 500
 FLOOR = "f"
-"""The member of a list whose score is the archive floor, the number below which all posts are archived."""
+"""The member of a list whose score is the archive floor: all posts up to this number are archived."""
 
 
 class Which(Enum):
@@ -34,7 +34,7 @@ class Which(Enum):
     PUSHED = "push only"
     """Skip authors whose delivery mode is pull or promoting."""
     COUNTED = "count archived"
-    """Leave out the floors of authors without archived posts, so that no query follows."""
+    """Leave out the floors of authors without archived posts, so that the archive is not queried for these authors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ async def merge_hot(
 ) -> list[Merged]:
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
 
-    `of` is the kind of list to merge, by default the authors' timelines. The owners of other lists may be posts.
+    `of` is the kind of list to merge, by default the authors' timelines. Other kinds of lists may belong to posts.
 
-    A command merges up to 1,000 authors; on a cluster, all of one node. While slots of the cluster move, a command
-    merges one author, in one round trip for every 500 commands. It then returns the floors of authors without archived
+    A command merges up to 1,000 authors, who are all on one node of a cluster. While slots of the cluster move, a
+    command merges one author, and 500 commands share a round trip. It then returns the floors of authors without archived
     posts, too: a command that needs two keys would wait until the slot has moved if one of them does not exist.
     `PUSHED` always needs two.
     """
@@ -122,7 +122,7 @@ def newest_of_each(
 
 
 def without_floors(owners: Sequence[int], replies: Sequence[list[str]]) -> dict[int, list[int]]:
-    """Return the posts of each owner, without the owners whose posts include an archive floor."""
+    """Return the posts of each owner, leaving out the owners whose replies include an archive floor."""
     return {owner: list(map(int, posts)) for owner, posts in zip(owners, replies, strict=True) if FLOOR not in posts}
 
 
@@ -131,8 +131,8 @@ def merge_command(
 ) -> Command:
     """Return the command that merges the lists of owners whose keys are on one node.
 
-    It declares the first key only, because the declared keys of a command must be in one slot. With `is_alone`, it
-    declares all keys of the one owner.
+    The command declares only its first key, because the declared keys of a command must be in one slot. With
+    `is_alone`, there is one owner, and the command declares all of the owner's keys.
     """
     names = [of.key(owner) for owner in owners]
     if which is Which.PUSHED:

@@ -1,4 +1,4 @@
-"""Pacing: background fan-out slows down while the store answers slowly, so that requests go first."""
+"""Pacing: background fan-out slows down while the store answers slowly, so that requests take precedence."""
 
 import asyncio
 import random
@@ -22,14 +22,14 @@ TURN_SECONDS = 0.1
 """How long a chunk waits for the previous chunk, which may be waiting for a shard that does not answer."""
 FOLLOWERS_PER_CHUNK = 1000
 SMALL_CHUNK = 10
-"""Chunks with fewer followers are not paced: the read that times the store would cost as much as such a chunk."""
+"""Chunks with fewer followers are not paced: the read that measures the store would cost as much as such a chunk."""
 PACED_CHUNK = 100
-"""The number of followers in a chunk of background fan-out: requests wait for a chunk, less than a millisecond."""
+"""The number of followers in a chunk of background fan-out. A request waits less than a millisecond for a chunk."""
 WINDOW_SECONDS = 30.0
 
 
 class Pace:
-    """The pace of a fan-out, by default without pauses. `before` and `after` are called around every chunk.
+    """The pace of a fan-out, by default without pauses. Fan-out calls `before` and `after` around every chunk.
 
     `chunk` is the number of followers in a chunk. `meets_outage` is True while some shard does not answer.
     """
@@ -68,7 +68,7 @@ class Pacer:
     async def wait(self, viewers: Sequence[int]) -> None:
         """Wait for the previous chunk, then for as long as the load of the store requires.
 
-        One round trip of at most a quarter of a second, none for a very small chunk.
+        One round trip, of at most a quarter of a second; none for a very small chunk.
         """
         if len(viewers) < SMALL_CHUNK:
             return

@@ -1,7 +1,7 @@
 """Promotion of authors with very many followers: mark the author in the followers' caches, step by step.
 
-A step is a task that marks some followers and then puts the next step in its place. The last step sets the delivery
-mode to pull. So a promotion survives a crash, continues where it stopped, and takes turns with other tasks.
+A step is a task that marks the author in some caches, and then replaces itself with the next step. The last step sets
+the delivery mode to pull. So a promotion survives a crash, continues where it stopped, and alternates with other tasks.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from graph.store.store import Store
 class PromotionStep:
     """The part of a promotion for the follows with numbers up to `high`. The fields are those of a task.
 
-    `attempt` is the delivery mode that the promotion began with.
+    `attempt` is the delivery mode that began the promotion, with the token of the attempt.
     """
 
     post: int
@@ -29,7 +29,7 @@ class PromotionStep:
 
 
 async def add_step(store: Store, step: PromotionStep, entry: str = "", group: str = "") -> None:
-    """Replace the finished step, the task `entry`, with the next step, unless the finished one is no longer pending.
+    """Replace the finished task `entry` with a task for the next step, unless the finished one is no longer pending.
 
     Without `entry`, add the first step. One round trip.
     """

@@ -1,1 +1,1 @@
-"""Pages of timelines: home, of lists, and public."""
+"""Pages of timelines: home, user, list and public timelines."""

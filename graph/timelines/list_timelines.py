@@ -1,8 +1,8 @@
-"""Timelines of lists: the posts and plain reposts of the members of a list, merged when they are read.
+"""Timelines of lists: the posts and plain reposts of the members of a list, merged at read time.
 
 There is no cache: a list has few members, and only its owner reads it. The members are read with the viewer's blocks
-and mutes, and the timelines of the members who are not hidden or muted are merged like those of followed users
-(`graph.timelines.timelines`).
+and mutes. The timelines of the members who are not hidden or muted are then merged as a home timeline merges the
+timelines of followed users (`graph.timelines.timelines`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from graph.visibility.views import View
 STEPS_PER_MEMBER = 3
 """The cost of merging the timeline of a member, in the small steps of `graph.archive.usage`."""
 MOST_SCANNED = 2000
-"""The number of posts that a page scans before it ends although it is not full."""
+"""The maximum number of posts that are scanned for a page. The page then ends, even if it is not full."""
 
 
 class ListTimelines:
@@ -36,7 +36,7 @@ class ListTimelines:
         self._lists = lists
 
     async def page(self, view: View, owner: int, list_id: int, window: Window) -> Page[Post]:
-        """Return a page of the timeline of a list, newest first. The view is that of the list's owner.
+        """Return a page of the timeline of a list, newest first. `view` must be the view of the list's owner.
 
         Leave out hidden and muted members, and plain reposts of hidden and muted users' posts. Three round trips; one
         more if there are plain reposts; and more if posts were deleted or are left out. One query of the archive if the

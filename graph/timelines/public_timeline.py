@@ -1,8 +1,8 @@
 """The public timeline: the newest listed posts of all users, without plain reposts, from the archive.
 
-It ends at the archive watermark that was read before its pages, which is also its live cursor: a stream that starts
-there sends every post that the pages do not contain. Simultaneous requests for the same page share one read of the
-archive, and posts that a viewer must not see are left out afterwards.
+Its pages end at the archive watermark, which is read before them. The watermark is also the live cursor: a stream that
+starts there sends every post that the pages do not contain. Simultaneous requests for the same page share one read of
+the archive, and posts that a viewer must not see are left out afterwards.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ class PublicTimeline:
         return Timeline(0, TimelineKind.PUBLIC, await self._binding.archived_upto())
 
     async def page(self, view: View, watermark: int, window: Window) -> Page[Post]:
-        """Return a page of the posts up to a watermark, newest first, without the users silenced for the view.
+        """Return a page of the posts up to a watermark, newest first, without posts by users silenced for the view.
 
-        A page scans at most 2,000 posts. It may then be short, even empty, with more posts to come. One shared
-        transaction and one round trip if all posts are shown, up to 16 of both if many are silenced. Raises
-        ArchiveUnavailable, and ScanLimit if the operation's budget is used up.
+        At most 2,000 posts are scanned for a page. If many are left out, the page may be short, or even empty, although
+        more posts follow. One shared transaction and one round trip if all posts are shown, up to 16 of both if many
+        are silenced. Raises ArchiveUnavailable, and ScanLimit if the operation's budget is used up.
         """
         archive = await self._binding.archive()
 

@@ -35,7 +35,7 @@ from graph.visibility.views import View, Visibility
 
 MAX_WINDOW = 500
 MOST_SCANNED = 2000
-"""The number of posts of a list that a page scans before it ends although it is not full."""
+"""The maximum number of posts of a list that are scanned for a page. The page then ends, even if it is not full."""
 FROM_CACHE = ("cache",)
 FROM_AUTHORS = ("merge",)
 FROM_CACHE_AND_AUTHORS = ("cache", "merge")
@@ -47,7 +47,7 @@ logger = logging.getLogger("fanline.timelines")
 class Found(NamedTuple):
     """The next posts of a timeline, deleted ones included: ids in paging direction, and records from the archive.
 
-    `sources` are where they came from, and `merged` is the number of authors whose own timelines were merged.
+    `sources` names where the posts came from, and `merged` is the number of authors whose own timelines were merged.
     """
 
     ids: list[int]
@@ -74,8 +74,8 @@ class Timelines:
 
         Two round trips with a cache, three if authors are merged, one for the originals of plain reposts, and more if
         posts were deleted or are hidden. Without a cache, merge all authors and rebuild the cache in the background.
-        One query of the archive if the page reaches archived posts. Where very many posts are left out, the page may be
-        short, even empty, with more posts to come. Raises ArchiveUnavailable if the archive does not answer.
+        One query of the archive if the page reaches archived posts. If very many posts are left out, the page may be
+        short, or even empty, although more posts follow. Raises ArchiveUnavailable if the archive does not answer.
 
         `view` is the viewer's view, which a request shares between its reads.
         """
@@ -131,19 +131,19 @@ class Timelines:
         return with_archived(ids, rows, window, sources, sum(len(authors) for authors, _ in reads)), cached.state
 
     async def user(self, view: View, authors: Sequence[int], window: Window) -> list[Page[Post]]:
-        """Return a page of each author's own timeline, at the cost of `listed`."""
+        """Return a page of each author's own timeline. Costs the same as `listed`."""
         return await self.listed(view, TIMELINE, authors, window)
 
     async def listed(self, view: View, of: PostList, owners: Sequence[int], window: Window) -> list[Page[Post]]:
         """Return a page of each owner's list of one kind: a timeline, an author's replies, or the replies to a post.
 
-        Posts hidden from the view are left out, and so are the lists of hidden users. The view begins in the same round
-        trip. The lists below a hidden post are not left out: a client that knows a post may see what the view shows
-        below it.
+        Posts hidden from the view are left out, and so are the lists of hidden users. The view is read in the same
+        round trip. The lists of a hidden post are not left out: a client that knows the post may see the replies to it
+        that are not hidden from the view.
 
         Two round trips for all owners, and more if posts were deleted or are hidden, or if the hot posts of a list do
-        not fill its first page. One query of the archive for all owners if a page reaches archived posts. Where very
-        many posts are left out, a page may be short, even empty, with more posts to come. Raises ArchiveUnavailable if
+        not fill its first page. One query of the archive for all owners if a page reaches archived posts. If very many
+        posts are left out, a page may be short, or even empty, although more posts follow. Raises ArchiveUnavailable if
         the archive does not answer.
         """
         users = set(owners) if of.is_of_users else set()
@@ -182,7 +182,7 @@ class Timelines:
         return [window.page(found[owner], reached.get(owner), related) for owner in owners]
 
     async def _first_ids(self, of: PostList, reads: Mapping[int, Window], window: Window) -> dict[int, Found]:
-        """Return the posts of each owner's list in one window. The newest ones are read without the merge script."""
+        """Return the posts of each owner's list in one window. The newest posts are read without the merge script."""
         if not window.forward or window.bounded_above:
             return await self._listed_ids(of, reads)
         hot = await newest_of_each(self._store, of, list(reads), window)
@@ -234,7 +234,7 @@ class Timelines:
 async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int, Post]) -> list[Post]:
     """Return the posts found, without plain reposts of posts by users who are silenced for the view.
 
-    `posts` has their originals. No round trip: hydration has looked the authors up.
+    `posts` must contain their originals. No round trip, because hydration has already looked up the authors.
     """
     originals = {post.id: posts[post.repost_of or 0].author for post in found if post.is_plain_repost}
     silenced = await view.silenced(set(originals.values())) if originals else frozenset[int]()
@@ -242,7 +242,7 @@ async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int
 
 
 def recorded_pages(of: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:
-    """Return the records of pages by owner; none if nothing is recorded, or for the lists under posts."""
+    """Return a page record for each owner; none if there is no recording, or if the lists belong to posts."""
     recording, kind = RECORDING.get(), RECORDED.get(of)
     if recording is None or kind is None:
         return {}
@@ -264,7 +264,7 @@ def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]
 def with_archived(
     ids: Sequence[int], rows: Sequence[Post] | None, window: Window, sources: Sequence[str], merged: int
 ) -> Found:
-    """Return the posts of the store together with those of the archive. `rows` is None if the archive was not read."""
+    """Combine the posts from the store with the posts from the archive, which `rows` holds, None if it was not read."""
     if rows is None:
         return Found(first_of(ids, window), {}, sources, merged)
     posts = first_of([*ids, *(row.id for row in rows)], window)
