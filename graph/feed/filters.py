@@ -231,7 +231,7 @@ class EventFilter:
         return traits is not None and self.matches_traits(traits)
 
     def may_match(self, event: Event) -> bool:
-        """Return True if there is any content of the event's post with which the event would match the filter.
+        """Return True if the event would match the filter for at least some possible content of its post.
 
         The actual content is not read, so the result reveals nothing about it.
         """

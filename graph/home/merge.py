@@ -57,8 +57,8 @@ async def merge_hot(
     `of` is the kind of list to merge, by default the authors' timelines. Other kinds of lists may belong to posts.
 
     A command merges up to 1,000 authors, who are all on one node of a cluster. While slots of the cluster move, a
-    command merges one author, and 500 commands share a round trip. It then returns the floors of authors without archived
-    posts, too: a command that needs two keys would wait until the slot has moved if one of them does not exist.
+    command merges one author, and 500 commands share a round trip. It then also returns the floors of authors without
+    archived posts: a command that needs two keys would wait until the slot has moved if one of them does not exist.
     `PUSHED` always needs two.
     """
     try:

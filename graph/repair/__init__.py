@@ -1,1 +1,1 @@
-"""Repair: compares the store with what the events in the archive determine, and corrects the differences."""
+"""Repair: compares the store with the content that the events in the archive determine, and corrects differences."""

@@ -1,4 +1,4 @@
-"""Comparison of accounts: profiles, permissions, logins, sessions that have ended, and deleted users."""
+"""Comparison of accounts: profiles, permissions, logins, sessions that must have ended, and deleted users."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ class AccountComparison(Comparison):
     key = staticmethod(keys.user)
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all users, the owners of profiles who are not users, and deleted users. Some are yielded twice."""
+        """Yield all users, the ids of stored profiles that are not users, and deleted users. Some are yielded twice."""
         async for some in super().subjects():
             yield some
         after = 0
@@ -43,7 +43,7 @@ class AccountComparison(Comparison):
             yield [row.actor for row in rows if row.number <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the fields, logins and sessions that differ from the events."""
+        """Return the differences in fields, suspensions, logins, sessions and deletions."""
         credentials = await self.scope.archive.credentials(subjects)
         secrets = {user: credential.hash for user, credential in credentials.items()}
         kinds = (*ACCOUNT_KINDS, SessionsEnded.__name__)
@@ -90,7 +90,7 @@ class AccountComparison(Comparison):
                 yield Difference(defects.PROFILE_WRONG, user, name, text, correction)
 
     def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
-        """Return the live sessions that must have ended: those that the user ended, or all if suspended or deleted."""
+        """Return the live sessions that must have ended: all of a suspended or deleted user, else those logged out."""
         account = events.accounts.get(user, Account())
         if account.deleted:
             return sorted(live)
@@ -113,7 +113,7 @@ class AccountComparison(Comparison):
             )
 
     async def _logins(self, all_: Mapping[int, Account]) -> list[Difference]:
-        """Return the logins that differ, without their password hashes."""
+        """Return the differences in logins. Their texts do not include password hashes."""
         found = []
         accounts = {user: account for user, account in all_.items() if account.login is not None}
         rows = await self.scope.send([("HMGET", keys.login(a.login or ""), *LOGIN) for a in accounts.values()])

@@ -1,4 +1,4 @@
-"""Comparison of blocks, which decide about follows and are therefore compared before them."""
+"""Comparison of blocks. Blocks determine which follows count, so they are compared before follows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ NOTHING = VersionedSet[int]()
 
 
 class BlockComparison(Comparison):
-    """Compares each user's list of blocked users, and the user's entries in their lists of blockers.
+    """Compares each user's list of blocked users, and the user's entries in the blocked users' lists of blockers.
 
     One query and two round trips for 500 users; one more for differences.
     """
@@ -38,14 +38,14 @@ class BlockComparison(Comparison):
 
 
 class BlockerComparison(Comparison):
-    """Finds blockers without any event. `BlockComparison` compares the others."""
+    """Finds blockers for whom the archive has no event. `BlockComparison` compares the others."""
 
     part = defects.BLOCKS
     key = staticmethod(keys.blockers)
     of_users = False
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the stored blockers that no event explains."""
+        """Return a difference for each stored blocker without an event."""
         found: list[Difference] = []
         fold = FOLLOWS_AND_BLOCKS.fold
         async for members in self.scope.members(keys.blockers, subjects):
@@ -62,7 +62,11 @@ class BlockerComparison(Comparison):
 async def differences(
     scope: Scope, key: Key, wrong: Mapping[Element, int | None], *, subject: int = 0
 ) -> list[Difference]:
-    """Return the elements that are not newer than the archive. One round trip per 500 sets."""
+    """Return a difference for each element that is still wrong and not newer than the archive.
+
+    `wrong` has the expected states. `subject` is the position, in an element, of the user to compare again. One round
+    trip per 500 sets.
+    """
     found = []
     for element, state in (await still_wrong(scope, key, wrong)).items():
         owner, other = element

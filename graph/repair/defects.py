@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """A kind of damage to a part of the data, as a clause, and its correction, as a clause in the imperative."""
+    """A kind of damage to one part of the data. `text` is a clause, and `correction` a clause in the imperative."""
 
     part: str
     text: str

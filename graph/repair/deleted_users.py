@@ -1,4 +1,4 @@
-"""Comparison of deleted users: the tombstone of the profile, the login and its reservation, and notes in the log."""
+"""Comparison of deleted users: tombstones of profiles, logins, their reservations, and the notes of deletions."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,13 +16,13 @@ Fields = Mapping[str, str]
 
 
 class DeletedUsers:
-    """Compares the users who are deleted in the archive or in the store. Three round trips for 1,000 of them."""
+    """Compares the users who are deleted in the archive or in the store. Three round trips for 1,000 users."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     async def compare(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
-        """Return the differences of users, from their accounts in the archive and their profiles in the store."""
+        """Return the differences of users, given their accounts in the archive and their profiles in the store."""
         users = [user for user in accounts if accounts[user].deleted or "deleted" in profiles[user]]
         if not users:
             return []
@@ -31,9 +31,9 @@ class DeletedUsers:
         return found + await self._notes({user: accounts[user] for user in users})
 
     def _profile(self, user: int, account: Account, held: Fields) -> Iterator[Difference]:
-        """Yield the difference of the tombstone. A profile without its tombstone is not newer than the archive.
+        """Yield a difference if the tombstone differs. A profile without a tombstone is never newer than the archive.
 
-        With the tombstone of an erased user, the floors of the user's sets may be lost too.
+        If an erased user's tombstone was lost, the floors of the user's sets may be lost too, and are restored.
         """
         wanted = {"deleted": str(account.deleted)} if account.deleted else {}
         actual = held if account.deleted else {name: held[name] for name in ("deleted",) if name in held}
@@ -44,7 +44,7 @@ class DeletedUsers:
             yield Difference(defects.PROFILE_WRONG, user, "deleted", text, correction)
 
     async def _logins(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
-        """Return the logins that deleted users still have, and the reservations that are missing or wrong."""
+        """Return the differences of logins that deleted users still have, and of missing or wrong reservations."""
         logins = {user: account.login or profiles[user].get("login") for user, account in accounts.items()}
         hashes = {user: account.login_hash or login_hash(logins[user] or "") for user, account in accounts.items()}
         owners = await self._scope.send([("HGET", keys.login(login or ""), "user") for login in logins.values()])
@@ -64,7 +64,7 @@ class DeletedUsers:
         return found
 
     async def _notes(self, accounts: Mapping[int, Account]) -> list[Difference]:
-        """Return the notes in the slot of the log that differ and are not newer than the archive."""
+        """Return a difference for each wrong note of a deletion, in the log's slot, that is not newer than the archive."""
         noted, scores = await self._scope.send(
             [("HMGET", keys.DELETED, *accounts), ("ZMSCORE", keys.ERASING, *accounts)]
         )

@@ -1,6 +1,6 @@
 """Comparison of follows: the followees of a user and the followers of a user.
 
-Both lists follow from the followers' own events and from the blocks between the two users, which decide whether a
+Both lists are derived from the followers' own events and from the blocks between the two users, which decide whether a
 follow counts, is held or has ended. Missing tombstones do not matter: they are dropped after some time.
 """
 
@@ -21,7 +21,7 @@ from graph.repair.scope import Comparison, Element, Key, Scope
 from graph.store.commands import Command, script
 
 State: TypeAlias = tuple[int, int]
-"""The set that has a follow, `MEMBER`, `TOMBSTONE` or `HELD`, and the follow's number in it. `NONE`: in no set."""
+"""The set that contains a follow (`MEMBER`, `TOMBSTONE` or `HELD`) and its number there. `NONE` if in no set."""
 
 MEMBER, TOMBSTONE, HELD = 1, 2, 3
 NONE: State = (0, 0)
@@ -30,7 +30,7 @@ DESCRIPTIONS = {0: "nothing", MEMBER: "follow", TOMBSTONE: "unfollow", HELD: "fo
 
 
 class FollowingComparison(Comparison):
-    """Compares each user's list of followees, and the user's entries in their lists of followers.
+    """Compares each user's list of followees, and the user's entries in the followees' lists of followers.
 
     Three queries and two round trips for 500 users and 1,000 followees; one more for differences. Groups of users with
     more than 10,000 events are split.
@@ -62,7 +62,7 @@ class FollowingComparison(Comparison):
 
 
 class FollowerComparison(Comparison):
-    """Finds followers without any event. `FollowingComparison` compares the others.
+    """Finds followers for whom the archive has no event. `FollowingComparison` compares the others.
 
     Two round trips for 500 users and 10,000 followers, and one for every 1,000 followers. Differences take a query.
     """
@@ -72,7 +72,7 @@ class FollowerComparison(Comparison):
     of_users = False
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the stored followers that no event explains."""
+        """Return a difference for each stored follower without an event."""
         found: list[Difference] = []
         fold = FOLLOWS_AND_BLOCKS.fold
         async for members in self.scope.members(keys.followers, subjects):
@@ -89,7 +89,7 @@ class FollowerComparison(Comparison):
 
 
 def expected_follows(events: Content) -> dict[Element, State]:
-    """Return the state that each follow of the content must have."""
+    """Return the state that each follow must have according to the events."""
     expected: dict[Element, State] = {}
     for user, follows in events.following.items():
         placed = events.placed(user, follows)
@@ -99,7 +99,7 @@ def expected_follows(events: Content) -> dict[Element, State]:
 
 
 async def listed(scope: Scope, users: Sequence[int]) -> dict[Element, State]:
-    """Return the members and the held follows of users' lists of followees. One round trip per 500 users."""
+    """Return the members and the held follows in the users' lists of followees. One round trip per 500 users."""
     names = [name for user in users for name in (keys.following(user), keys.held(keys.following(user)))]
     rows = await scope.send([("ZRANGE", name, 0, -1, "WITHSCORES") for name in names])
     return {
@@ -126,22 +126,23 @@ async def states(scope: Scope, key: Key, elements: Iterable[Element]) -> dict[El
 
 
 def is_wrong(expected: State, found: State) -> bool:
-    """Return True if a follow is in another set than expected, or has another number. A tombstone counts as no set."""
+    """Return True if a follow is in another set than expected, or has another number. Tombstones are disregarded."""
     return visible(expected) != visible(found)
 
 
 def visible(state: State) -> State:
-    """Return the state of a follow, `NONE` for a tombstone, which may be missing."""
+    """Return the state of a follow, or `NONE` for a tombstone: a missing tombstone is no difference."""
     return NONE if state[0] == TOMBSTONE else state
 
 
 async def differences(
     scope: Scope, wrong: Mapping[Element, State], *, in_followers: bool, subject: int = 0
 ) -> list[Difference]:
-    """Return the elements that are not newer than the archive. Four round trips per 333 lists.
+    """Return a difference for each element that is still wrong and not newer than the archive.
 
-    `subject` is the place, in an element, of the user to compare again. An element also counts as newer if a block
-    between the two users is newer, because the block may have moved the follow.
+    Four round trips per 333 lists. `wrong` has the expected states. `in_followers` tells whether the elements belong to
+    lists of followers. `subject` is the position, in an element, of the user to compare again. An element also counts
+    as newer if a block between the two users is newer, because the block may have moved the follow.
     """
     found = []
     key, name = (keys.followers, "follower") if in_followers else (keys.following, "followee")

@@ -37,11 +37,11 @@ class Cache:
     malformed: str = ""
 
     def holds(self, member: str, problem: str) -> Difference:
-        """Return the difference of a member that the cache must not hold."""
+        """Return a difference that reports a member that the cache must not hold."""
         return self._difference(member, f"holds {member}, {problem}", "holds")
 
     def lacks(self, member: str, problem: str) -> Difference:
-        """Return the difference of a member that is missing from the cache."""
+        """Return a difference that reports a member that is missing from the cache."""
         return self._difference(member, f"lacks {member}, {problem}", "lacks")
 
     def _difference(self, member: str, problem: str, found: str) -> Difference:
@@ -64,7 +64,7 @@ class HomeComparison(Comparison):
     owners_at_once = 50
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return one difference of each wrong cache."""
+        """Return one difference for each wrong cache."""
         found: list[Difference] = []
         rest: list[Cache] = []
         caches = await self._read(subjects)
@@ -110,7 +110,7 @@ class HomeComparison(Comparison):
         return {author for author, mode in modes if mode and mode.startswith(PULL)}
 
     async def _wrong_posts(self, caches: Sequence[Cache]) -> list[Difference]:
-        """Compare caches with the authors' timelines. Deleted posts are ignored."""
+        """Return a difference for each cache that differs from its authors' timelines. Deleted posts are ignored."""
         high = self.scope.upto + 1
         windows = [Window(len(cache.posts) + EXTRA_POSTS, forward=True, low=cache.floor, high=high) for cache in caches]
         reads = [(cache.authors - cache.marked, window) for cache, window in zip(caches, windows, strict=True)]
@@ -132,7 +132,7 @@ class HomeComparison(Comparison):
         return found
 
     async def _archived(self, floors: Mapping[int, int], window: Window) -> list[int]:
-        """Return the archived posts of a window, for caches that reach below the archive floors of some authors."""
+        """Return the archived posts in a cache's window, if the window reaches below the archive floor of an author."""
         within = [author for author in floors if floors[author] > window.low]
         if not within:
             return []
@@ -141,7 +141,7 @@ class HomeComparison(Comparison):
         return [row.id for row in rows]
 
     async def _authors(self, posts: Sequence[int]) -> dict[int, int]:
-        """Return the authors of the posts that are not deleted, from the store or the archive."""
+        """Return the author of each post that is not deleted, from the store or the archive."""
         records = await self.scope.records(posts)
         found = {post: body.author for post, held in records.items() if (body := readable(post, held)) is not None}
         rows = await self.scope.archive.get_many([post for post in records if not records[post]])
@@ -151,7 +151,7 @@ class HomeComparison(Comparison):
 def as_cache(
     viewer: int, home: Sequence[tuple[str, float]], ttl: int, following: Sequence[str], muting: Sequence[str], upto: int
 ) -> Cache:
-    """Return the cache that these replies describe, with posts up to a number."""
+    """Build a cache from the replies of the store, with the posts up to the number `upto`."""
     floor = next((int(score) for member, score in home if member == "f"), None)
     marked = {int(member[1:]) for member, score in home if score == -1 and member[1:].isdecimal()}
     posts = {int(member): score for member, score in home if member.isdecimal()}

@@ -1,7 +1,7 @@
-"""Comparison of likes: the sets of posts and of users down to their archive floors, and the counts.
+"""Comparison of likes: the likes above the archive floor of each post and of each user, and the counts.
 
-As with timelines, the floor in the store is policy. It is replaced only if the store lacks likes above it, and the
-archive has more likes there than a hot window may hold.
+As with timelines, the floor in the store decides which likes the store holds. It is replaced only if the store lacks
+likes above it, and the archive has more likes above it than a hot window may hold.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -28,7 +28,7 @@ class LikeSet:
     found: the archive floor in the store, None if there is none.
     floor: the floor that the set should have.
     expected: the likes above that floor in the archive, up to the number that a repair compares.
-    held: the members in the store.
+    held: the members in the store, with their numbers.
     """
 
     owner: int
@@ -43,14 +43,14 @@ class LikeSet:
         return self.floor if self.floor or self.found is not None else None
 
     def wrong(self) -> list[int]:
-        """Return the members that are missing or wrong, or newer than the archive."""
+        """Return the members that differ: they are missing, wrong, or newer than the archive."""
         members = dict.fromkeys([*self.expected, *self.held])
         return [each for each in members if self.expected.get(each) != self.held.get(each)]
 
     def state(self, member: int, held: int | None, tombstone: int | None) -> int | None:
         """Return the state that an element with this number and tombstone must have; see `repair_element.lua`.
 
-        A like that the archive does not hold becomes a tombstone, so that no repeated projection adds it again.
+        A like that the archive does not hold becomes a tombstone, so that projecting its event again does not add it.
         """
         above = held if held is not None and held > self.floor else 0
         return self.expected.get(member) or -max(above, tombstone or 0) or None
@@ -59,15 +59,15 @@ class LikeSet:
 class LikeComparison(Comparison):
     """Compares sets of likes with the archive.
 
-    For 500 owners, one query per owner and two round trips, and one more round trip for differences. Sets whose archive
-    floor changes in the meantime are left out.
+    For 500 owners: one query per owner and two round trips, and one more round trip if there are differences. Sets
+    whose archive floor changes during the comparison are left out.
     """
 
     part = defects.LIKES
     kind: ClassVar[LikeList]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of these owners."""
+        """Return the differences in the sets of these owners."""
         sets = await self._read(list(dict.fromkeys(subjects)))
         wrong = [(each.owner, member) for each in sets for member in each.wrong()]
         scores = await self.scope.scores(self.kind.key, wrong, lambda owner: keys.gone(self.kind.key(owner)))
@@ -101,13 +101,13 @@ class LikeComparison(Comparison):
         return sets
 
     def _set(self, owner: int, floor: int | None, likes: Sequence[LikeRow], *, complete: bool) -> LikeSet:
-        """Return the set that the store should have. If `complete` is False, find a new floor."""
+        """Return the set that the store should have, with a new floor if `likes` is not complete."""
         kept = likes if complete else likes[: self.scope.tuning.hot_posts]
         bottom = (floor or 0) if complete else likes[len(kept)].number
         return LikeSet(owner, floor, bottom, {self.kind.member(like): like.number for like in kept})
 
     def _wrong(self, each: LikeSet, member: int, held: int | None, tombstone: int | None) -> Iterator[Difference]:
-        """Yield the difference of an element that is still wrong, and not newer than the archive."""
+        """Yield a difference if an element is still wrong and not newer than the archive."""
         if held != each.expected.get(member) and max(held or 0, tombstone or 0) <= self.scope.upto:
             states = (state_of(held, tombstone), each.state(member, held, tombstone))
             command = set_element(self.kind.key, (each.owner, member), *states, floor=each.right_floor)
@@ -115,7 +115,7 @@ class LikeComparison(Comparison):
             yield Difference(defects.LIKE_WRONG, each.owner, member, text, [command, *self._recount(each.owner)])
 
     async def _floors(self, sets: Sequence[LikeSet]) -> list[Difference]:
-        """Return the differences of sets whose floor is wrong."""
+        """Return a difference for each of these sets, whose floors are wrong."""
         counts = await self._archived_counts(sets)
         found = []
         for each in sets:
@@ -125,7 +125,7 @@ class LikeComparison(Comparison):
         return found
 
     async def _archived_counts(self, sets: Sequence[LikeSet]) -> dict[int, list[Command]]:
-        """Return, by owner, the commands that set the counts of archived likes after the floors are corrected."""
+        """Return, by owner, the commands that set the count of archived likes after the floor is corrected."""
         return {}
 
     def _recount(self, owner: int) -> list[Command]:
@@ -141,9 +141,9 @@ class LikedPosts(LikeComparison):
 
 
 class LikesOfPosts(LikeComparison):
-    """Compares the likes of each post and their count, and finds likes that are left of deleted posts.
+    """Compares the likes of each post and their count, and finds likes that remain of deleted posts.
 
-    Two queries and two round trips more than `LikeComparison` for 500 posts, and two more of each for wrong counts.
+    For 500 posts, two queries and two round trips more than `LikeComparison`, and two more of each for wrong counts.
     """
 
     kind = LIKERS
@@ -151,7 +151,7 @@ class LikesOfPosts(LikeComparison):
     of_users = False
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield the posts with likes in the archive, then those with likes in the store only. One query per chunk."""
+        """Yield the posts with likes in the archive, then those with likes only in the store. One query per chunk."""
         after = 0
         while posts := await self.scope.archive.liked_posts(after, self.owners_at_once):
             after = posts[-1]
@@ -161,7 +161,7 @@ class LikesOfPosts(LikeComparison):
             yield [post for post, count in zip(held, counts, strict=True) if not count and post <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of these posts. Ids that are not posts in the archive are not compared."""
+        """Return the differences in the likes of these posts. Ids that are not posts in the archive are skipped."""
         kinds = await self.scope.archive.kinds_of(subjects)
         live = [post for post in dict.fromkeys(subjects) if kinds.get(post) == POST]
         deleted = [post for post in dict.fromkeys(subjects) if kinds.get(post) == REDACTED]
@@ -175,7 +175,7 @@ class LikesOfPosts(LikeComparison):
         return [script("count_list").call([name, cold, record], "likes")]
 
     async def _counts(self, posts: Sequence[int]) -> list[Difference]:
-        """Return the wrong counts of archived likes, and the wrong numbers of likes in records."""
+        """Return the differences in the counts of archived likes, and in the numbers of likes in records."""
         counts = LikeCounts(self.scope.store, self.scope.binding)
         archived = await counts.wrong(await counts.doubtful(posts), certain=True)
         found = [_count_wrong(count.post, [set_count(count, likes)]) for count, likes in archived]
@@ -201,7 +201,7 @@ class LikesOfPosts(LikeComparison):
         }
 
     async def _left(self, posts: Sequence[int]) -> list[Difference]:
-        """Return the likes that are left of deleted posts. One round trip."""
+        """Return a difference for each deleted post that still has likes. One round trip."""
         sizes = await self.scope.send([("EXISTS", *like_keys(post)[:3]) for post in posts])
         return [
             Difference(defects.LIKE_LEFT, post, "likes", f"post {post}", [("UNLINK", *like_keys(post)[:3])])

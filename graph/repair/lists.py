@@ -27,7 +27,7 @@ class ListComparison(Comparison):
     key = staticmethod(keys.lists)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the lists, names and members that differ."""
+        """Return the differences in lists, names and members."""
         found: list[Difference] = []
         kinds = names_of(LISTS.kinds)
         async for users, events in self.scope.folded(subjects, content.Part.LISTS, kinds, LISTS.fold):
@@ -38,7 +38,7 @@ class ListComparison(Comparison):
         return found
 
     async def _lists(self, held: Mapping[int, UserLists]) -> list[Difference]:
-        """Return the lists that are missing, or that no event created."""
+        """Return the differences of lists that are missing, and of lists that no event created."""
         expected = expected_of((user, lists.lists) for user, lists in held.items())
         wrong = await wrong_elements(self.scope, keys.lists, [*held], expected, id_of)
         return [
@@ -47,7 +47,7 @@ class ListComparison(Comparison):
         ]
 
     async def _names(self, held: Mapping[int, UserLists]) -> list[Difference]:
-        """Return the names that differ."""
+        """Return the differences in the names of lists."""
         rows = await self.scope.send([("HGETALL", keys.list_names(user)) for user in held])
         wrong = [
             (user, list_id, actual, wanted)
@@ -69,7 +69,7 @@ class ListComparison(Comparison):
         ]
 
     async def _members(self, held: Mapping[int, UserLists]) -> list[Difference]:
-        """Return the members that differ. A deleted list has none."""
+        """Return the differences in the members of lists. A deleted list must have no members."""
         owners = {
             list_id: user for user, lists in held.items() for list_id in (*lists.members, *lists.lists.tombstones)
         }
@@ -95,7 +95,7 @@ class ListComparison(Comparison):
         ]
 
     async def _not_newer(self, lists: Sequence[Element]) -> set[Element]:
-        """Return the (owner, list) pairs that no event newer than the archive created or deleted."""
+        """Return the (owner, list) pairs, except lists created or deleted by events that are newer than the archive."""
         states = await self.scope.states(keys.lists, lists) if lists else {}
         return {element for element, state in states.items() if abs(state or 0) <= self.scope.upto}
 
@@ -103,13 +103,13 @@ class ListComparison(Comparison):
 def difference(
     owner: int, key: Key, element: Element, found: int | None, expected: int | None, text: str
 ) -> Difference:
-    """Return the difference of an element of a versioned set of a user."""
+    """Return the difference that reports an element of a versioned set of a user."""
     command = set_element(key, element, found, expected)
     return Difference(defects.LIST_WRONG, owner, f"{key(element[0])} {element[1]}", text, [command])
 
 
 def wrong_names(lists: UserLists, fields: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str], dict[str, str]]]:
-    """Yield the lists whose names differ, with the fields that the store holds and those that it must hold."""
+    """Yield the lists whose names differ, each with the fields that the store holds and the fields it must hold."""
     expected = list_names(lists)
     for list_id in sorted({*lists.names, *(int(name) for name in fields if name.isdecimal())}):
         names = (str(list_id), f"{list_id}:at")

@@ -1,6 +1,6 @@
-"""Comparison of notifications: the newest groups of each user, and how far they are read.
+"""Comparison of notifications: the newest groups of each user, and the number up to which they are read.
 
-Groups of deleted posts are ignored: the archive has none, and reads leave them out.
+Groups of deleted posts are ignored: the archive does not return such groups, and reads leave them out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ USERS_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True)
 class NotificationLists:
-    """A user's newest groups in the archive, up to one more than a list holds, and the list in the store.
+    """A user's newest groups in the archive, at most one more than a list holds, and the user's list in the store.
 
-    `archived_read_to` and `read_to` are the numbers up to which they were read, in the archive and in the store.
-    `floor` is the floor in the store, None if there is none.
+    `archived_read_to` and `read_to` are the numbers up to which the user has read notifications, according to the
+    archive and to the store. `floor` is the floor in the store, None if there is none.
     """
 
     user: int
@@ -40,15 +40,15 @@ class NotificationLists:
 class NotificationComparison(Comparison):
     """Compares each user's list of notifications with the newest groups in the archive.
 
-    For 500 users four queries and two round trips, and two queries and a round trip for every ten users with many
-    groups. Groups without events take a query.
+    For 500 users: four queries and two round trips, plus two queries and one round trip for every ten users with many
+    groups, and one query for groups without events.
     """
 
     part = defects.NOTIFICATIONS
     key = staticmethod(keys.notifications)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return what differs from the events: groups, floors, and how far was read. Erased users are left out."""
+        """Return the differences in groups, floors, and numbers up to which users have read. Skip erased users."""
         archive, kept = self.scope.archive, self.scope.tuning.notifications_kept
         erased = {row.actor for row in await archive.by_actor(subjects, [USER_ERASURE], 0, ROWS)}
         subjects = [user for user in subjects if user not in erased]
@@ -84,7 +84,7 @@ class NotificationComparison(Comparison):
         ]
 
     def _differences(self, of: NotificationLists, live: set[int]) -> Iterator[Difference]:
-        """Yield the differences of one user. `live` are the posts that are not deleted, of groups without events."""
+        """Yield the differences of one user. `live` has the posts of groups without events that are not deleted."""
         kept, upto, floor = self.scope.tuning.notifications_kept, self.scope.upto, of.floor
         newest = list(of.archived.items())
         if floor and len(of.listed) < kept:
@@ -109,7 +109,7 @@ class NotificationComparison(Comparison):
 
 
 def wrong(of: NotificationLists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
-    """Return the difference of a group. A wrong floor must be corrected first: `floor` is the right one."""
+    """Return the difference that reports a group. `floor` is the right floor: a wrong one must be corrected first."""
     name = keys.notifications(of.user)
     words = ("" if word is None else word for word in (held, expected, floor))
     command = script("repair_element").call([name, keys.gone(name)], group.member, *words)

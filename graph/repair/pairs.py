@@ -1,4 +1,4 @@
-"""Comparison of the sets of pairs, such as mutes. Some decide about home caches, which are compared later."""
+"""Comparison of the sets of pairs, such as mutes. Some pairs affect home caches, which are compared later."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
@@ -26,7 +26,7 @@ class PairComparison(Comparison):
     key = staticmethod(PAIRS.pair_sets[0].key)
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all users, and the owners of sets who are not users."""
+        """Yield all users, and the owners of stored sets that are not users."""
         async for users in super().subjects():
             yield users
         for each in PAIRS.pair_sets[1:]:
@@ -34,7 +34,7 @@ class PairComparison(Comparison):
                 yield owners
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the pairs that differ."""
+        """Return the differences in the pairs of these users."""
         found: list[Difference] = []
         async for users, events in self.scope.folded(subjects, content.Part.PAIRS, names_of(PAIRS.kinds), PAIRS.fold):
             for each in PAIRS.pair_sets:
@@ -45,7 +45,7 @@ class PairComparison(Comparison):
         return found
 
     async def _differences(self, pair_set: PairSet, wrong: Mapping[tuple[int, str], int | None]) -> list[Difference]:
-        """Return the pairs that are not newer than the archive."""
+        """Return a difference for each pair that is still wrong and not newer than the archive."""
         found = []
         for element, state in (await still_wrong(self.scope, pair_set.key, wrong)).items():
             (owner, member), expected = element, wrong[element]
@@ -58,7 +58,7 @@ class PairComparison(Comparison):
 
 
 def defect_of(pair_set: PairSet) -> Defect:
-    """Return the defect of a wrong pair."""
+    """Return the defect that a wrong pair of this set has."""
     correction = "set what the last event says" + (", and delete the home cache" if pair_set.drops_home else "")
     return Defect(PairComparison.part, f"a {pair_set.noun} is missing or wrong", correction)
 

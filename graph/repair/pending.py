@@ -1,7 +1,7 @@
-"""Differences that may come from events which are not projected and archived yet.
+"""Differences that may be caused by events that are not projected and archived yet.
 
-A process projects its events before the worker and the archiver pass them. So the store may hold their effects, such as
-the likes that a deletion removes, while the archive still says otherwise. Such a difference is no defect.
+A process projects its events before the worker and the archiver have processed them. So the store may already reflect
+an event that the archive does not, for example a deletion that removes likes. Such a difference is not a defect.
 """
 
 import re
@@ -16,7 +16,7 @@ NUMBER = re.compile(r"\d+")
 
 
 async def certain(log: Log, reached: int, differences: Sequence[Difference]) -> list[Difference]:
-    """Return the differences that concern no user, post or list of an event after a number.
+    """Return the differences that involve no user, post or list of any event after the number `reached`.
 
     One round trip per 500 such events; nothing is read if there are no differences.
     """

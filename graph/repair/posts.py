@@ -1,6 +1,6 @@
-"""The differences and corrections that several comparisons of posts need.
+"""The differences and corrections that several comparisons of posts share.
 
-`subject` is what the comparison must compare again: an author or a post.
+`subject` is the id that a comparison must compare again: an author or a post.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,21 +38,22 @@ def readable(post: int, held: Record) -> PostPublished | None:
 def set_listing(
     owner: int, post: int, found: int | None, new: int | None, floor: int | None, of: PostList = TIMELINE
 ) -> Command:
-    """Return the command that sets the state of a post in a list with this archive floor."""
+    """Return the command that sets a post's state in a list, if the state and the floor are still as found."""
     return set_element(of.key, (owner, post), found, new, floor=floor)
 
 
 def record_wrong(author: int, post: int, body: PostPublished, held: Record) -> Difference:
-    """Return the difference of a hot post whose record is missing or wrong.
+    """Return the difference that reports a hot post whose record is missing or wrong.
 
-    If a cut raises the floor above the post before the correction, the record is left: `RecordComparison` finds it.
+    If a cut of the timeline raises the floor above the post before the correction, the corrected record is superfluous,
+    and `RecordComparison` finds it.
     """
     text = f"post {post} by user {author}, {'wrong' if held else 'missing'}"
     return Difference(defects.RECORD_WRONG, author, post, text, [set_fields(keys.post(post), held, record(post, body))])
 
 
 def record_left(post: int, held: Record, deletion: int | None) -> Difference:
-    """Return the difference of a record of a deleted post, or of an archived one if there is no deletion."""
+    """Return the difference that reports the record of a deleted post or, without `deletion`, of an archived post."""
     if deletion is None:
         command = script("free_post").call([keys.post(post)], "")
         return Difference(defects.RECORD_LEFT, post, post, f"post {post}, archived", [command])
@@ -61,7 +62,7 @@ def record_left(post: int, held: Record, deletion: int | None) -> Difference:
 
 
 def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: Sequence[Command] = ()) -> Difference:
-    """Return the difference of a post that the archive shows although the store has a tombstone.
+    """Return the difference that reports a post that the archive shows although the store has a tombstone.
 
     The correction deletes the post again, and then sends the commands `then`.
     """
@@ -79,10 +80,11 @@ def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: S
 def post_unknown(
     scope: Scope, subject: int, post: int, body: PostPublished | None, then: Sequence[Command], otherwise: Command
 ) -> Difference:
-    """Return the difference of a post that is not in the archive.
+    """Return the difference that reports a post that is not in the archive.
 
-    `body` is the event that its record holds. The correction adds the event to the archive, and then sends the commands
-    `then`; if the client has repeated the request, it deletes the post. Without a body, it is the command `otherwise`.
+    `body` is the event that the record of the post holds. The correction adds the event to the archive, and then sends
+    the commands `then`. If the client has repeated the request, it deletes the post instead. Without a body, the
+    correction is the command `otherwise`.
     """
 
     async def insert(body: PostPublished) -> bool:
@@ -103,9 +105,9 @@ def post_unknown(
 
 
 async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
-    """Return the numbers of the events that first deleted posts or ended plain reposts.
+    """Return, by post, the number of the first event that deleted the post or ended the plain repost.
 
-    One query for every 500 posts, and one or two more for posts that no deletion names.
+    One query for every 500 posts, and one or two more for posts without a deletion of their own.
     """
     found: dict[int, int] = {}
     for some in chunks(posts, POSTS_AT_ONCE):
@@ -116,9 +118,9 @@ async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
 
 
 async def ends(scope: Scope, reposts: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-    """Return the numbers of the events that ended plain reposts, by repost. One query for every 500.
+    """Return, by repost, the number of the event that ended the plain repost. One query for every 500 reposts.
 
-    `reposts` has the user and the original of each.
+    `reposts` has the user and the original of each repost.
     """
     found: dict[int, int] = {}
     for some in chunks(list(reposts.items()), POSTS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Comparison of the public timeline with the events: its posts in the archive, and the suspensions noted there."""
+"""Comparison of the public timeline with the events: its posts, and the suspensions that the archive has noted."""
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -13,13 +13,13 @@ POSTS_AT_ONCE = 2000
 
 
 class DecisionComparison(Comparison):
-    """Compares what the archive notes about the suspension of each user. One transaction for 500 users."""
+    """Compares the newest suspension decision that the archive notes for each user. One transaction for 500 users."""
 
     part = defects.PUBLIC
     key = staticmethod(keys.user)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the users whose newest decision the archive does not note. A correction begins to move their posts."""
+        """Return the users whose newest decision is not noted. Noting it makes the worker move the user's posts."""
         found = await self.scope.archive.wrong_decisions(subjects)
         return [
             Difference(
@@ -42,21 +42,21 @@ class DecisionComparison(Comparison):
 
 
 class PublicPostComparison(Comparison):
-    """Compares the posts on the public timeline with all posts. Two transactions for 2,000 posts."""
+    """Compares the public timeline with the posts that belong on it. Two transactions for 2,000 posts."""
 
     part = defects.PUBLIC
     key = staticmethod(keys.post)
     of_users = False
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all posts of the archive, and those that are on the public timeline only."""
+        """Yield all posts of the archive, and the posts that are only on the public timeline."""
         after = 0
         while posts := await self.scope.archive.public_numbers(after, POSTS_AT_ONCE):
             after = posts[-1]
             yield [post for post in posts if post <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the posts that are missing on the public timeline, or there by mistake."""
+        """Return the posts that are missing from the public timeline, and the posts that are on it by mistake."""
         found = await self.scope.archive.wrong_public_posts(subjects)
         return [
             Difference(

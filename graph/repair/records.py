@@ -1,4 +1,4 @@
-"""Comparison of the records in the store that are in no timeline."""
+"""Comparison of the records of posts that are in no timeline of the store."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,8 +16,8 @@ class RecordComparison(Comparison):
     """Finds records of deleted, archived and unknown posts.
 
     `TimelineComparison` compares the records of hot posts and of listed posts. One query and up to five round trips for
-    500 records, and up to four more queries if there are records of deleted posts, or records that cannot be read, such
-    as tombstones.
+    500 records, and up to four more queries if some records belong to deleted posts or cannot be read, as tombstones
+    cannot.
     """
 
     part = defects.POSTS
@@ -25,7 +25,7 @@ class RecordComparison(Comparison):
     of_users = False
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the records that contradict the archive."""
+        """Return a difference for each record that contradicts the archive."""
         scope = self.scope
         kinds = await scope.archive.kinds_of([post for post in subjects if post <= scope.upto])
         held = await scope.records([post for post in dict.fromkeys(subjects) if post <= scope.upto])
@@ -47,7 +47,7 @@ class RecordComparison(Comparison):
         return found
 
     async def _homes(self, records: Mapping[int, Record], kinds: Mapping[int, str]) -> dict[int, tuple[PostList, int]]:
-        """Return, by post, the list that decides about its record, and the author, from the record or the archive."""
+        """Return, by post, the kind of list its record depends on, and the author, from the record or the archive."""
         bodies = {post: body for post, held in records.items() if (body := readable(post, held)) is not None}
         unread = [post for post in records if post not in bodies and kinds.get(post) in POSTS]
         found = (await self.scope.archive.look_up(unread)).posts if unread else {}
@@ -57,7 +57,7 @@ class RecordComparison(Comparison):
     def _unlisted(
         self, of: PostList, author: int, post: int, held: Record, kind: str | None, floor: int | None
     ) -> Iterator[Difference]:
-        """Yield the difference of a record whose post is neither redacted nor in the list it belongs to, if any."""
+        """Yield the difference, if any, of a record whose post is not redacted, and not in the list it belongs to."""
         is_archived = floor is not None and post <= floor
         if "deleted" in held:
             if kind in POSTS and is_archived and number(held["deleted"]) <= self.scope.upto:

@@ -1,6 +1,6 @@
 """Repair: compares the store with the archive, and corrects the differences.
 
-For some users at a time, the events in the archive are folded into the content that the keys of these users must have,
+For a group of users at a time, the events in the archive are folded into the content that these users' keys must have,
 which is compared with the store. Events are never projected again. A repair can run while the server is in use: data
 that is newer than the archive is not compared, a difference counts only if a second comparison finds it again, and a
 correction changes data only if it is still as it was found. A repair can be stopped at any time: its corrections
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["OnProgress", "Repair", "RepairReport"]
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
-"""Called with a part, the number of keys compared, and the total number of keys."""
+"""Called with the name of a part, the number of keys compared so far, and the total number of keys."""
 
 TIMEOUT_SECONDS = 3.0
 POLL_SECONDS = 0.02
@@ -70,12 +70,12 @@ COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
     ),
     *(LikesOfPosts, LikedPosts, ListComparison, NotificationComparison, HomeComparison),
 )
-"""All comparisons. Each one depends only on data that earlier ones have corrected."""
+"""All comparisons, in order. Each one depends only on data that earlier ones have corrected."""
 
 
 @dataclass(slots=True)
 class Repair:
-    """Compares and corrects everything in the store that follows from events, and the home caches.
+    """Compares and corrects everything in the store that is derived from events, and the home caches.
 
     Waits up to `timeout` seconds until new events are projected and archived.
     """
@@ -120,7 +120,7 @@ class Repair:
     async def _differences(
         self, comparison: Comparison, chunk: Sequence[int], report: RepairReport
     ) -> list[Difference]:
-        """Return the differences that two comparisons find, without those that may come from events in progress."""
+        """Return the differences that both of two comparisons find, unless events in progress may have caused them."""
         found = await comparison.compare(chunk)
         if not found:
             return []
@@ -135,7 +135,7 @@ class Repair:
         return sure
 
     async def _correct(self, scope: Scope, differences: Sequence[Difference], *, correct: bool) -> list[bool]:
-        """Correct differences, 500 at once so that they share round trips. Return which of them are corrected."""
+        """Correct differences, 500 at once so that they share round trips. Return whether each was corrected."""
         outcomes: list[bool] = []
         for some in chunks(differences, CORRECTIONS_AT_ONCE) if correct else ():
             outcomes += await correct_all(scope, some)
@@ -165,7 +165,7 @@ class Repair:
 
 
 async def correct_all(scope: Scope, differences: Sequence[Difference]) -> list[bool]:
-    """Correct differences and return which of them are corrected. Two round trips, and those of the functions."""
+    """Correct differences, and return whether each was corrected. Two round trips, plus the cost of the functions."""
     commands = [[] if callable(d.correction) else [*d.correction] for d in differences]
     outcomes = [False] * len(differences)
     places = [place for place, some in enumerate(commands) if some]

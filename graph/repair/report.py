@@ -12,12 +12,12 @@ MAX_EXAMPLES = 3
 
 Correction: TypeAlias = Sequence[Command] | Callable[[], Awaitable[bool]]
 """Commands that run one after the other, the first of which replies 0 if the data has changed since the comparison; or
-a function that returns whether the difference is corrected. Without commands, there is no correction."""
+a function that returns whether the difference was corrected. An empty sequence means that there is no correction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference: the subject to compare again, the element that differs, and a text with the ids."""
+    """One difference: the subject to compare again, the element that differs, and a description with the ids."""
 
     defect: Defect
     subject: int
@@ -35,9 +35,9 @@ class Difference:
 class RepairReport:
     """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
-    `corrects` is False for a check. `left_out` is the number of differences that may come from later events. `compared`
-    has the number of owners by part, in the order of the comparisons, and `examples` the texts of the first differences
-    of each defect.
+    `corrects` is False if differences were only reported. `left_out` is the number of differences that later events may
+    have caused. `compared` has the number of owners by part, in the order of the comparisons, and `examples` the texts
+    of the first differences of each defect.
     """
 
     upto: int
@@ -50,7 +50,7 @@ class RepairReport:
     examples: defaultdict[Defect, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, differences: Sequence[Difference], outcomes: Sequence[bool]) -> None:
-        """Count differences, and those that were corrected."""
+        """Count differences, and the corrected ones. `outcomes` tells whether each difference was corrected."""
         for difference, corrected in zip(differences, outcomes, strict=True):
             self.found[difference.defect] += 1
             self.corrected[difference.defect] += corrected

@@ -29,7 +29,7 @@ class RepostedComparison(Comparison):
     key = staticmethod(keys.reposted)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the reposts that differ, and those that should have ended with their original."""
+        """Return the differences of reposts, including the reposts that should have ended with their original."""
         found: list[Difference] = []
         async for users, events in self.scope.folded(subjects, content.Part.REPOSTED, REPOST_KINDS, fold_event):
             expected = expected_of(events.reposted.items())
@@ -38,7 +38,7 @@ class RepostedComparison(Comparison):
         return found
 
     async def _wrong(self, wrong: Mapping[Element, int | None]) -> list[Difference]:
-        """Return the elements that are not newer than the archive."""
+        """Return a difference for each element that is still wrong and not newer than the archive."""
         found = []
         for element, state in (await still_wrong(self.scope, keys.reposted, wrong)).items():
             user, post = element
@@ -48,7 +48,7 @@ class RepostedComparison(Comparison):
         return found
 
     async def _left(self, reposts: dict[Element, int]) -> list[Difference]:
-        """Return the reposts whose original is deleted."""
+        """Return a difference for each repost whose original is deleted."""
         kinds = await self.scope.archive.kinds_of({post for _, post in reposts})
         return [
             self._end(user, post, repost)

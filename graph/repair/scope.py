@@ -39,7 +39,7 @@ Element = tuple[int, int]
 
 @dataclass(slots=True)
 class Scope:
-    """The data of one repair. Events after `upto` are not compared. `scanned` is the number of ids scanned so far."""
+    """The data of one repair. Events after `upto` are not compared. `scanned` counts the ids scanned so far."""
 
     store: Store
     archive: "Archive"
@@ -50,7 +50,7 @@ class Scope:
     scanned: int = 0
 
     async def users(self, key: Key) -> AsyncIterator[list[int]]:
-        """Yield all users in chunks, then the ids in the store's keys of one kind that are not users.
+        """Yield all users in chunks, then the ids in the store's keys of one kind that are not users in the archive.
 
         One query per chunk. An id of the store may be yielded twice.
         """
@@ -63,7 +63,7 @@ class Scope:
             yield strangers
 
     async def strangers(self, key: Key) -> AsyncIterator[list[int]]:
-        """Yield the ids in the store's keys of one kind that are not users, in chunks. One query per chunk."""
+        """Yield the ids in the store's keys of one kind that are not users in the archive. One query per chunk."""
         async for owners in self.owners(key, OWNERS_AT_ONCE):
             self.scanned -= len(owners)
             known = await self.archive.credentials(owners)
@@ -86,7 +86,7 @@ class Scope:
         yield waiting
 
     async def list_owners(self, of: PostList) -> AsyncIterator[list[int]]:
-        """Yield the owners who have a list of one kind in the archive, then those who have one in the store only.
+        """Yield the owners of lists of one kind in the archive, then the owners of such lists in the store only.
 
         One query per chunk.
         """
@@ -150,7 +150,7 @@ class Scope:
     async def scores(
         self, key: Key, wanted: Iterable[tuple[int, Member]], *others: Key
     ) -> dict[tuple[int, Member], list[int | None]]:
-        """Return the scores of members of sorted sets, and of the owners' sets of other kinds, read at the same time.
+        """Return the scores of members in the owners' sets of one kind and of `others`, all read at the same time.
 
         One command per set, 1,000 per round trip.
         """
@@ -174,7 +174,7 @@ class Scope:
     async def records(self, posts: Sequence[int]) -> dict[int, dict[str, str]]:
         """Return the records of posts without counts, tombstones included; a missing record is empty.
 
-        One round trip per 1,000.
+        One round trip per 1,000 posts.
         """
         rows = await self.send([("HGETALL", keys.post(post)) for post in posts])
         return {
@@ -184,7 +184,7 @@ class Scope:
 
 
 class Comparison(ABC):
-    """One comparison of one part, by the owners of the keys of one kind: users if `of_users` is True."""
+    """Compares one part of the data, by the owners of keys of one kind. If `of_users` is True, the owners are users."""
 
     part: ClassVar[str]
     key: ClassVar["staticmethod[[int], str]"]
@@ -195,12 +195,12 @@ class Comparison(ABC):
         self.scope = scope
 
     def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield the owners to compare, in chunks. With `of_users`, all users, and owners of keys who are not users."""
+        """Yield the owners to compare in chunks: owners of keys and, with `of_users`, all users."""
         return self.scope.users(self.key) if self.of_users else self.scope.owners(self.key, self.owners_at_once)
 
     @abstractmethod
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of these owners."""
+        """Return the differences in the data of these owners."""
 
 
 def state_of(member: int | None, tombstone: int | None) -> int | None:
@@ -217,7 +217,7 @@ def set_element(
     home: int | None = None,
     floor: int | None = None,
 ) -> Command:
-    """Return the command that sets the state of an element if the state and the archive floor are still as found."""
+    """Return the command that sets the state of an element, if the state and archive floor are still as found."""
     owner, member = element
     names = [key(owner), keys.gone(key(owner)), *([] if home is None else [keys.home(home)])]
     return script("repair_element").call(names, member, *("" if word is None else word for word in (found, new, floor)))
@@ -231,7 +231,7 @@ def set_fields(key: str, found: Mapping[str, str], new: Mapping[str, str]) -> Co
 
 
 def number(text: str | None) -> int:
-    """Return the number in a field, 0 if there is none."""
+    """Return the number in a field, 0 if the field is missing or is not a number."""
     try:
         return int(text or 0)
     except ValueError:

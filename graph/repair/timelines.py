@@ -1,8 +1,8 @@
 """Comparison of timelines: posts above an author's archive floor are listed and have records, the others are counted.
 
-The floor in the store is policy: it decides which posts the store holds. It is replaced by the floor of the canonical
-hot window only if it is missing, or if the store lacks posts above it and the archive has more posts there than a hot
-window may hold.
+The floor in the store decides which posts the store holds. It is replaced by the floor of the canonical hot window only
+if it is missing, or if the store lacks posts above it and the archive has more posts above it than a hot window may
+hold.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class AuthorTimeline:
     cold, hot: the numbers of posts in the archive up to the floor and above it, when the archive ended at `archived`.
     posts: the posts above the floor in the archive.
     listed, gone, count: the members, the tombstones and the number of archived posts in the store.
-    may_lack_floor: whether an absent floor means 0.
+    may_lack_floor: whether a missing floor is right and means 0.
     """
 
     author: int
@@ -57,7 +57,7 @@ class AuthorTimeline:
     may_lack_floor: bool = False
 
     def lacks_posts(self, largest: int) -> bool:
-        """Return True if the floor is missing, or if posts above it are missing and the archive has over `largest`."""
+        """Return True if the floor is missing, or if the store lacks some of over `largest` archived posts above it."""
         return (self.found is None and not self.may_lack_floor) or self.size < self.hot > largest
 
     @property
@@ -74,7 +74,7 @@ class AuthorTimeline:
 class TimelineComparison(Comparison):
     """Compares each author's timeline, the records of the posts in it, and the count of archived posts.
 
-    For 500 authors one query per 128 authors, one or two for the watermark, and one round trip; then for 10,000 posts
+    For 500 authors: one query per 128 authors, one or two for the watermark, and one round trip. Then for 10,000 posts:
     one query per 256 authors, two round trips per 1,000 posts, and a query for the posts that only the store lists and
     for tombstones of archived posts.
     """
@@ -84,7 +84,7 @@ class TimelineComparison(Comparison):
     of: ClassVar[PostList] = TIMELINE
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of these authors' timelines."""
+        """Return the differences in these authors' timelines."""
         found: list[Difference] = []
         upto = self.scope.upto
         for timelines in batches(await self._count(subjects)):
@@ -123,7 +123,7 @@ class TimelineComparison(Comparison):
         ]
 
     async def _read_archive(self, timelines: Sequence[AuthorTimeline]) -> None:
-        """Read the posts above the floors. Find a new floor for a timeline with missing posts."""
+        """Read the posts above the floors. Choose a new floor for each timeline that `lacks_posts`."""
         tuning, high = self.scope.tuning, self.scope.upto + 1
         limits, largest = HotLimits.of(tuning, datetime.now(UTC)), tuning.hot_posts + tuning.hot_slack
         reads = []
@@ -143,7 +143,7 @@ class TimelineComparison(Comparison):
     async def _read_store(self, timelines: list[AuthorTimeline]) -> dict[int, Record]:
         """Read the timelines and the records of their posts. Leave out timelines whose floor has changed.
 
-        Records are read first: a cut frees them before it raises the floor.
+        Records are read first, because a cut of a timeline frees its records before it raises the floor.
         """
         records: dict[int, Record] = {**await self.scope.records([post for t in timelines for post in t.posts])}
         commands: list[Command] = []
@@ -161,7 +161,7 @@ class TimelineComparison(Comparison):
     def _deletions(
         self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str]
     ) -> Iterator[Difference]:
-        """Yield the tombstones, in the timeline or in the record, of posts that the archive shows."""
+        """Yield a difference for each post that the archive shows, but whose timeline or record has a tombstone."""
         tombstones = {post: number(records[post]["deleted"]) for post in t.posts if "deleted" in records[post]} | t.gone
         for post, deletion in tombstones.items():
             is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
@@ -173,9 +173,9 @@ class TimelineComparison(Comparison):
     def _surplus(
         self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
     ) -> Iterator[Difference]:
-        """Yield the listed posts that the archive does not have above the floor.
+        """Yield a difference for each listed post that the archive does not have above the floor.
 
-        A post that the database refused is redacted too, but it has no deletion and remains.
+        A post that the database refused to store is redacted, too, but has no deletion, and stays listed.
         """
         for post, score in t.listed.items():
             if post in t.posts or post > self.scope.upto:
@@ -192,7 +192,7 @@ class TimelineComparison(Comparison):
 
 
 class Replied(TimelineComparison):
-    """Compares each author's replies, and the records of those that are not listed.
+    """Compares each author's replies, and the records of the replies that are not listed in a timeline.
 
     Costs as much as `TimelineComparison`.
     """
@@ -206,7 +206,7 @@ class Replied(TimelineComparison):
 
 
 def floor_and_count(of: PostList, t: AuthorTimeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
-    """Yield the differences of a wrong floor and of a wrong count of archived posts.
+    """Yield a difference if the floor is wrong, and one if the count of archived posts is wrong.
 
     The archive also counts posts whose deletions it does not hold yet or has lost.
     """
@@ -224,9 +224,9 @@ def floor_and_count(of: PostList, t: AuthorTimeline, kinds: Mapping[int, str]) -
 
 
 def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) -> Iterator[Difference]:
-    """Yield the hot posts that are not listed at their position, or whose record is missing or wrong.
+    """Yield a difference for each hot post that is not listed at its position, or has a missing or wrong record.
 
-    The records of listed replies are compared with the timelines.
+    The records of replies that are listed in a timeline are compared only with the timeline.
     """
     for post, body in t.posts.items():
         if post in t.gone or "deleted" in records[post]:
@@ -241,7 +241,7 @@ def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) ->
 
 
 def batches(timelines: Iterable[AuthorTimeline]) -> Iterator[list[AuthorTimeline]]:
-    """Yield timelines with about 10,000 posts together."""
+    """Yield groups of timelines that have about 10,000 posts together."""
     batch: list[AuthorTimeline] = []
     for timeline in timelines:
         if batch and sum(t.hot for t in batch) + timeline.hot > POSTS_AT_ONCE:

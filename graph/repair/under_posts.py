@@ -1,4 +1,4 @@
-"""Comparison of the lists under posts: replies and reposts, and their lengths in the records of the posts.
+"""Comparison of the lists that belong to posts, of replies and of reposts, and their lengths in the posts' records.
 
 The records and deletions of the posts in these lists are compared with the lists of their authors.
 """
@@ -20,7 +20,7 @@ from graph.store.commands import Command, script
 class ReplyComparison(TimelineComparison):
     """Compares the replies to each post, and their number in the record of the post.
 
-    Costs as much as `TimelineComparison`, and two round trips and one query more for 500 posts.
+    Costs two round trips and one query more than `TimelineComparison` for 500 posts.
     """
 
     of_users = False
@@ -32,7 +32,7 @@ class ReplyComparison(TimelineComparison):
         return self.scope.list_owners(self.of)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of the lists under these posts. A correction counts the list again."""
+        """Return the differences in the lists of these posts. A correction also counts the list again."""
         found = [
             each
             if callable(each.correction)
@@ -46,7 +46,7 @@ class ReplyComparison(TimelineComparison):
         return script("count_list").call([name, cold, record], self.of.count or "")
 
     async def _lengths(self, owners: Sequence[int]) -> list[Difference]:
-        """Return the differences between the lengths of lists in the store and the records of their owners."""
+        """Return the differences between the lengths of lists and the lengths in the records of their owners."""
         commands: list[Command] = []
         for owner in owners:
             name, _, cold, record = counted_keys(self.of, owner)
@@ -73,10 +73,10 @@ class ReplyComparison(TimelineComparison):
     def _surplus(
         self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
     ) -> Iterator[Difference]:
-        """Yield the posts in a list that the archive does not have above the floor.
+        """Yield a difference for each post in a list that the archive does not have above the floor.
 
-        A post that is not in the archive remains if its record can be read: the list of its author adds it to the
-        archive.
+        A post that is not in the archive stays listed if its record can be read: the comparison of its author's list
+        adds the post to the archive.
         """
         for post, score in t.listed.items():
             if post in t.posts or post > self.scope.upto:

@@ -10,7 +10,7 @@ from graph.repair.scope import Key, Scope
 
 
 def expected_of(sets: Iterable[tuple[int, VersionedSet[Member]]]) -> dict[tuple[int, Member], int]:
-    """Return the number of each member of owners' sets, and the negative number of each tombstone."""
+    """Return the number of each member of the owners' sets, and the negated number of each tombstone."""
     expected: dict[tuple[int, Member], int] = {}
     for owner, held in sets:
         expected |= {(owner, member): number for member, number in held.members.items()}
@@ -25,7 +25,7 @@ async def wrong_elements(
     expected: Mapping[tuple[int, Member], int],
     member_of: Callable[[str], Member | None],
 ) -> dict[tuple[int, Member], int | None]:
-    """Return the expected state of each element that differs in the owners' sets. One round trip per 1,000 owners.
+    """Return the expected state of each element of the owners' sets that is wrong. One round trip per 1,000 owners.
 
     `expected` has the number of each member, negative for a tombstone. `member_of` decodes a member from the text in
     the store, and returns None for a floor.

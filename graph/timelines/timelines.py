@@ -138,8 +138,8 @@ class Timelines:
         """Return a page of each owner's list of one kind: a timeline, an author's replies, or the replies to a post.
 
         Posts hidden from the view are left out, and so are the lists of hidden users. The view is read in the same
-        round trip. The lists of a hidden post are not left out: a client that knows the post may see the replies to it
-        that are not hidden from the view.
+        round trip. The lists of a hidden post are not left out: a client that knows the post may see the posts in its
+        lists that are not hidden from the view.
 
         Two round trips for all owners, and more if posts were deleted or are hidden, or if the hot posts of a list do
         not fill its first page. One query of the archive for all owners if a page reaches archived posts. If very many
