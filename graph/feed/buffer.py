@@ -122,7 +122,7 @@ class Buffer(Generic[C]):
         self._size -= self._taken_size
 
     def delivered(self, until: float) -> None:
-        """End a loan after its delivery. The subscription keeps waiting, until the event-loop time `until` at most."""
+        """End a loan after delivery. The subscription keeps waiting, at most until the event-loop time `until`."""
         self._lent = None
         self._taken_size = 0
         self._until = until

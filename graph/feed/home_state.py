@@ -74,7 +74,7 @@ class HomeState:
     def apply(self, viewer: int, event: Event) -> Changes:
         """Apply the next event, if it is about the viewer's follows, mutes or blocks, and return the changed authors.
 
-        A follow that is committed during a block never counts, because the unblock has a higher number.
+        A follow that is committed while one user blocks the other never counts: the unblock has a higher number.
         """
         match event.body:
             case Followed(follower, user) if follower == viewer:

@@ -71,7 +71,7 @@ class FilterIndex(Generic[S]):
     async def prepare(self, filter_: EventFilter) -> None:
         """Add a filter to its index in slices and keep it until `release`, so that `add` and `remove` are fast.
 
-        A filter may be prepared several times.
+        A filter may be prepared several times, and must be released as often.
         """
         indexed = self._entry(filter_)
         indexed.holds += 1

@@ -59,7 +59,7 @@ class Subscription(Generic[C]):
     The subscription ends when one of its claims ends: its session, or a permission that it needs. On joining, claims
     are watched first, and then checked once.
 
-    `_checkpoint_at` is when the next Checkpoint is due, if nothing else is sent before. `_position` is the number up to
+    `_checkpoint_at` is when the next Checkpoint is due, unless an update is sent first. `_position` is the number up to
     which all updates have been sent. `_deleted` are the posts whose deletions were sent last: the archiver's scan
     appends the deletion of a post again if a failover has lost it. `_lost` is the last `reader.lost` that was handled.
     `_lent_number` is the number of the update that the courier took last.
@@ -281,7 +281,7 @@ class Subscription(Generic[C]):
         self._shared.handover.add(self._hand_over)
 
     def _hand_over(self, now: float) -> None:
-        """Lend the oldest update to the courier, or wake the task if it has more to do than to yield the update."""
+        """Lend the oldest update to the courier, or wake the task if the courier cannot deliver the update."""
         buffer, courier = self._buffer, self._courier
         update = buffer.offered()
         if update is None:

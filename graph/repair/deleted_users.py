@@ -64,7 +64,7 @@ class DeletedUsers:
         return found
 
     async def _notes(self, accounts: Mapping[int, Account]) -> list[Difference]:
-        """Return a difference for each wrong note of a deletion, in the log's slot, that is not newer than the archive."""
+        """Return the differences in the notes of deletions, in the log's slot. Skip notes newer than the archive."""
         noted, scores = await self._scope.send(
             [("HMGET", keys.DELETED, *accounts), ("ZMSCORE", keys.ERASING, *accounts)]
         )

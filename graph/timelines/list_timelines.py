@@ -23,7 +23,7 @@ from graph.visibility.views import View
 STEPS_PER_MEMBER = 3
 """The cost of merging the timeline of a member, in the small steps of `graph.archive.usage`."""
 MOST_SCANNED = 2000
-"""The maximum number of posts that are scanned for a page. The page then ends, even if it is not full."""
+"""After scanning this number of posts, a page ends, even if it is not full."""
 
 
 class ListTimelines:

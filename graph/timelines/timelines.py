@@ -35,7 +35,7 @@ from graph.visibility.views import View, Visibility
 
 MAX_WINDOW = 500
 MOST_SCANNED = 2000
-"""The maximum number of posts of a list that are scanned for a page. The page then ends, even if it is not full."""
+"""After scanning this number of posts of a list, a page ends, even if it is not full."""
 FROM_CACHE = ("cache",)
 FROM_AUTHORS = ("merge",)
 FROM_CACHE_AND_AUTHORS = ("cache", "merge")
