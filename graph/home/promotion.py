@@ -19,7 +19,7 @@ from graph.store.store import Store
 class PromotionStep:
     """The part of a promotion for the follows with numbers up to `high`. The fields are those of a task.
 
-    `attempt` is the delivery mode that began the promotion, with the token of the attempt.
+    `attempt` is the delivery mode that the promotion set when it began. It contains the token of the attempt.
     """
 
     post: int
