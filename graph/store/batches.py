@@ -1,4 +1,4 @@
-"""Commands in batches and coroutines with bounded concurrency."""
+"""Send commands in batches, and run coroutines with bounded concurrency."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -63,9 +63,9 @@ class Memory:
 class Capacity:
     """The memory of all primaries, read on demand, at most once a second.
 
-    Changes are refused while any primary uses the fraction `full_at` of its memory or more. `memory` is what the
-    primaries reported that answered the last reading; if none answers, it stays as it was. `answering` is the number of
-    primaries that answered the last reading.
+    Changes are refused while any primary uses the fraction `full_at` of its memory or more. `memory` holds the
+    reports of the primaries that answered the last reading; if none answers, the earlier reports are kept. `answering`
+    is the number of primaries that answered the last reading.
     """
 
     def __init__(self, store: Store, full_at: float) -> None:
@@ -100,7 +100,7 @@ class Capacity:
         return StoreFull.message if self.is_full else ""
 
     def check(self) -> None:
-        """Raise Overloaded if the store is nearly full, like `refusal_of_changes`."""
+        """Raise Overloaded if `refusal_of_changes` returns a reason. Does not wait either."""
         refusal = self.refusal_of_changes()
         if refusal:
             raise Overloaded(refusal, FULL_SECONDS)

@@ -2,7 +2,7 @@
 
 A command is sent again, elsewhere or later, after a redirection (MOVED, ASK), a temporary refusal (TRYAGAIN,
 CLUSTERDOWN …) or the failure of its node, until a deadline. So commands survive resharding and failover; each write may
-be applied more than once, and a script also in part.
+be applied more than once, and a script may be applied in part.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from graph.store.urls import Servers
 SILENT_SECONDS = 0.5
 
 Target: TypeAlias = tuple[Node | None, bool]
-"""The node that gets commands, None if unknown, and True if each needs `ASKING`: the node is importing their slot."""
+"""The node that gets commands, None if unknown, and whether each needs `ASKING` because the node imports its slot."""
 
 
 class CommandBatch:
@@ -54,7 +54,7 @@ class Cluster:
         return self.topology.any_key_of(name)
 
     def begin_refresh(self) -> None:
-        """Read the map of the slots in the background, because a node failed or was demoted."""
+        """Read the slot map in the background, because a node failed or was demoted."""
         self.topology.begin_refresh()
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
@@ -89,7 +89,7 @@ class Cluster:
         return groups
 
     async def _try(self, batch: CommandBatch, target: Target, indexes: Sequence[int], tries: int) -> Sequence[int]:
-        """Send commands to one node. Return the indexes of those to send again, once it is time to do so."""
+        """Send commands to one node. Return the indexes of those to send again, after any necessary wait."""
         node, asking = target
         if node is None:
             await self._wait(batch, exceptions.ConnectionError(f"no node owns the slot; {self.topology.problem}"))
@@ -130,13 +130,13 @@ class Cluster:
         return any(self.topology.owner(batch.commands[index]) is node for index in indexes)
 
     async def _wait(self, batch: CommandBatch, error: Exception) -> None:
-        """Wait for the map of the slots. Raises StoreUnavailable once the deadline has passed."""
+        """Wait for a new slot map. Raises StoreUnavailable once the deadline has passed."""
         await self.topology.refresh(batch.deadline)
         if asyncio.get_running_loop().time() >= batch.deadline:
             raise unavailable(error) from error
 
     async def owner(self, key: str) -> Node:
-        """Return the primary that owns a key. Raises StoreUnavailable if it is unknown."""
+        """Return the primary that owns a key. Raises StoreUnavailable if the owner is unknown."""
         await self._know()
         node = self.topology.owner(("GET", key))
         if node is None:

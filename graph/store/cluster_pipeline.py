@@ -37,9 +37,9 @@ class SplitRead:
         self._missing = read.size
 
     def add(self, index: int, reply: Any, node: Node, source: TrackingPeriod | None) -> None:
-        """Add the reply or error of one command; resolve the read with the last one.
+        """Add the reply or error of one command. The last one completes the read.
 
-        `source` is where a value came from, None if the near cache must not keep it.
+        `source` is the tracking period of the value, None if the near cache must not keep the value.
         """
         if self.read.must_be_repeated(reply):
             self.redirect(Redirected(self, index, node, reply))
@@ -58,9 +58,9 @@ class SplitRead:
 
 
 class NodeRead(Read):
-    """The commands of a split read that go to one node; with `asking`, to a node that is importing their slot.
+    """The commands of a split read that go to one node; with `asking`, the node is importing their slot.
 
-    A node that owns the slots tracks the keys of near reads, if it tracks keys at all.
+    Without `asking`, the node tracks the keys of near reads, provided that its connection tracks keys.
     """
 
     __slots__ = ("_indexes", "_node", "_split", "_stride", "_tracked")
@@ -82,7 +82,7 @@ class NodeRead(Read):
         self._node = node
 
     def resolve(self, replies: list[Any]) -> None:
-        """Pass the replies on, some of which may be errors."""
+        """Pass the replies, some of which may be errors, to the split read."""
         stride = self._stride
         refused = self._tracked and any(isinstance(reply, Exception) for reply in replies[::stride])
         source = self.source if self._tracked and not refused else None
@@ -91,7 +91,7 @@ class NodeRead(Read):
             self._split.add(index, reply, self._node, source)
 
     def reject(self, replies: list[Any], error: Exception) -> None:
-        """Pass the replies on."""
+        """Pass the replies to the split read."""
         self.resolve(replies)
 
     def fail(self, error: Exception) -> None:
@@ -160,11 +160,11 @@ class ClusterPipeline:
             node.reads.send(reads)
 
     def _touch(self, near: NearCache, others: Container[Node]) -> None:
-        """Send an `EXISTS` to each node that has given near values, but was sent nothing since the expected moment.
+        """Send `EXISTS` to each node that has cached values, but was sent nothing since the expected moment.
 
         Once a node has answered, requests that began before may use its values instead of reading them again. The
-        `others` are about to get reads anyway. A node that has lost its slots refuses the key, and its values stay
-        unusable. These commands are sent first, so that their replies are rarely the last to arrive.
+        nodes in `others` are about to get reads anyway. A node that has lost its slots refuses the key, and its values
+        stay unusable. These commands are sent first, so that their replies are rarely the last to arrive.
         """
         for node in self._topology.nodes.values():
             source = node.reads.source
@@ -211,7 +211,7 @@ class ClusterPipeline:
         self._dispatch(owned)
 
     async def _send_held(self) -> None:
-        """Send held commands after each reading of the slot map, until each has a reply or its deadline has passed."""
+        """Send held commands after each refresh of the slot map, until each has a reply or its deadline has passed."""
         loop = asyncio.get_running_loop()
         try:
             while self._held:

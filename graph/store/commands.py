@@ -49,7 +49,7 @@ class Script:
     """A Lua script of `graph/scripts`, which runs atomically. Its header documents KEYS and ARGV.
 
     A script that calls functions of `prelude.lua` gets that file inserted below its first line, which declares the
-    engine. Other scripts do not, because defining the functions takes half a microsecond.
+    engine. Other scripts do not get it, because each run would spend half a microsecond on defining the functions.
     """
 
     def __init__(self, name: str) -> None:
@@ -102,7 +102,8 @@ def _reading_scripts() -> frozenset[Word]:
 def writes(command: Command) -> bool:
     """Return True unless a command is known to write nothing that must survive a failover.
 
-    XREADGROUP writes only which consumer has an entry, and the worker recovers that.
+    XREADGROUP is not counted: it records only which consumer holds an entry, and the worker recovers from a loss of
+    that record.
     """
     name = str(command[0])
     if name == "EVALSHA":
@@ -111,7 +112,7 @@ def writes(command: Command) -> bool:
 
 
 def seconds_blocked(command: Command) -> float:
-    """Return the time for which a server may wait for entries before it replies to a command."""
+    """Return how many seconds a server may wait for stream entries before it replies to a command."""
     if command[0] in BLOCKING_COMMANDS and "BLOCK" in command:
         return float(command[command.index("BLOCK") + 1]) / 1000
     return 0.0
@@ -138,7 +139,7 @@ def check_slot(command: Command) -> None:
 
 
 def in_groups(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[list[K]]:
-    """Yield lists of at most `most` items of one group, for commands that name their keys."""
+    """Yield lists of at most `most` items, all of the same group, so that one command can name the keys of a list."""
     groups: defaultdict[object, list[K]] = defaultdict(list)
     for item in items:
         groups[group_of(item)].append(item)

@@ -47,9 +47,9 @@ class Connection(asyncio.Protocol):
 
     `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
     True while the server reads more slowly than the pipeline writes. `near` numbers the reads, and drops the keys that
-    the server invalidates. `source` is the source of its values, None if the connection tracks no keys.
-    `_began_unasked` is True while a message that began when no read waited has arrived only in part. Only a push
-    message may do that.
+    the server invalidates. `source` is the tracking period of the values that are read over this connection, None if
+    the connection tracks no keys. `_began_unasked` is True while the incomplete message at the end of the data began
+    when no read was waiting. Only a push message may begin then.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
                     self.forget()
 
     def forget(self) -> None:
-        """Drop the near values that came over this connection, and do not use those that its open reads return."""
+        """Drop the cached values that came over this connection, and ignore values that its open reads add later."""
         if self._near is not None and self.source is not None:
             self.source = self._near.renewed(self.source)
 

@@ -1,7 +1,7 @@
 """One connection to a server, over which one caller at a time exchanges commands and replies.
 
-The read pipeline shares a connection among all callers (`graph.store.connection`); a write has one of its own, so that
-`WAIT` concerns the caller's write, and so that no other caller waits for a blocking read.
+The read pipeline shares a connection among all callers (`graph.store.connection`); a write has a connection
+of its own, so that `WAIT` covers the caller's write. So has a blocking read, so that no other caller waits for it.
 """
 
 import asyncio
@@ -52,9 +52,9 @@ class ExclusiveConnection(asyncio.Protocol):
         return self._future is not None
 
     def exchange(self, commands: Sequence[Command], deadline: float) -> "asyncio.Future[list[Any]]":
-        """Send commands in one write, and return a future of their replies, errors included. It fails with `OUTAGES`.
+        """Send commands in one write, and return a future of their replies, errors included.
 
-        The time that commands may block is added to the deadline.
+        The future fails with one of `OUTAGES`. The time for which the commands may block is added to the deadline.
         """
         packed = b"".join(map(pack, commands))
         future: asyncio.Future[list[Any]] = self._loop.create_future()
@@ -104,7 +104,7 @@ class ExclusiveConnection(asyncio.Protocol):
         self._transport.abort()
 
     def silent_at(self, now: float) -> bool:
-        """Return True if commands wait, and nothing has arrived for longer than the connection's patience."""
+        """Return True if commands wait, and nothing has arrived for at least `patience` seconds."""
         return self._future is not None and now - self._last_received >= self._blocked + self._patience
 
     def _check(self) -> None:

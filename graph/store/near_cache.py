@@ -1,9 +1,10 @@
 """The near cache: values of keys in process memory, as current as a read of the store.
 
 The connections that read the values track their keys (`CLIENT TRACKING ON OPTIN`). A server sends the invalidation of
-a key before the reply to any command that it executes after the change. So what came over a connection is the state of
-its server as of the newest reply on that connection. A request may use it as soon as that reply belongs to a read that
-was sent after the request had begun. On a cluster, each node has a connection, and vouches for its own values only.
+a key before the reply to any command that it executes after the change. So the values that came over a connection are
+the state of its server as of the newest reply on that connection. A request may use them as soon as that reply belongs
+to a read that was sent after the request had begun. On a cluster, each node has its own connection, and the replies of
+a node confirm only the values of that node.
 """
 
 import sys
@@ -21,9 +22,9 @@ LOST = -1
 WINDOW = 50_000
 """The number of looked-up keys after which the cache checks its share of hits."""
 LEAST_HITS = 0.2
-"""The least share of hits. With a smaller one, the cache rests."""
+"""The least share of hits. Below it, the cache rests: look-ups bypass it."""
 REST = 500_000
-"""The number of looked-up keys for which the cache rests: they are read from the store."""
+"""The number of looked-up keys for which the cache rests. They are read from the store instead."""
 
 
 class TrackingPeriod:
@@ -44,15 +45,15 @@ class TrackingPeriod:
 class NearCache:
     """At most `most` values by key, in two generations. The least recently used values are dropped first.
 
-    `absences` is True if the cache keeps that a key is absent. It does not on a cluster: a node that loses a slot
+    `absences` is True if the cache also remembers absent keys. It does not on a cluster: a node that loses a slot
     invalidates the keys that it held, but not absent ones, which clients may then create on the new node.
 
-    A tracked read costs the store and the process a little more than another one. So the cache rests while few look-ups
-    find a value, as in a process that answers other queries than pages.
+    A tracked read costs the store and the process a little more than an untracked one. So the cache rests if few
+    look-ups find a value, as in a process that mostly answers queries for something other than pages.
 
     `sent` is the number of the last write of reads to any server. `expected` is the latest moment passed to `expect`
     since the nodes were last asked, `LOST` if there is none. `hits`, `misses` and `invalidations` count keys, and
-    `added` counts commands that were sent in addition to those of reads.
+    `added` counts the commands that were sent only for the cache.
     """
 
     def __init__(self, most: int, *, absences: bool = True) -> None:
@@ -78,7 +79,7 @@ class NearCache:
         return bool(self._sources) and self._rest <= 0
 
     def rest(self, look_ups: int) -> None:
-        """Count down the rest of the cache by look-ups that bypassed it."""
+        """Count look-ups that bypassed the resting cache. After `REST` of them, the cache is used again."""
         if self._rest > 0:
             self._rest -= look_ups
 
@@ -89,7 +90,7 @@ class NearCache:
         self._judged_at, self._judged_hits = self.hits + self.misses + WINDOW, self.hits
 
     def begin(self) -> Moment:
-        """Return the present moment: a request that begins now may use values after the reply to a later read."""
+        """Return the current moment: a request that begins now may use values after the reply to a later read."""
         return self.sent
 
     def advance(self) -> None:
@@ -97,14 +98,14 @@ class NearCache:
         self._floor = self.sent
 
     def expect(self, moment: Moment) -> None:
-        """Request that each node that has given values is asked again, for a request that began at a moment."""
+        """Let the next round trip ask every node that has cached values, for a request that began at `moment`."""
         self.expected = max(self.expected, moment)
 
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
-        """Return the values of keys for a request that began at a moment, and the indexes of keys without a usable one.
+        """Return the values of keys for a request that began at a moment, and the indexes of keys with no usable value.
 
-        Their value is MISSING: the cache does not hold one, or its source has not answered a read that was sent after
-        the moment and after the last `advance`. O(1) per key. Finding a value may drop others.
+        Such a key has the value MISSING: the cache holds no value of it, or the value's source has not answered a read
+        that was sent after the moment and after the last `advance`. O(1) per key. Finding a value may drop others.
         """
         after = max(moment, self._floor)
         young = self._young
@@ -149,7 +150,7 @@ class NearCache:
     ) -> None:
         """Keep the values that `read` has received, except those of keys that were invalidated or read again since.
 
-        `sources` are those of the connections when the keys were read, None for values that must not be kept.
+        `sources` are the tracking periods in which the values were read, None for values that must not be kept.
         """
         asked = self._asked
         for key, value, source in zip(keys, values, sources, strict=True):
@@ -180,13 +181,13 @@ class NearCache:
             self._asked.pop(key, None)
 
     def connected(self) -> TrackingPeriod:
-        """Return the source of a new connection, which tracks keys."""
+        """Return the tracking period of a new connection that tracks keys."""
         source = TrackingPeriod()
         self._sources.add(source)
         return source
 
     def disconnected(self, source: TrackingPeriod) -> None:
-        """Drop everything from a source, whose connection may have lost invalidations."""
+        """Drop all values from a source, because its connection may have missed invalidations."""
         source.answered = LOST
         self._sources.discard(source)
         if not self._sources:
@@ -194,12 +195,12 @@ class NearCache:
             self._old.clear()
 
     def disconnect_all(self) -> None:
-        """Drop everything: the event loop of the connections has ended."""
+        """Drop all values: the event loop of the connections has ended."""
         for source in list(self._sources):
             self.disconnected(source)
 
     def renewed(self, source: TrackingPeriod) -> TrackingPeriod:
-        """Drop everything from a source, and return a new source for its connection, because unnamed keys changed.
+        """Drop all values from a source, and return a new source for its connection, because unnamed keys changed.
 
         Values that open reads of the old source return are not used.
         """

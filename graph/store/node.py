@@ -27,7 +27,7 @@ REFUSED_SECONDS = 0.1
 
 
 def ignore() -> None:
-    """Do nothing about a silent server: there is no other."""
+    """Do nothing about a silent server: there is no other server to use."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class NodeSettings:
     """The settings that all nodes of a store share.
 
     A server that sends nothing for `patience` seconds while commands wait is silent, and `on_silence` is called. Writes
-    wait for at least `replicas` replicas. Values that reads fetch may be kept in the cache `near`. `stable_key` returns
-    a key in a slot that a node owns by its name, None if it knows none.
+    wait until at least `replicas` replicas have received them. Values that reads fetch may be kept in the cache `near`.
+    `stable_key` takes the name of a node, and returns a key in a slot that this node owns, or None if it knows none.
     """
 
     patience: float
@@ -72,7 +72,7 @@ class Node:
         self._closed = False
 
     async def exchange(self, commands: Sequence[Command], deadline: float) -> list[Any]:
-        """Return the replies to commands like `ask`, once the replicas have the writes if the settings require it.
+        """Return the replies to commands, as `ask` does. If the settings require it, wait until replicas have writes.
 
         Raises NotDurable if too few replicas have received the writes in time.
         """
@@ -135,7 +135,7 @@ class Node:
             raise
 
     async def _open(self) -> ExclusiveConnection:
-        """Open a connection. For 0.1 s after a failure, fail without trying, to spare the server a crowd."""
+        """Open a connection. For 0.1 s after a failure, fail without trying, so that callers do not flood it."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._refused_until:
             raise exceptions.ConnectionError(self._refusal)
@@ -151,7 +151,8 @@ class Node:
     ) -> list[Any]:
         """Return the replies once all connected replicas, and at least the required number, have the writes.
 
-        Expects the number of connected replicas of the last exchange, so one round trip is enough until it grows.
+        Waits first for as many replicas as the last exchange found connected, so one round trip is enough unless that
+        number has grown.
         """
         expected, milliseconds = self._replicas, int(REPLICATION_SECONDS * 1000)
         marking = mark_for(commands, self._terms.stable_key(self.name))
@@ -178,7 +179,7 @@ class Node:
             await load_over(connection, deadline)
 
     def silent_at(self, now: float) -> bool:
-        """Return True if commands wait and the server has been silent for longer than its patience."""
+        """Return True if commands wait and the server has sent nothing for at least `patience` seconds."""
         return self.reads.silent_at(now) or any(connection.silent_at(now) for connection in self._lent)
 
     async def close(self) -> None:
@@ -191,11 +192,11 @@ class Node:
 
 
 def mark_for(commands: Sequence[Command], stable_key: str | None) -> list[Command]:
-    """Return commands that write to the server, so that `WAIT` concerns all that came before.
+    """Return commands that write a short-lived key, so that a `WAIT` after them covers all earlier commands.
 
-    `WAIT` concerns the last write of its connection, and a repeated command may write nothing. While a slot moves key
-    by key, its nodes must not both hold a key of the same name: the move would fail, and never end. So the write is in
-    the slot of `stable_key`, or, on a node that imports the slot of the commands, has a name of its own.
+    `WAIT` covers what precedes the last write of its connection, and a repeated command may write nothing. While a slot
+    moves key by key, its two nodes must not both hold a key with the same name: the move would fail, and never end. So
+    the key is in the slot of `stable_key`, or, on a node that is importing the slot of the commands, has a unique name.
     """
     key = keys_of(next(filter(writes, commands)))[0]
     if commands[0] == ASKING:

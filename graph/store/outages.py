@@ -1,4 +1,4 @@
-"""Which errors mean that the store is unavailable, and which commands are sent again on a cluster."""
+"""Which errors mean that the store is unavailable, and after which errors a cluster client repeats a command."""
 
 from typing import Any, TypeGuard
 
@@ -18,23 +18,24 @@ RETRYABLE = (
 )
 OUTAGE_PREFIXES = ("MISCONF", "BUSY ", "NOREPLICAS")
 ELSEWHERE = "non local key"
-"""In the error of a script that touches a key which its node does not hold, because its slot has moved or is moving."""
+"""Part of the error of a script that touches a key on another node, because the key's slot has moved or is moving."""
 
 
 class SlotMoving(exceptions.ResponseError):
-    """A script over several slots of one node did not find all of them there."""
+    """A script that reads several slots of one node failed, because one of them has moved or is moving."""
 
 
 def is_retryable(reply: Any) -> TypeGuard[exceptions.ResponseError]:
-    """Return True for an error after which a command is sent again: a redirection, or a temporary refusal.
+    """Return True for an error after which a command is sent again: a redirection or a temporary refusal.
 
-    A script that failed halfway because a key is on another node may have written something.
+    Such an error may also come from a script that failed halfway because a key is on another node. What the script had
+    written by then remains.
     """
     return isinstance(reply, RETRYABLE) or (isinstance(reply, exceptions.ResponseError) and ELSEWHERE in str(reply))
 
 
 def is_asking(error: Any) -> TypeGuard[exceptions.AskError]:
-    """Return True for a redirection of one command, to the node that is importing its slot."""
+    """Return True for an ASK redirection, which sends one command to the node that is importing its slot."""
     return isinstance(error, exceptions.AskError) and not isinstance(error, exceptions.MovedError)
 
 

@@ -34,8 +34,8 @@ class ReadPipeline:
     After four failures in a row (to connect, or a connection that failed before its first reply) all open reads fail
     with StoreUnavailable; the next read connects again. A read fails at its deadline. A connection that received
     nothing for `ANSWER_SECONDS` is dropped. `on_silence` is called while reads wait and the server has sent nothing for
-    `patience` seconds. `waiting` is the number of commands without a reply. A `near` cache holds the state as of the
-    newest reply.
+    `patience` seconds. `waiting` is the number of commands without a reply. Values in the cache `near` are as
+    current as the newest reply.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class ReadPipeline:
 
     @property
     def source(self) -> TrackingPeriod | None:
-        """The source of near values; None while no connection tracks keys."""
+        """The tracking period of the connection, None if there is none or it tracks no keys."""
         return None if self.connection is None else self.connection.source
 
     def forget(self) -> None:
-        """Drop the near values that came from the server, and do not use those that open reads return."""
+        """Drop the cached values that came from the server, and ignore values that open reads add later."""
         if self.connection is not None:
             self.connection.forget()
 
@@ -163,7 +163,7 @@ class ReadPipeline:
             read.fail(error)
 
     def silent_at(self, now: float) -> bool:
-        """Return True if reads wait and the server has been silent for longer than the pipeline's patience."""
+        """Return True if reads wait and the server has sent nothing for at least `patience` seconds."""
         return now - self._silent_since() >= self._patience
 
     def _silent_since(self) -> float:

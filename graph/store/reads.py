@@ -18,15 +18,15 @@ Convert: TypeAlias = Callable[[list[Any]], Any]
 
 pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # typed for commands of one word only
 CACHING = "*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n"
-"""Lets the server track the keys of the next command."""
+"""The packed command that lets the server track the keys of the next command."""
 
 
 class Read:
     """Commands that one caller sends together, packed, and the future of their result.
 
     `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
-    because of this read: a second NOSCRIPT error is then a failure of this read. `number` and `source` say when and
-    where it was sent last, for the near cache.
+    because of this read: a second NOSCRIPT error is then a failure of this read. For the near cache, `number`
+    is the number of the write that sent the read last, and `source` the tracking period of the connection used.
     """
 
     __slots__ = ("commands", "convert", "deadline", "future", "number", "packed", "scripts_loaded", "size", "source")
@@ -94,7 +94,7 @@ class Read:
 
 
 class ReadAcrossSlots(Read):
-    """Scripts that read keys in several slots of one node, each of which names only one key.
+    """Scripts that each name only one key, but read keys in several slots of the same node.
 
     They are not sent to a node that is importing one of the slots. That node has only some of the slot's keys, and the
     script would take the others for absent, because the command does not name them.
@@ -107,17 +107,17 @@ class ReadAcrossSlots(Read):
         return is_retryable(reply) and not is_moving(reply)
 
     def reject(self, replies: list[Any], error: Exception) -> None:
-        """Fail with `error`, or with SlotMoving."""
+        """Fail with `error`, or with SlotMoving if one of the slots has moved or is moving."""
         super().reject(replies, SlotMoving(error) if is_moving(error) else error)
 
 
 def is_moving(error: Any) -> bool:
-    """Return True for the error of a command that needs a slot that has moved or is moving."""
+    """Return True if an error means that a slot which the command needs has moved or is moving."""
     return is_asking(error) or ELSEWHERE in str(error)
 
 
 class NearRead(Read):
-    """Reads `name key word…` of one key each, whose values the cache `near` keeps.
+    """A read that sends `name key word…` for each key, and keeps the values in the cache `near`.
 
     `convert` returns one value per key. The result is `known` with these values in place of `MISSING`, in order.
     """
@@ -147,7 +147,7 @@ class NearRead(Read):
         """Set the commands."""
 
     def _keep(self, rows: list[Any], sources: Sequence[TrackingPeriod | None]) -> list[Any]:
-        """Return the result, and keep the values of rows that came from these sources."""
+        """Return the result, and cache the value of each row that has a source."""
         values = self._convert_rows(rows)
         self.near.keep(self._keys, values, sources, self)
         return filled(self._known, values)
@@ -181,7 +181,7 @@ class TrackedRead(NearRead):
 
 
 class ScatteredRead(NearRead):
-    """A near read of a cluster. `sources` has the source of each value, or None if the value must not be kept.
+    """A near read of a cluster. `sources` has the tracking period of each value, None for values not to keep.
 
     Absent keys are not kept: see `NearCache`.
     """

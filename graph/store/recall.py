@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class LookUp(Generic[V]):
-    """A look-up of values by id: the command `name key word…`, and `convert`, which returns the values of its replies.
+    """A look-up of values by id: the command `name key word…`, and `convert`, which turns its replies into values.
 
     The values are shared between requests, so they must not be changed. The keys must have no time to live, because the
     server reports that a key has expired only when it removes the key. Different look-ups must have different keys.
@@ -28,11 +28,11 @@ class LookUp(Generic[V]):
 
 
 def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> "asyncio.Future[list[V]]":
-    """Return a future of the values of ids, for a request that began at a moment. None reads all from the store.
+    """Return a future of the values of ids, for a request that began at `moment`. If None, read all from the store.
 
-    No value is older than the moment, or than the newest reply of its server. No round trip if the near cache has all
-    values, and their servers have answered a read that was sent after the moment; else one, which the reads of the same
-    event-loop ticks share.
+    No value is older than the moment, or than the newest reply from the value's server. No round trip if the near cache
+    has all values, and their servers have answered a read that was sent after the moment; otherwise one, which is
+    shared with the other reads of the same event-loop ticks.
     """
     keys = list(map(look_up.key, ids))
     near = store.near
@@ -62,9 +62,9 @@ def near_values(store: Store, keys: Sequence[str], moment: Moment | None) -> lis
 
 
 def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> None:
-    """Read values that the near cache does not hold yet into the cache, in the round trip of other reads.
+    """Read the values that the near cache lacks into the cache, in a round trip shared with other reads.
 
-    Does nothing if the cache keeps only values that exist: absent ones would be read again each time.
+    Does nothing if the cache does not remember absent keys: they would be read again each time.
     """
     near = store.near
     if near is None or moment is None or not near.absences:
@@ -76,9 +76,9 @@ def prefetch(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Momen
 def both_near(
     store: Store, look_ups: tuple[LookUp[V], LookUp[V]], ids: Sequence[int], moment: Moment | None
 ) -> tuple[dict[int, tuple[V, V]], list[int]]:
-    """Return the two values of each id of which the near cache has both, and the other ids.
+    """Return both values of each id if the near cache has both, and the remaining ids.
 
-    Two near values are of one moment. A near value and one that is read now may never have existed together.
+    Two cached values existed at the same time. A cached value and a value that is read now may never have done so.
     """
     near = store.near
     if near is None or moment is None:

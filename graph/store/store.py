@@ -143,7 +143,7 @@ class Store:
     def track(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert, known: list[Any]
     ) -> "asyncio.Future[list[Any]]":
-        """Return a future of `known`, completed by reading into the near cache, which must exist; see `NearRead`."""
+        """Return a future of `known` with its missing values read and cached. Needs a near cache; see `NearRead`."""
         loop = self.running_loop()
         future: asyncio.Future[list[Any]] = loop.create_future()
         assert self.near is not None  # noqa: S101 - documented
@@ -327,7 +327,7 @@ class Store:
         return replies
 
     def next_sample(self) -> str:
-        """Return a key that the next primary of a cluster owns, in rotation; empty on a single server or if unknown."""
+        """Return a key owned by the next primary, in rotation; empty on a single server or if no such key is known."""
         samples = self._client.topology.samples if isinstance(self._client, Cluster) else None
         if not samples:
             return ""
@@ -343,7 +343,7 @@ class Store:
         return in_groups(items, lambda item: key_slot(key(item).encode()) if many_slots else 0, most)
 
     def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
-        """Yield lists of at most `most` items whose keys are on one node, according to the known slots.
+        """Yield lists of at most `most` items whose keys are on one node, according to the slot map.
 
         `read_across_slots` reads them.
         """

@@ -1,4 +1,4 @@
-"""Streams to servers, and the parser of what arrives over them."""
+"""Network streams to servers, and the parser of their replies."""
 
 import asyncio
 import logging

@@ -1,7 +1,7 @@
 """The topology of a cluster: its nodes, and the primary that owns each slot.
 
-The map of the slots is read from several nodes at once, in one task at a time. No command waits for the answer of a
-node that hangs, and commands to nodes that the map already names do not wait for the map.
+The slot map is read from several nodes at once, in one task at a time. No command waits for the answer of a node that
+hangs, and commands to slots whose owner is known do not wait for the map.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ REFRESH_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class SlotMap:
-    """The answer of a node to `CLUSTER SLOTS`, with the state and the epoch of the cluster that the node knows."""
+    """A node's reply to `CLUSTER SLOTS`, with the state and the epoch that the node reports for the cluster."""
 
     healthy: bool
     epoch: int
@@ -41,7 +41,7 @@ class SlotMap:
 
     @classmethod
     def parse(cls, name: str, info: str, ranges: Sequence[Any]) -> "SlotMap":
-        """Return the map in the replies of the node with this name."""
+        """Return the slot map in the replies of the node called `name`."""
         fields = dict(line.partition(":")[::2] for line in info.split())
         found, names = [], set()
         for first, last, *nodes in ranges:
@@ -56,8 +56,8 @@ class SlotMap:
 class Topology:
     """The nodes of a cluster and the owner of each slot.
 
-    `primaries` are the names of the nodes that own slots, `samples` has a key of each of them if one is known, and
-    `problem` says why the map could not be read.
+    `primaries` are the names of the nodes that own slots, `samples` has for each of them a key that it owns, if known,
+    and `problem` says why the map could not be read.
     """
 
     def __init__(self, startup: Sequence[str], new_node: Callable[[str], Node]) -> None:
@@ -92,11 +92,11 @@ class Topology:
         return self._owners[slot] or slot
 
     def sample_of(self, name: str) -> str | None:
-        """Return a key that a primary owns according to the map of the slots; None if it owns none of 1,000 keys."""
+        """Return a key that a primary owns according to the slot map; None if it owns none of the 1,000 sample keys."""
         return self._samples[name][-1] if name in self._samples else None
 
     def any_key_of(self, name: str) -> str | None:
-        """Return another of these keys each time: one of their slots may be moving."""
+        """Like `sample_of`, but return a random sample key each time, because the slot of a key may be moving."""
         return random.choice(self._samples[name]) if name in self._samples else None  # noqa: S311 - no secret
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:
@@ -107,7 +107,7 @@ class Topology:
         self.begin_refresh()
 
     def _forget(self, names: Collection[str | None]) -> None:
-        """Drop the near values of nodes that have lost slots: they are not notified of writes to the new owners."""
+        """Drop the near values of nodes that have lost slots: these nodes do not report writes to the new owners."""
         for name in names:
             if name in self.nodes:
                 self.nodes[name].reads.forget()
@@ -193,12 +193,12 @@ class Topology:
 
 @cache
 def sample_slots() -> list[tuple[str, int]]:
-    """Return keys in many slots, with their slots, so that each primary owns one of them."""
+    """Return 1,000 sample keys with their slots: enough for each primary to own one."""
     return [(key, key_slot(key.encode())) for key in map(keys.post, range(SAMPLES))]
 
 
 def freshest(maps: Sequence[SlotMap]) -> SlotMap:
-    """Return the map with the highest epoch, of a healthy node if there is one.
+    """Return the map with the highest epoch, from a healthy node if there is one.
 
     A node that is cut off from the others misses failovers.
     """
@@ -206,5 +206,5 @@ def freshest(maps: Sequence[SlotMap]) -> SlotMap:
 
 
 def address_of(host: str, port: int, source: str) -> str:
-    """Return the name of a node. A node that does not know its own address has the host of the node that names it."""
+    """Return the name of a node. If its host is not known, use the host of `source`, the node that sent its address."""
     return f"{host or source.rpartition(':')[0]}:{port}"

@@ -24,9 +24,10 @@ CLUSTER_FORM = "must have the form valkey+cluster://user:password@host:6379,host
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of a store URL. `names` has one name for a single server, else the first nodes of a cluster to ask.
+    """The servers that a store URL names.
 
-    The name of a node is `host:port`.
+    `names` holds the host or socket path of a single server, or the `host:port` of each cluster node in the URL. These
+    nodes are the first to be asked for the slot map.
     """
 
     names: tuple[str, ...]
@@ -35,7 +36,7 @@ class Servers:
     options: Mapping[str, Any]
 
     def connection(self, name: str, retries: int = 0) -> AbstractConnection:
-        """Return a new connection to a server, which is not open yet. Opening it is retried up to `retries` times."""
+        """Return a new, unopened connection to a server. Opening it is retried up to `retries` times."""
         retry = Retry(BACKOFF, retries, (exceptions.ConnectionError,))
         options: dict[str, Any] = {**self.options, "retry": retry}
         if self.is_cluster:
@@ -45,7 +46,7 @@ class Servers:
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError unless this is the URL of a store.
+    """Raise ValueError unless `url` is a valid store URL.
 
     The message never contains parts of the URL, which may hold a password.
     """
@@ -53,7 +54,7 @@ def check_url(url: str) -> None:
 
 
 def servers_of(url: str) -> Servers:
-    """Return the servers that a URL names. Raises ValueError for a URL that names no store."""
+    """Return the servers that a URL names. Raises ValueError for an invalid store URL."""
     scheme, _, rest = url.partition("://")
     if scheme in CLUSTER_SCHEMES:
         return _cluster(SCHEMES[scheme.removesuffix(CLUSTER_SUFFIX)], rest)
@@ -79,7 +80,7 @@ def _cluster(scheme: str, rest: str) -> Servers:
 
 
 def _options_of(url: str, seconds: float) -> tuple[type[AbstractConnection], dict[str, Any]]:
-    """Return the class and the options of the connections to a URL in redis-py's form."""
+    """Return the connection class and the connection options for a URL in redis-py's form."""
     try:
         options: dict[str, Any] = dict(parse_url(url))
     except ValueError:
