@@ -1,4 +1,4 @@
-"""Send commands in batches, and run coroutines with bounded concurrency."""
+"""Batches of commands, and coroutines that run with bounded concurrency."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,7 @@
 """One connection to a server, over which one caller at a time exchanges commands and replies.
 
-The read pipeline shares a connection among all callers (`graph.store.connection`); a write has a connection
-of its own, so that `WAIT` covers the caller's write. So has a blocking read, so that no other caller waits for it.
+The read pipeline shares a connection among all callers (`graph.store.connection`). A write has a connection of its own,
+so that `WAIT` covers the caller's write. A blocking read also has its own, so that no other caller waits for it.
 """
 
 import asyncio

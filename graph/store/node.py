@@ -72,7 +72,7 @@ class Node:
         self._closed = False
 
     async def exchange(self, commands: Sequence[Command], deadline: float) -> list[Any]:
-        """Return the replies to commands, as `ask` does. If the settings require it, wait until replicas have writes.
+        """Return the replies to commands, as `ask` does, but after replicas have the writes if the settings require it.
 
         Raises NotDurable if too few replicas have received the writes in time.
         """
@@ -135,7 +135,7 @@ class Node:
             raise
 
     async def _open(self) -> ExclusiveConnection:
-        """Open a connection. For 0.1 s after a failure, fail without trying, so that callers do not flood it."""
+        """Open a connection. For 0.1 s after a failure, fail without trying, so as not to flood the server."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._refused_until:
             raise exceptions.ConnectionError(self._refusal)

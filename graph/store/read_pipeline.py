@@ -34,8 +34,8 @@ class ReadPipeline:
     After four failures in a row (to connect, or a connection that failed before its first reply) all open reads fail
     with StoreUnavailable; the next read connects again. A read fails at its deadline. A connection that received
     nothing for `ANSWER_SECONDS` is dropped. `on_silence` is called while reads wait and the server has sent nothing for
-    `patience` seconds. `waiting` is the number of commands without a reply. Values in the cache `near` are as
-    current as the newest reply.
+    `patience` seconds. `waiting` is the number of commands without a reply. Values in the cache `near` are
+    as current as the newest reply.
     """
 
     def __init__(

@@ -25,8 +25,8 @@ class Read:
     """Commands that one caller sends together, packed, and the future of their result.
 
     `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
-    because of this read: a second NOSCRIPT error is then a failure of this read. For the near cache, `number`
-    is the number of the write that sent the read last, and `source` the tracking period of the connection used.
+    because of this read: a second NOSCRIPT error is then a failure of this read. For the near cache, `number` is
+    the number of the write that sent the read last, and `source` the tracking period of the connection used.
     """
 
     __slots__ = ("commands", "convert", "deadline", "future", "number", "packed", "scripts_loaded", "size", "source")
