@@ -9,9 +9,9 @@ from graph.log.body import Body
 
 @dataclass(frozen=True, slots=True)
 class UserDeleted(Body):
-    """A user deleted their account. The log holds no later event of this user, except those of the erasure.
+    """A user deleted their account. The log holds no later event of this user, except events of the erasure.
 
-    `login_hash` is the hash of the login, with which nobody can sign up again (see the function `login_hash`).
+    `login_hash` is the hash of the user's login (see the function `login_hash`). Nobody can sign up with it again.
     """
 
     ACTOR: ClassVar[str | None] = "user"
@@ -30,5 +30,5 @@ class UserErased(Body):
 
 
 def login_hash(login: str) -> str:
-    """Return the hash of a folded login that is kept when the user is deleted: SHA-256, as hexadecimal digits."""
+    """Return the hash of a lower-case login, kept after the user is deleted: SHA-256, as hexadecimal digits."""
     return hashlib.sha256(login.encode()).hexdigest()

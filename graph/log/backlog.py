@@ -18,12 +18,12 @@ class Backlog:
     archived, 0 if there are none. `unarchived` counts events that are not archived; the count is exact whenever the
     archiver has reached the end of the log, and the archiver's batches update it in between. `length` counts the events
     in the log, `tasks` the unfinished fan-out tasks, and `dead` the dead letters. `alarm` says why the archiver has
-    stopped, or is empty. `binding` and `rebuild` are the values of these keys of the store, or empty. `erasing` counts
-    the deleted users who are not erased yet. `ahead_seconds` is how far the next event would be ahead of this process's
-    clock, negative if it would be behind.
+    stopped, or is empty. `binding` and `rebuild` are the values of the store's keys with these names, or empty.
+    `erasing` counts the deleted users who are not erased yet. `ahead_seconds` is how far the next event would be ahead
+    of this process's clock, negative if it would be behind.
 
-    The others are totals: `archived` events in `batches` that took `batch_seconds`, posts
-    `trimmed` from the store, and `dropped` dead letters.
+    The other fields are totals: events `archived`, the `batches` in which they were archived, the `batch_seconds` that
+    these batches took, posts `trimmed` from the store, and dead letters `dropped`.
     """
 
     length: int

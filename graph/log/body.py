@@ -6,8 +6,8 @@ from typing import ClassVar
 class Body:
     """The base class of the bodies of events.
 
-    `ACTOR` and `SUBJECT` name the fields that hold the user who acts and what the event is about, if there are such
-    fields. The actor of an event without an `ACTOR` is the event's own number.
+    `ACTOR` and `SUBJECT` name the fields that hold the acting user and the user, post or list that the event is about,
+    if there are such fields. The actor of an event without an `ACTOR` is the event's own number.
     """
 
     __slots__ = ()

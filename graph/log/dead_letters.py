@@ -16,7 +16,7 @@ logger = logging.getLogger("fanline.worker")
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A dead letter: its id, the entry of the log or of the tasks, the reason, and the fields of the event or task.
+    """A dead letter: its id, the id of the log or task entry, the reason, and the fields of the event or task.
 
     `is_archived` is False for an event that is projected, but whose content the archive has refused.
     """
@@ -46,7 +46,7 @@ class DeadLetters:
     async def add(self, stream: str, group: str, entry: str, reason: str, open_tasks: str | None = None) -> None:
         """Move a pending entry of a stream to the dead letters, unless another worker has done so. One round trip.
 
-        `open_tasks` is the key of the open tasks if the entry is a task; the task is then removed from both.
+        `open_tasks` is the key of the open tasks if the entry is a task; the task is then removed from there as well.
         """
         logger.error("Entry %s of %s becomes a dead letter: %s", entry, stream, reason)
         names = [stream, keys.DEAD, *([open_tasks] if open_tasks else [])]

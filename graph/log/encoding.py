@@ -33,13 +33,13 @@ BODY_FIELDS: dict[type[Any], tuple[tuple[str, Callable[[Any], Any]], ...]] = {
     )
     for kind in get_args(EventBody)
 }
-"""The fields of each kind of event that its JSON holds, each with a function that converts its JSON value."""
+"""For each kind of event, the fields that its JSON body holds, each with a function that converts the JSON value."""
 
 FLAG_DEFAULTS: dict[type[Any], dict[str, bool]] = {
     kind: {field.name: field.default for field in fields(kind) if isinstance(field.default, bool)}
     for kind in get_args(EventBody)
 }
-"""The fields of each kind of event that have a boolean default, with the defaults."""
+"""For each kind of event, the fields that have a boolean default, with these defaults."""
 
 
 class Encoded(NamedTuple):
@@ -69,7 +69,7 @@ def encode(body: EventBody) -> Encoded:
 
 
 def without_defaults(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of fields that a body holds: not None, an empty tuple, or a boolean that is the default."""
+    """Return the values that a stored body holds: all except None, empty tuples, and booleans equal to the default."""
     flags = FLAG_DEFAULTS[kind]
     return {
         name: value
@@ -102,7 +102,7 @@ def decode(number: int, kind: str, actor: int | None, subject: int | None, body:
 
 
 def encoded_entry(entry: StreamEntry) -> Encoded:
-    """Return the encoded event in a stream entry, of any kind. Raises ValueError if the entry is removed or damaged."""
+    """Return the encoded event, of any kind, in a stream entry. Raises ValueError for a removed or damaged entry."""
     words = entry[1] or []
     try:
         values = dict(zip(words[::2], words[1::2], strict=True))

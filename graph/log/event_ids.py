@@ -1,4 +1,4 @@
-"""The ids in events: of the users, posts and lists that an event may concern."""
+"""The ids in an event: those of all users, posts and lists that the event may concern."""
 
 from collections.abc import Iterator
 from dataclasses import fields

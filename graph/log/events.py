@@ -17,7 +17,7 @@ PROFILE_FIELDS = ("name", "bio", "avatar_url", "website_url")
 
 @dataclass(frozen=True, slots=True)
 class UserCreated(Body):
-    """A user signed up. The nonce is that of the login's claim. The event holds no secret."""
+    """A user signed up. `nonce` is the nonce of the claim on the login. The event holds no password hash."""
 
     login: str
     name: str
@@ -67,7 +67,7 @@ class PermissionRevoked(Body):
 
 @dataclass(frozen=True, slots=True)
 class PasswordChanged(Body):
-    """A user changed their password. The nonce is that of the new password's hash, which the event does not hold."""
+    """A user changed their password. `nonce` identifies the new password hash, which the event does not hold."""
 
     ACTOR: ClassVar[str | None] = "user"
 
@@ -122,8 +122,8 @@ class PostPublished(Body):
 class PostDeleted(Body):
     """An author deleted a post, or an operator removed it.
 
-    `terms` is the digest of the post's text (`graph.text.terms`), for filters by keyword. It is None in the repeated
-    event of an older deletion, because a digest lets a reader test guesses about a deleted text. `notified` are the
+    `terms` is the digest of the post's text (`graph.text.terms`), for filters by keyword. It is None in an event
+    that repeats an older deletion, because a digest lets a reader test guesses about a deleted text. `notified` are the
     users whom the post notified. Their streams report that the notification is gone; the archive does not keep this
     field. `by_operator` is True if an operator removed the post. The other fields are those of the post.
     """
@@ -146,9 +146,9 @@ class PostDeleted(Body):
 class Reposted(Body):
     """A user reposted a post without a text. The event's number is the id of the plain repost.
 
-    `post` is the original, and `author` the author of the original. Of the events of a user and an original, the one
-    with the highest number counts. It is `renewed` if the user had reposted the post before, so that the author has
-    been notified already.
+    `post` is the original, and `author` the author of the original. Of all events about the same user and original, the
+    one with the highest number counts. `renewed` is True if the user had reposted the post before, so that the author
+    has been notified already.
     """
 
     ACTOR: ClassVar[str | None] = "user"
@@ -179,7 +179,7 @@ class Unreposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Followed(Body):
-    """`follower` began to follow `followee`. `renewed`: not for the first time, so `followee` was notified before."""
+    """`follower` began to follow `followee`. `renewed` is True if not for the first time: `followee` was notified."""
 
     ACTOR: ClassVar[str | None] = "follower"
     SUBJECT: ClassVar[str | None] = "followee"
@@ -202,7 +202,7 @@ class Unfollowed(Body):
 
 @dataclass(frozen=True, slots=True)
 class Liked(Body):
-    """`user` liked a post by `author`. It is `renewed` if the user had liked the post before: `author` was notified."""
+    """`user` liked a post by `author`. `renewed` is True if not for the first time: `author` was notified."""
 
     ACTOR: ClassVar[str | None] = "user"
     SUBJECT: ClassVar[str | None] = "post"
@@ -215,7 +215,7 @@ class Liked(Body):
 
 @dataclass(frozen=True, slots=True)
 class Unliked(Body):
-    """`user` took back a like of a post by `author`."""
+    """`user` removed a like from a post by `author`."""
 
     ACTOR: ClassVar[str | None] = "user"
     SUBJECT: ClassVar[str | None] = "post"
@@ -270,7 +270,7 @@ class ListCreated(Body):
 
 @dataclass(frozen=True, slots=True)
 class ListChanged(Body):
-    """A user renamed a list, unless `name` is None, and added and removed members; no user is in both."""
+    """A user renamed a list, unless `name` is None, or changed its members. No user is both `added` and `removed`."""
 
     ACTOR: ClassVar[str | None] = "owner"
     SUBJECT: ClassVar[str | None] = "list_id"
@@ -344,7 +344,7 @@ class Event:
 
 
 def publication_of(body: EventBody) -> PostPublished | None:
-    """Return the publication of a post, including a repost without a text; None for other events."""
+    """Return the publication of the post that an event creates, including a plain repost; None for other events."""
     if isinstance(body, Reposted):
         return PostPublished(body.user, "", repost_of=body.post, repost_of_author=body.author, renewed=body.renewed)
     return body if isinstance(body, PostPublished) else None
@@ -372,5 +372,5 @@ def publisher_of(published: PostPublished) -> Publication:
 
 
 def deletion_of_repost(body: Unreposted) -> PostDeleted:
-    """Return the deletion of the plain repost that an event took back. It has no text, so no keyword matches."""
+    """Return the deletion of the plain repost that an event ended. The repost has no text, so no keyword matches it."""
     return PostDeleted(body.user, body.repost, "", repost_of=body.post)

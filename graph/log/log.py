@@ -34,7 +34,7 @@ from graph.store.store import Store
 NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
 ANY_REQUEST = "*"
-"""The hash of a request whose content is not known any more: see `claim_request.lua`."""
+"""The hash of a request whose content is no longer known: see `claim_request.lua`."""
 READ_CHUNK = 500
 MOST_UNPROJECTED = 5_000
 """The most unprojected events that a request reads to find those that concern it."""
@@ -43,7 +43,7 @@ REFRESH_SECONDS = 1.0
 STALE_SECONDS = 5.0
 FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
-"""The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
+"""One part in `RESERVE` of the log's limit is reserved for `RESERVED` events."""
 WATERMARKS = (keys.WATERMARK, keys.ARCHIVED)
 RESERVED = (
     *(PostDeleted, Unreposted, Unfollowed, Unliked, Blocked),
@@ -69,10 +69,10 @@ class IdempotencyKey:
 
 
 class Appended(NamedTuple):
-    """Events that a request has appended, or that an earlier one with the same idempotency key has.
+    """The events that a request, or an earlier request with the same idempotency key, has appended.
 
-    `missing` are the numbers of earlier events that the log does not hold any more. The bodies of these are those of
-    the repetition, which may differ.
+    `missing` are the numbers of earlier events that the log no longer holds. For these events, `events` has the bodies
+    of the repeated request, which may differ from the original ones.
     """
 
     events: list[Event]
@@ -154,10 +154,10 @@ class Log:
     async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
         """Append each event under a key of its own, however full the log and the store are, and return the events.
 
-        For events that a projection adds: if they were refused, the watermark could not pass the event that they follow
-        from, and the log could not be trimmed. So the acting users may be deleted, too. One round trip for every 500
-        events. Raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH) for the first refused event, which
-        is not written; other events may be.
+        For events that a projection adds: if they were refused, the watermark could not pass the event that caused
+        them, and the log could not be trimmed. For the same reason, the acting users may be deleted. One round
+        trip for every 500 events. Raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH) for the first
+        refused event, which is not written; other events may be.
         """
         events = []
         for start in range(0, len(appends), APPENDS_PER_TRIP):
@@ -240,7 +240,7 @@ class Log:
             after = number_of(entries[-1][0])
 
     async def after(self, number: int, upto: int, most: int) -> tuple[list[Event], int, int]:
-        """Return the first `most` events in (number, upto], how far they reach, and the trimmed number.
+        """Return the first `most` events in (number, upto], the last number that they cover, and the trimmed number.
 
         The trimmed number is the highest that retention has removed, as read after the events. One round trip.
         """
@@ -348,7 +348,7 @@ class Log:
 
 
 def raise_refusal(outcome: str, numbers: Sequence[str]) -> None:
-    """Raise the error of an append that was refused for a reason other than the limits."""
+    """Raise the error for the outcome of an append, if it was refused for a reason other than the limits."""
     if outcome == "replaced":
         raise StoreReplaced
     if outcome == "mismatch":

@@ -1,7 +1,7 @@
 """Events that a failover of the log's shard has lost, although some process had received them.
 
-A primary that is cut off from its replicas accepts events for a moment, which its successor does not have. Other shards
-may hold keys that were derived from these events. The highest number of a lost event is noted in the store until a
+A primary that is cut off from its replicas accepts events for a moment. Its successor does not have these events.
+Other shards may hold keys that were derived from them. The highest number of a lost event is noted in the store until a
 repair has corrected those keys.
 """
 
@@ -33,8 +33,8 @@ class Losses:
     async def find(self) -> int:
         """Return the highest of the remembered events that the log has lost, and note it; 0 if none is lost.
 
-        To be called after a failover. Two round trips, and more if events are missing, because retention or a deletion
-        may have removed them.
+        To be called after a failover. Two round trips, and more if events are missing, to find out whether retention
+        or a deletion has removed them.
         """
         missing = await self._missing(tuple(self._received))
         if missing:
@@ -63,5 +63,5 @@ class Losses:
         return int(await self._store.run("GET", keys.LOST) or 0)
 
     async def forget(self, number: int) -> None:
-        """Remove the note, unless more was lost meanwhile. One round trip."""
+        """Remove the note of events lost up to a number, unless later ones were lost meanwhile. One round trip."""
         await self._store.run(*script("delete_if_equal").call([keys.LOST], number))

@@ -8,7 +8,7 @@ from graph.log.body import Body
 
 @dataclass(frozen=True, slots=True)
 class UserSuspended(Body):
-    """An operator suspended a user. As in events of permissions, the actor is the user whom the event changes."""
+    """An operator suspended a user. As in permission events, the actor is the affected user."""
 
     ACTOR: ClassVar[str | None] = "user"
 
@@ -26,7 +26,7 @@ class UserUnsuspended(Body):
 
 @dataclass(frozen=True, slots=True)
 class Reported(Body):
-    """A user reported a user or a post to the operators. `author` is the author of the post, None for a user."""
+    """A user reported a user or a post to the operators. `author` is the author of a reported post, else None."""
 
     ACTOR: ClassVar[str | None] = "user"
     SUBJECT: ClassVar[str | None] = "subject"

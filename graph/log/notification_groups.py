@@ -1,7 +1,7 @@
-"""Groups of notifications, as records, and the members of the sorted set that stand for them.
+"""Groups of notifications, as records and as members of the sorted set that each recipient has.
 
 A group is a kind and a subject: the post that was liked or reposted, the new post that replies, mentions or quotes, or
-the day on which users followed. Its number is that of its newest event.
+the day on which users followed. The number of a group is the number of its newest event.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from graph.model import EPOCH_MS, SEQUENCE_BITS, Post
 DAY_MS = 86_400_000
 DEFAULT_ACTORS = 3
 MAX_ACTORS = 10
-"""The number of users who are looked up for a group."""
+"""The maximum number of acting users that are looked up for one group."""
 
 
 class NotificationKind(Enum):
@@ -37,7 +37,7 @@ CODES = {kind.value: kind for kind in NotificationKind}
 
 
 class Group(NamedTuple):
-    """A kind of notification and its subject: the id of a post, or for follows a day, counted from 1970 in UTC."""
+    """A kind of notification and its subject: the id of a post, or for follows the day (`day_of`)."""
 
     kind: NotificationKind
     subject: int
@@ -49,9 +49,9 @@ class Group(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """A group of notifications of one user, with its number and the newest users who act in it.
+    """A group of notifications of one user, with its number and the newest of the acting users.
 
-    `actors_count` is the number of all users who act in it. `post` is None for follows.
+    `actors_count` is the number of all acting users. `post` is None for follows.
     """
 
     recipient: int
@@ -82,7 +82,7 @@ def parse_member(member: str) -> Group | None:
 
 
 def group_of(code: int, subject: int) -> Group | None:
-    """Return the group with the code of a kind; None for an unknown code."""
+    """Return the group of the kind that has this code, with a subject; None for an unknown code."""
     kind = CODES.get(code)
     return None if kind is None else new_group((kind, subject))
 
@@ -93,6 +93,6 @@ def day_of(number: int) -> int:
 
 
 def numbers_of_day(day: int) -> tuple[int, int]:
-    """Return the lowest number that an event of a day can have, and that of the next day."""
+    """Return the lowest number that an event of a day can have, and the lowest number of the next day."""
     low, high = (((start * DAY_MS) - EPOCH_MS) << SEQUENCE_BITS for start in (day, day + 1))
     return max(0, low), max(0, high)

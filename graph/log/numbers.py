@@ -18,7 +18,7 @@ def milliseconds(time: datetime) -> int:
 
 
 def before(number: int, age: timedelta) -> int:
-    """Return the lowest number that an event can have if it is `age` older than another number; at least 0."""
+    """Return the lowest number that an event can have if it is `age` older than event `number`; at least 0."""
     return max(0, (number // SEQUENCES - age // timedelta(milliseconds=1)) * SEQUENCES)
 
 

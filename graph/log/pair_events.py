@@ -1,4 +1,4 @@
-"""The events that begin and end the pairs of `graph.relations.pair_sets`."""
+"""The events that begin and end mutes and bookmarks: the pairs of `graph.relations.pair_sets`."""
 
 from dataclasses import dataclass
 from typing import ClassVar

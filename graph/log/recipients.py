@@ -7,11 +7,11 @@ from graph.log.events import Event, Followed, Liked, PostPublished, Reposted
 from graph.log.notification_groups import Group, NotificationKind, day_of
 
 MAX_MENTIONS = 20
-"""The number of mentions of a post that notify."""
+"""The maximum number of users who are notified because a post mentions them."""
 
 
 class Notifying(Protocol):
-    """The fields that decide whom a post notifies, of the post or of the event that published it. No plain reposts."""
+    """The fields of a post, or of its PostPublished event, that decide whom it notifies. Not for plain reposts."""
 
     @property
     def author(self) -> int: ...  # noqa: D102
@@ -26,9 +26,9 @@ class Notifying(Protocol):
 def recipients(event: Event) -> Iterator[tuple[int, Group]]:
     """Yield the users whom an event notifies, each with one group.
 
-    Users are not notified of their own actions, or of a like, follow or repost that renews an earlier one, of which
-    they were notified. The group of an event does not depend on other events, so projections may apply or skip events
-    in any order.
+    Users are not notified of their own actions. A like, follow or repost that renews an earlier one notifies nobody,
+    because the earlier one did. The group of an event does not depend on other events, so projections may apply or skip
+    events in any order.
     """
     if not is_renewed(event):
         yield from concerned(event)
@@ -56,7 +56,7 @@ def concerned(event: Event) -> Iterator[tuple[int, Group]]:
 
 
 def recipients_of_post(body: Notifying) -> dict[int, NotificationKind]:
-    """Return the users whom a post notifies, at most 22, each with the first reason: reply, quote, mention."""
+    """Return the users whom a post notifies, at most 22, each with one reason: reply before quote before mention."""
     found: dict[int, NotificationKind] = {}
     for user in body.mentions[:MAX_MENTIONS]:
         found[user] = NotificationKind.MENTION

@@ -1,9 +1,9 @@
 """The requests that publish posts: a request with an idempotency key publishes one post, also after failovers.
 
 A failover of the log's shard can lose a post and its idempotency key, while other shards or the archive still hold the
-post. A client that was not told of the post repeats its request, which publishes another one. So before a lost post is
-kept, its event takes the key again. If a repetition has the key, the lost post is deleted instead. Both decisions are
-made in the slot of the log, so one of the two posts remains, whichever comes first.
+post. A client that got no reply repeats its request, which publishes another post. So before a lost post is kept, its
+event claims the key again. If a repeated request already holds the key, the lost post is deleted instead. Both
+decisions are made in the slot of the log, so exactly one of the two posts remains, whichever comes first.
 """
 
 from base64 import urlsafe_b64encode
@@ -28,10 +28,10 @@ def request_of(author: int, idempotency_key: str) -> str:
 
 
 async def superseded(store: Store, events: Iterable[Event]) -> set[int]:
-    """Return the numbers of lost events whose requests were repeated. The others take their idempotency keys again.
+    """Return the numbers of lost events whose requests were repeated. The others claim their keys again.
 
-    Older events than a key lives are not among them: the key may belong to another request. One round trip for every
-    500 events with keys.
+    Events that are older than the lifetime of a key are left out: the key may belong to another request by now.
+    One round trip for every 500 events with keys.
     """
     claim = script("claim_request")
     oldest = number_at(datetime.now(UTC) - timedelta(seconds=KEY_SECONDS))
