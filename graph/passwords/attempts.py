@@ -2,7 +2,7 @@
 
 After `FREE_ATTEMPTS` failures within `WINDOW_SECONDS`, further log-ins to the same login from the same network are
 refused. Other networks are not affected, so an attacker cannot lock a user out. Failures from all networks together
-only delay log-ins, except those from networks where the user has logged in before and no log-in has failed since.
+only delay log-ins, except log-ins from networks where the user has logged in before and no log-in has failed since.
 The counts are in the store, and all processes share them.
 """
 
@@ -31,7 +31,7 @@ NETWORK_SECONDS = 30 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A counted log-in: the secret and user of the account, if there is one, and the seconds to wait.
+    """A counted log-in attempt: the password hash and user of the account, if it exists, and the seconds to wait.
 
     `version` is the number of the event that changed the password last, 0 if it is the first password.
     """
@@ -111,7 +111,7 @@ class Attempts:
 def delay_of(counts: Sequence[int]) -> float:
     """Return the seconds that an attempt has to wait.
 
-    `counts` are the earlier failures from its network, those from all networks, and 1 if the network is known.
+    `counts` are the numbers of earlier failures from its network and from all networks, and 1 if the network is known.
     """
     own, all_, known = counts
     if known and not own:

@@ -79,7 +79,7 @@ class Hashing:
             self._threads = None
 
     def _queue_of_loop(self) -> "FairQueue":
-        """Return the queue of the running event loop; drop that of a loop that has ended."""
+        """Return the queue of the running event loop, which replaces the queue of an earlier loop that has ended."""
         loop = asyncio.get_running_loop()
         if self._queue is None or loop is not self._loop:
             self._queue, self._loop = FairQueue(CONCURRENT_HASHES, MAX_WAITING), loop
@@ -192,7 +192,7 @@ def _end_turn(loop: asyncio.AbstractEventLoop, queue: FairQueue, _: "Future[T]")
 
 
 def decoy_of(hasher: PasswordHasher) -> str:
-    """Return a secret that matches no password and takes as long to verify as those of this hasher."""
+    """Return a secret that matches no password and takes as long to verify as the secrets of this hasher."""
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
     )

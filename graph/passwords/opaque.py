@@ -1,4 +1,4 @@
-"""Passwords as they are compared: the profile OpaqueString of RFC 8265.
+"""The form in which passwords are compared: the OpaqueString profile of RFC 8265.
 
 Keyboards and operating systems write the same password in different ways: `é` as one character or two, and a no-break
 space for a space. The profile maps all spaces to one, and composes characters (NFC). It keeps case.
@@ -13,12 +13,12 @@ SPACES = regex.compile(r"[\p{Zs}--\x20]", regex.V1)
 
 
 def opaque(password: str) -> str:
-    """Return a password as it is hashed."""
+    """Return the form of a password that is hashed."""
     return password if password.isascii() else unicodedata.normalize("NFC", SPACES.sub(" ", password))
 
 
 def spellings(password: str) -> Iterator[str]:
-    """Yield the forms of a password that may have been hashed, each once, beginning with that of the profile.
+    """Yield the forms of a password that may have been hashed, each once, beginning with the form of the profile.
 
     Hashes from before the profile was introduced are of the password as it was typed.
     """

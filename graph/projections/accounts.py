@@ -94,7 +94,7 @@ async def change_permissions(store: Store, events: Sequence[tuple[int, Permissio
 
 
 async def change_passwords(store: Store, events: Sequence[tuple[int, PasswordChanged]]) -> None:
-    """Set the new password hashes, and then end the sessions of the earlier passwords. Two round trips."""
+    """Set the new password hashes, and then end the sessions that began with earlier passwords. Two round trips."""
     settle, end = script("settle_secret"), script("end_old_sessions")
     await send_in_batches(
         store,
@@ -115,7 +115,7 @@ async def change_passwords(store: Store, events: Sequence[tuple[int, PasswordCha
 async def change_suspensions(store: Store, events: Sequence[tuple[int, UserSuspended | UserUnsuspended]]) -> None:
     """Suspend users and end their sessions, and lift suspensions. One round trip.
 
-    The user's key decides whether a session may begin. From the shared hash, all processes learn who is hidden.
+    The user's key decides whether a session may begin. From the shared hash, processes learn which users are hidden.
     """
     changes = [(body.user, number if isinstance(body, UserSuspended) else -number) for number, body in events]
     suspend = script("suspend")
@@ -129,7 +129,7 @@ async def change_suspensions(store: Store, events: Sequence[tuple[int, UserSuspe
 
 
 def hide(changes: Sequence[tuple[int, int]]) -> Command:
-    """Return the command that notes suspensions in the hash of all suspended users."""
+    """Return the command that notes suspensions, or for negative numbers their ends, in the hash of suspended users."""
     words = [word for change in changes for word in change]
     return script("set_suspended").call([keys.SUSPENDED, keys.SUSPENDED_VERSION], secrets.token_hex(8), *words)
 

@@ -2,7 +2,7 @@
 
 A process may stop between any two steps, and earlier events of the user may be projected later. So the profile, which
 contains the login, is replaced last, by a tombstone that makes all scripts of its slot do nothing. The login is
-reserved before it is freed: a sign-up that has claimed a login and then finds no reservation may have the login.
+reserved before it is freed: a sign-up that has claimed a login and then finds no reservation may keep the login.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ async def delete_users(store: Store, events: Sequence[tuple[int, UserDeleted]]) 
 
 
 async def finish_users(store: Store, events: Sequence[tuple[int, UserErased]]) -> None:
-    """Delete what is left in the slots of erased users, and note that nothing is left to erase.
+    """Delete the remaining data in the slots of erased users, and note that nothing is left to erase.
 
     Two round trips if there are events. The sets of a user keep only their floors, so that late events change nothing.
     """
@@ -49,7 +49,7 @@ async def finish_users(store: Store, events: Sequence[tuple[int, UserErased]]) -
 
 
 def erase(number: int, user: int) -> Command:
-    """Return the command that deletes what is left in the slot of an erased user."""
+    """Return the command that deletes the remaining data in the slot of an erased user."""
     sets = [name for key in keys.USER_SETS for name in set_keys(key, user)]
     others = [keys.held(keys.following(user)), keys.held(keys.followers(user)), keys.list_names(user)]
     others += [post_list.cold(user) for post_list in (TIMELINE, REPLIED)]
@@ -59,5 +59,5 @@ def erase(number: int, user: int) -> Command:
 
 
 def note(numbers: Sequence[tuple[int, int]]) -> Command:
-    """Return the command that notes, for appends and for the eraser, users as deleted or, if negative, as erased."""
+    """Return the command that notes users as deleted, or for negative numbers as erased, for appends and the eraser."""
     return script("note_deleted").call([keys.DELETED, keys.ERASING], *(word for pair in numbers for word in pair))

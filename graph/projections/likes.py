@@ -1,9 +1,9 @@
 """The projection of likes: two versioned sets, `likes` of the post and `liked` of the user, and the count of likes.
 
 The oldest members of both sets are only in the archive, up to a floor (`graph.archiver.like_windows`). The store keeps
-the number of a post's archived likes. A user who is in neither set of a post may be among them. The archive then knows
-whether the user liked the post as of the floor, and the script counts the like at most once, because it checks the
-floor again (`tests/properties/likes_explorer.py` explores this rule).
+the number of a post's archived likes. A user who is neither in a post's set nor among its tombstones may have an
+archived like. The archive then knows whether the user liked the post as of the floor, and the script counts the like at
+most once, because it checks the floor again (`tests/properties/likes_explorer.py` explores this rule).
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ Change: TypeAlias = tuple[int, int, int]
 """A post, a user, and the number of the event, negative for an unlike."""
 
 Asked: TypeAlias = dict[tuple[int, int], int]
-"""The floors about which the archive must be asked, by post and user."""
+"""By post and user, the floor as of which the archive must say whether the user liked the post."""
 
 OWNERS_PER_SCRIPT = 500
 CHANGES_PER_OWNER = 500
@@ -32,7 +32,7 @@ ATTEMPTS = 10
 
 
 class LikesUnknown(StoreUnavailable):
-    """It is unknown whether a like is among the archived ones, so that it cannot be counted now."""
+    """It is unknown whether a like is among the archived ones, so it cannot be counted now."""
 
 
 class LikeProjection:
@@ -49,7 +49,7 @@ class LikeProjection:
 
         One round trip, which also sends the notices of the likes. If users may be among the archived likes of a post,
         one query for each such post and a second round trip, and again if a floor has changed meanwhile. Raises
-        LikesUnknown if the archive does not answer, or the floors keep changing.
+        LikesUnknown if the archive does not answer, or a floor changes during every attempt.
         """
         changes = [(body.post, body.user, number if isinstance(body, Liked) else -number) for number, body in events]
         if not changes:
@@ -69,7 +69,7 @@ class LikeProjection:
     def _of_posts(
         self, changes: Sequence[Change], answers: dict[tuple[int, int], tuple[int, bool]], trim_up_to: int
     ) -> tuple[list[list[int]], list[Command]]:
-        """Return the commands that change the sets of posts, with the posts of each command."""
+        """Return the posts of each command, and the commands themselves, which change the sets of these posts."""
         words: defaultdict[int, list[str]] = defaultdict(list)
         for post, user, number in changes:
             floor, was_liked = answers.get((post, user), ("", False))
@@ -110,13 +110,13 @@ class LikeProjection:
 
 
 def like_keys(post: int) -> list[str]:
-    """Return the keys that a change of the likes of a post needs."""
+    """Return the keys that a change to the likes of a post needs."""
     name = keys.likes(post)
     return [name, keys.gone(name), keys.cold_likes(post), keys.post(post)]
 
 
 def users_to_ask_about(groups: Sequence[Sequence[int]], replies: Sequence[Sequence[Sequence[str]]]) -> Asked:
-    """Return what the archive must be asked about, from the replies of `change_likes.lua`, one for each group.
+    """Return the floors to ask the archive about, from the replies of `change_likes.lua`, one for each group of posts.
 
     Further replies, to the commands for the sets of users and to the notices, are ignored.
     """

@@ -1,4 +1,4 @@
-"""The modes of a projection: how much of it is done, depending on the caller."""
+"""The modes of a projection: how much of the work is done, depending on the caller."""
 
 from enum import Enum
 

@@ -1,8 +1,8 @@
 """The projection of notifications: the newest groups of each user, and the number up to which they are read.
 
-A group moves to a higher number only, so repeated and late events change nothing. A full list drops its oldest groups
-and keeps their highest number as its floor; events up to the floor are ignored. The result is therefore the newest
-groups of all events, in any order of the events. Groups of deleted posts stay in the list, where reads drop them.
+The number of a group can only rise, so repeated and late events change nothing. A full list drops its oldest groups
+and keeps their highest number as its floor; events up to the floor are ignored. So the list holds the newest groups, in
+whatever order the events are projected. Groups of deleted posts stay in the list, where reads drop them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def notice_commands(store: Store, events: Iterable[Event], kept: int) -> list[Co
 
 
 def group_commands(store: Store, groups: Iterable[tuple[int, Group, int]], kept: int) -> list[Command]:
-    """Return the commands that move groups of recipients up to numbers, in lists that keep `kept` groups."""
+    """Return the commands that raise the numbers of recipients' groups, in lists that keep the newest `kept` groups."""
     changes = ((user, number, group.member) for user, group, number in groups)
     commands = []
     for some in store.together(by_owner(changes), lambda change: keys.notifications(change[0]), RECIPIENTS_PER_SCRIPT):
@@ -39,7 +39,7 @@ def group_commands(store: Store, groups: Iterable[tuple[int, Group, int]], kept:
 
 
 def read_up_to(number: int, body: NotificationsRead) -> int:
-    """Return the number up to which notifications are read after this event. Later ones did not exist yet."""
+    """Return the number up to which notifications are read after this event. Later notifications did not exist yet."""
     return min(number, body.upto)
 
 

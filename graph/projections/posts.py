@@ -30,7 +30,7 @@ FAN_OUT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ListedPost:
-    """The reply of `list_post.lua` for one post: its state, and what fan-out needs to know.
+    """The reply of `list_post.lua` for one post: its state, and the facts that fan-out needs.
 
     `state` is 'listed', 'deleted' or 'archived'. `is_in_timeline` is False for a reply that is in no home timeline.
     """
@@ -85,8 +85,8 @@ class PostProjection:
 
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
         during the fan-out finds the post by merging. The record of a post that was archived or deleted in the meantime
-        is removed again: its tombstone may have been dropped already. Raises FanOutInterrupted if only followers are
-        missing.
+        is removed again: its tombstone may have been dropped already. Raises FanOutInterrupted if only the fan-out to
+        some followers has failed.
         Three round trips, and one for each chunk of followers. The second one also sends the notices of the posts.
         """
         posts = await self._list(await self._write(events), notices)
@@ -133,7 +133,7 @@ class PostProjection:
         ]
 
     async def fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
-        """Push a post into the home caches of its author and, unless the author is pulled, of the followers.
+        """Push a post into the home caches of its author and, unless the delivery mode is `pull`, of the followers.
 
         If a follower's shard does not answer a worker, tasks are added instead, which the event does not wait for.
         """
@@ -251,7 +251,7 @@ async def free_posts(store: Store, posts: Sequence[int], of: PostList = TIMELINE
 
 
 def set_cold(of: PostList, owner: int, floor: int, found: str | None, number: int) -> Command:
-    """Return the command that sets the number of a list's archived posts, if it and the floor are still those found."""
+    """Return the command that sets the number of a list's archived posts, unless it or the floor has changed."""
     names = counted_keys(of, owner)
     names = [names[0], names[2], *([] if of.is_of_users else [names[3]])]
     return script("set_cold").call(names, floor, found or "", number, of.count or "")

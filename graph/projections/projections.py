@@ -4,7 +4,7 @@ A mutation projects its events before it returns, and a worker projects every ev
 independent of the order of events, so any process may repeat any events in any order with the same result.
 
 The order of steps within one event matters; see `graph.relations.follow_changes` and `graph.projections.posts`. A
-notification is written after what it shows.
+notification is written after the data that it shows.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -150,8 +150,8 @@ class Projections:
         A publication costs three round trips and one for each chunk of followers (1,000, or 100 in a worker), a plain
         repost two and those for the chunks; a block three; a deletion of a user four; a sign-up, change of password,
         erasure, follow, unfollow, deletion or end of a repost two; other events one. A like takes two and a query if
-        the user may be among the archived likes. A batch of events shares the round trips. A worker appends the ends of
-        the plain reposts of deleted posts, 500 in a round trip.
+        the user may be among the archived likes. A batch of events shares the round trips. A worker also appends
+        an Unreposted for each plain repost of a deleted post, 500 per round trip.
         """
         await self._steps.run(events, Circumstances(mode, pace, self._trim_up_to(events)))
 
@@ -174,13 +174,13 @@ class Projections:
         return notice_commands(self._store, [Event(*each) for each in bodies], self._notifications_kept)
 
     async def notify(self, groups: Iterable[tuple[int, Group, int]]) -> None:
-        """Move groups of recipients up, for events that cannot be projected. One round trip for 500 slots."""
+        """Raise recipients' groups to the numbers of events that cannot be projected. One round trip per 500 slots."""
         await send_in_batches(self._store, group_commands(self._store, groups, self._notifications_kept))
 
     def _trim_up_to(self, events: Sequence[Event]) -> int:
         """Return the highest number of a tombstone that no late or repeated event can still need.
 
-        The age is counted from the newest of these events, whose times are those of the store.
+        The age is counted from the newest of these events, whose time comes from the store's clock.
         """
         newest = max((event.number for event in events), default=0)
         return min(self._log.discardable, before(newest, self._tombstones_live))

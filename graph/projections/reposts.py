@@ -77,7 +77,7 @@ class RepostProjection:
         pace: Pace = UNPACED,
         notices: Sequence[Command] = (),
     ) -> None:
-        """Add plain reposts, and fan them out as the mode says.
+        """Add plain reposts, and fan them out if the mode requires it.
 
         Two round trips, and one for each chunk of followers; two more if reposts are void or replaced. The second one
         also sends the notices of the reposts. A worker asks the archive about the originals that are not in the store.
@@ -116,7 +116,7 @@ class RepostProjection:
         return void | (await self._of_deleted(unsure) if mode.is_complete and unsure else {})
 
     async def _of_deleted(self, reposts: dict[int, Reposted]) -> dict[int, Reposted]:
-        """Return the reposts among these whose original is deleted; none if the archive does not answer.
+        """Return the reposts whose original is deleted; none if the archive does not answer.
 
         The store keeps the tombstone of a deleted post for a limited time only (`Tuning.tombstones_live`). Without the
         archive, the repost stays, but no page shows it without its original.
@@ -144,7 +144,7 @@ class RepostProjection:
         return listed, ended
 
     async def remove(self, events: Sequence[tuple[int, Unreposted]], trim_up_to: int) -> None:
-        """Take plain reposts back. Two round trips. Tombstones with numbers up to `trim_up_to` are trimmed."""
+        """End plain reposts. Two round trips. Tombstones with numbers up to `trim_up_to` are trimmed."""
         unset = script("unset_repost")
         replies = await send_in_batches(
             self._store,
@@ -171,7 +171,7 @@ class RepostProjection:
         await send_in_batches(self._store, commands)
 
     async def end_of_deleted(self, events: Sequence[tuple[int, PostDeleted]]) -> None:
-        """Append the end of each plain repost of deleted posts, whose tombstones must have been written before.
+        """Append an Unreposted for each plain repost of deleted posts, whose tombstones must have been written before.
 
         One round trip for every 500 posts, and two for every 500 reposts of a post; for those that are not in the
         store, one round trip and a query. Raises StoreUnavailable, also if the archive does not answer.
@@ -183,7 +183,7 @@ class RepostProjection:
                 await self._end_all(body, {member: int(score) for member, score in rows})
 
     async def _end_all(self, original: PostDeleted, members: Mapping[str, int]) -> None:
-        """Append the end of each plain repost in a list under a deleted post, and of those that the archive lists."""
+        """Append an Unreposted for each plain repost in the list under a deleted post, in the store and the archive."""
         is_archived = members.get("f", 0) > 0
         reposts = [number for member, number in members.items() if member != "f"]
         for start in range(0, len(reposts), REPOSTS_AT_ONCE):
@@ -203,7 +203,7 @@ class RepostProjection:
             raise StoreUnavailable(f"the archive does not answer: {outage.reason}") from outage
 
     async def _append_ends(self, posts: Iterable[Post], author: int) -> None:
-        """Append the end of each plain repost among these posts; `author` is that of the original."""
+        """Append an Unreposted for each plain repost among the posts; `author` is the author of the original."""
         await self._append(
             [
                 Unreposted(post.author, post.repost_of, post.id, author)
@@ -220,7 +220,7 @@ class RepostProjection:
 
 
 def ending_key(repost: int) -> IdempotencyKey:
-    """Return the idempotency key of the end of a plain repost. It is appended once, however many processes end it."""
+    """Return the idempotency key under which the end of a plain repost is appended, once for all processes."""
     return IdempotencyKey("-", f"unrepost:{repost}", request="unrepost")
 
 

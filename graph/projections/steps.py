@@ -1,4 +1,4 @@
-"""The steps of a projection: each applies the events of some kinds, in an order that is written down once."""
+"""The steps of a projection: each applies events of certain kinds. Their order is defined in one place."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Bodies: TypeAlias = Sequence[tuple[int, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How far `mode` projects events, and at which pace. Tombstones up to `trim_up_to` may be trimmed."""
+    """The mode and the pace of a projection, and the number up to which tombstones may be trimmed."""
 
     mode: Mode
     pace: Pace
@@ -23,14 +23,14 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Applies all events of these kinds in a batch: `run` gets those of the first kind, then those of the next."""
+    """Applies all events of certain kinds in a batch: `run` gets them grouped by kind, in this order."""
 
     kinds: tuple[type, ...]
     run: Callable[[Bodies, Circumstances], Awaitable[None]]
 
 
 class Steps:
-    """Steps in their order. No two of them have a kind in common. Events of other kinds change nothing."""
+    """Steps in the order in which they run. No two have a kind in common. Events of other kinds change nothing."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
@@ -42,7 +42,7 @@ class Steps:
         return self._places.keys()
 
     async def run(self, events: Iterable[Event], circumstances: Circumstances) -> None:
-        """Run the steps that have events. Costs nothing for the others."""
+        """Run the steps for which there are events. The other steps cost nothing."""
         by_kind: dict[type, list[tuple[int, Any]]] = {}
         for event in events:
             by_kind.setdefault(type(event.body), []).append((event.number, event.body))

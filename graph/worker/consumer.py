@@ -34,13 +34,13 @@ RELEASE_SECONDS = 2.0
 RELEASED_MS = 24 * 3_600_000
 """The idle time that a released entry gets: longer than the lease of any worker, also of another version."""
 MOST_RELEASED = 5000
-"""The most pending entries that a stopping consumer reads to find those to release: more than a worker holds."""
+"""The most pending entries among which a stopping consumer looks for ones to release: more than a worker holds."""
 
 
 class EntryLease:
     """A lease on entries, renewed until `seconds` have passed without progress.
 
-    `is_counted` is True if the deliveries of its entries count.
+    `is_counted` is True if the deliveries of its entries count towards `MAX_DELIVERIES`.
     """
 
     def __init__(self, entries: Sequence[str], seconds: float, *, is_counted: bool = True) -> None:
@@ -102,7 +102,7 @@ class Consumer:
 
         With `before`, only entries before this one are claimed. For its last delivery an entry is claimed alone, so
         that an entry that crashes its worker does not turn the others of its batch into dead letters. Entries that this
-        consumer holds or has given up lately are left out. Two round trips, and two for every dead letter.
+        consumer holds or has recently given up are left out. Two round trips, and two for every dead letter.
         """
         last = "+" if before is None else f"({before}"
         passed_over = self._passed_over()

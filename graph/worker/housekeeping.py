@@ -1,4 +1,4 @@
-"""Housekeeping: remove from the log what is no longer needed."""
+"""Housekeeping: remove old events, deleted texts and idle consumers from the log."""
 
 from datetime import timedelta
 

@@ -22,7 +22,7 @@ from graph.worker.consumer import GROUP
 
 CHECK_SECONDS = 1.0
 LAG = timedelta(minutes=5)
-"""How far a replica may have lagged. Projections before that have reached it."""
+"""How far a replica may lag behind its primary. Earlier projections are assumed to have reached it."""
 
 logger = logging.getLogger("fanline.worker")
 
@@ -51,9 +51,9 @@ class Recovery:
     async def check(self) -> bool:
         """Make the workers read the log again if a new primary replaces a missing one. Return True if they do.
 
-        They begin some minutes before the missing primaries were last seen. Events that the log itself has lost are
-        noted. One round trip to each primary, one more if there are several, and those of `Losses.find` if they have
-        changed.
+        The workers begin some minutes before the missing primaries were last seen. Events that the log itself has lost
+        are noted. One round trip to each primary, one more if there are several, and those of `Losses.find` if the
+        primaries have changed.
         """
         primaries = await self._store.primaries()
         if len(primaries) < 2:

@@ -42,9 +42,9 @@ class Redelivery:
         self._fan_outs = fan_outs
 
     async def retry(self, entries: Collection[str] | None) -> AsyncIterator[tuple[DeadLetter, str]]:
-        """Project the dead letters of these entries, or all for None. Yield each with the problem, '' if it succeeded.
+        """Project the dead letters of these entries; None means all. Yield each with its error, '' if it succeeded.
 
-        Those that succeed are dropped. If this raises StoreUnavailable, the remaining letters are kept.
+        Letters that succeed are dropped. If this raises StoreUnavailable, the remaining letters are kept.
         """
         async for letter in self._dead_letters.all():
             if entries is None or letter.entry in entries:
@@ -65,7 +65,7 @@ class Redelivery:
         return ""
 
     async def _is_old(self, letter: DeadLetter) -> bool:
-        """Return True if tombstones as new as the event may be trimmed. One round trip."""
+        """Return True if tombstones as new as the event may have been trimmed. One round trip."""
         await self._log.watermark()
         oldest = before(number_at(self._log.clock()), self._tombstones_live)
         return number_of(letter.entry) <= min(oldest, self._log.discardable)

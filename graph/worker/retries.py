@@ -28,7 +28,7 @@ logger = logging.getLogger("fanline.worker")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one entry. `run` may be called again after an outage."""
+    """The work for one entry. `run` may be called again after an outage."""
 
     entry: str
     run: Run
@@ -73,7 +73,7 @@ class LeasePace(Pace):
 
 
 class LimitedPace(Pace):
-    """A pace that does not count its waits against a time limit. For one fan-out."""
+    """A pace for one fan-out, whose waits do not count against a time limit."""
 
     def __init__(self, pace: Pace, limit: asyncio.Timeout) -> None:
         self._pace = pace
@@ -100,7 +100,7 @@ class LimitedPace(Pace):
 
 @dataclass(eq=False, slots=True)
 class RetryGroup:
-    """Entries that are retried together. `waiting` are those that the current attempt does not include."""
+    """Entries that are retried together. `waiting` are the work items that the current attempt does not include."""
 
     waiting: list[Work]
     lease: EntryLease | None = None
@@ -121,7 +121,7 @@ class Retries:
 
     Entries that fail together are retried together, in the background. If there are `GROUPS` groups, entries join the
     newest one, so that no entry waits for its turn. If no entry of a group succeeds for three leases, the group is
-    given up: another worker may reach a shard that this one cannot. With `most` entries, the consumer takes no others.
+    given up: another worker may reach a shard that this one cannot. At `most` entries, the consumer takes no more.
     """
 
     def __init__(self, consumer: Consumer, pacer: Pacer, acknowledge: Acknowledge, most: int) -> None:

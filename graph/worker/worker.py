@@ -75,8 +75,8 @@ logger = logging.getLogger("fanline.worker")
 class Worker:
     """A consumer of the log and of the tasks of long fan-outs.
 
-    The worker renews its lease on events and tasks while it makes progress with them. It claims those of other workers
-    that have not renewed theirs for the duration of `lease`.
+    The worker renews its lease on events and tasks while it makes progress with them. It claims the events
+    and tasks of other workers that have not renewed their leases for the duration of `lease`.
     """
 
     def __init__(
