@@ -17,7 +17,7 @@ Convert = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 class Arguments:
-    """The keyword arguments of a resolver. All calls share the values, so resolvers must not change them."""
+    """The keyword arguments of a resolver. All calls share the argument values, so resolvers must not modify them."""
 
     def __init__(
         self, definition: GraphQLField, node: FieldNode, convert: Convert | None, *, hide_suggestions: bool
@@ -33,7 +33,7 @@ class Arguments:
             self._constant = self._try_constants()
 
     def of(self, run: Run) -> Mapping[str, Any]:
-        """Return the arguments of a run. Raises GraphQLError if a value cannot be coerced."""
+        """Return the arguments for a run. Raises GraphQLError if a value cannot be coerced."""
         if self._constant is not None:
             return self._constant
         known = run.arguments.get(self)

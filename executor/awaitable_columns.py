@@ -14,7 +14,10 @@ from .plan import Column
 
 
 class AwaitableColumn(Exception):
-    """Raised for a column whose `values` must be awaited first. Iterators that were consumed are replaced by lists."""
+    """Raised for a column whose values must be awaited before it can be completed.
+
+    `values` is that column, in which iterators that were already consumed are replaced by lists of their items.
+    """
 
     def __init__(self, values: Column) -> None:
         super().__init__()
@@ -22,7 +25,7 @@ class AwaitableColumn(Exception):
 
 
 class IterationError(Exception):
-    """The last item of a list whose iterator raised `error`. The error fails the whole list."""
+    """Marks the end of a list whose iterator raised `error`. The error fails the whole list."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -30,7 +33,7 @@ class IterationError(Exception):
 
 
 def items_of(iterable: Iterable[Any]) -> Column:
-    """Return the items of an iterable. If it raises, the last item is an IterationError."""
+    """Return the items of an iterable. If iteration raises, the last item is an IterationError."""
     items: Column = []
     try:
         items.extend(iterable)
@@ -41,19 +44,19 @@ def items_of(iterable: Iterable[Any]) -> Column:
 
 @lru_cache(maxsize=10_000)
 def may_be_awaitable(kind: type) -> bool:
-    """Return True if values of a Python type can be awaitable."""
+    """Return True if instances of a Python type can be awaitable."""
     return hasattr(kind, "__await__") or issubclass(kind, GeneratorType)
 
 
 @lru_cache(maxsize=10_000)
 def is_async_iterable(kind: type) -> bool:
-    """Return True if values of a Python type are asynchronous iterables."""
+    """Return True if instances of a Python type are asynchronous iterables."""
     return hasattr(kind, "__aiter__")
 
 
 @lru_cache(maxsize=10_000)
 def is_plain(kind: type) -> bool:
-    """Return True if values of a Python type are neither null nor errors."""
+    """Return True if instances of a Python type are neither null (None or Undefined) nor exceptions."""
     return not issubclass(kind, Exception) and kind not in (type(None), type(Undefined))
 
 
@@ -63,7 +66,11 @@ def has_awaitables(values: Column, kinds: set[type]) -> bool:
 
 
 async def await_column(values: Column, depth: int) -> Column:
-    """Await the values of a column and of its lists, down to `depth`, and return the results. Errors become values."""
+    """Await the values of a column, and the items of lists nested up to `depth` levels deep.
+
+    Return a column of the results. A value or item that raises is replaced by the exception. An asynchronous iterable
+    that raises becomes a list that ends with an IterationError.
+    """
     values = list(await asyncio.gather(*(_await_value(value, depth) for value in values)))
     if depth:
         nested = [index for index, value in enumerate(values) if type(value) is list]
@@ -91,7 +98,7 @@ async def _await_value(value: Any, depth: int) -> Any:
 
 
 def list_depth(type_: GraphQLOutputType) -> int:
-    """Return the number of nested lists in a type."""
+    """Return how many levels of lists a type has, such as 2 for `[[Int!]]!`."""
     depth = 0
     while isinstance(type_, GraphQLNonNull | GraphQLList):
         depth += isinstance(type_, GraphQLList)

@@ -1,4 +1,4 @@
-"""Batch resolvers in ordinary execution: a dataloader for each resolver and set of arguments."""
+"""Batch resolvers in ordinary execution: one dataloader for each combination of resolver and arguments."""
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import partial
@@ -15,13 +15,16 @@ ROOT = object()
 
 
 class Batches:
-    """The dataloaders of one context. Equal parents are requested once; unhashable parents are compared by identity."""
+    """The dataloaders of one context.
+
+    Equal parents are passed to a resolver once. Unhashable parents are compared by identity.
+    """
 
     def __init__(self) -> None:
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     def load(self, resolver: BatchResolver, parent: object, context: object, arguments: Arguments) -> Awaitable[Any]:
-        """Return a future of one parent's value. The resolver is called once for all parents of a layer."""
+        """Return a future for one parent's value. The resolver is called once for all parents of a layer."""
         key = (resolver, freeze(arguments))
         loader = self._loaders.get(key)
         if loader is None:

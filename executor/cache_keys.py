@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping
 
 
 class IdentityKey:
-    """The key of an unhashable object: equal only to keys of the same object, which it keeps alive."""
+    """A cache key for an unhashable object. It equals only keys of the same object, and keeps the object alive."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -33,7 +33,7 @@ def freeze(value: object) -> Hashable:
 
 
 def freeze_parent(value: object) -> Hashable:
-    """Return a hashable key for a parent: by type and equality, or by identity if the parent is unhashable."""
+    """Return a hashable key for a parent: its type and value, or an IdentityKey if the parent is unhashable."""
     try:
         hash(value)
     except TypeError:

@@ -21,9 +21,9 @@ OWN = ("batch", "single", "live")
 class Declaration:
     """The declaration of one field.
 
-    `attribute` is the name of the Python attribute with the value. `own` is the metadata of `batched`, `single` or
-    `live`. A field with neither has an ordinary resolver. `convert` turns graphql-core's arguments into Strawberry's.
-    `is_async` is True if a batch resolver returns an awaitable.
+    `attribute` is the name of the Python attribute that holds the value. `own` is the metadata that `batched`, `single`
+    or `live` attached to the field. A field with neither has an ordinary resolver. `convert` turns graphql-core's
+    arguments into Strawberry's. `is_async` is True for a batch resolver that returns an awaitable.
     """
 
     own: Mapping[str, Any]
@@ -33,12 +33,12 @@ class Declaration:
 
     @property
     def is_independent(self) -> bool:
-        """True if the values are the same in every context, given the same parents: see `executor.independence`."""
+        """True if, for the same parents, the values are the same in every context: see `executor.independence`."""
         return self.attribute is not None or "live" in self.own or bool(self.own.get("independent"))
 
     @property
     def is_ordinary(self) -> bool:
-        """True if the field has a resolver that is called for each parent with its path."""
+        """True if the field has an ordinary resolver, which is called once per parent and gets the parent's path."""
         return self.attribute is None and not any(kind in self.own for kind in OWN)
 
 
@@ -82,7 +82,10 @@ class Declarations:
         return self._schema.extensions[STRAWBERRY]
 
     def record_of(self, type_: core.GraphQLObjectType) -> type | None:
-        """Return the only Python class whose instances belong to an object type, or None if values must be checked."""
+        """Return the one Python class whose instances are the values of an object type.
+
+        Return None if there is no such class, so that values must be checked one by one.
+        """
         definition = (type_.extensions or {}).get(STRAWBERRY)
         origin = getattr(definition, "origin", None)
         if isinstance(origin, type) and issubclass(origin, OfRecord) and _has_record_check(origin):
@@ -90,7 +93,7 @@ class Declarations:
         return None
 
     def records_of(self, type_: core.GraphQLAbstractType) -> dict[type, core.GraphQLObjectType]:
-        """Return the object types of an interface or a union that have a record class, by this class."""
+        """Map record classes to the object types of an interface or a union. Types without such a class are omitted."""
         found: dict[type, core.GraphQLObjectType] = {}
         for possible in self._schema.get_possible_types(type_):
             record = self.record_of(possible)
@@ -99,7 +102,7 @@ class Declarations:
         return found
 
     def type_needs_paths(self, type_: Any) -> bool:
-        """Return True if values of a type must be checked with their `info`, which has the path."""
+        """Return True if a type check of the values needs the resolver's `info`, which contains their path."""
         if isinstance(type_, core.GraphQLObjectType):
             return type_.is_type_of is not None and self.record_of(type_) is None
         if isinstance(type_, core.GraphQLInterfaceType | core.GraphQLUnionType):
@@ -115,7 +118,7 @@ class Declarations:
 
     @cached_property
     def any_field_needs_paths(self) -> bool:
-        """True if a field or a type check of the schema needs paths."""
+        """True if any field or type check of the schema needs the path of the value in the response."""
         objects = [type_ for type_ in self._schema.type_map.values() if isinstance(type_, core.GraphQLObjectType)]
         fields = [field for type_ in objects if not type_.name.startswith("__") for field in type_.fields.values()]
         return any(

@@ -29,8 +29,8 @@ UNSUPPORTED = ("defer", "stream", "__schema", "__type")
 class DocumentInfo:
     """The parts of a document.
 
-    `conditions` are the variables used in `@skip` and `@include`. `supported` is False if a part of the document needs
-    graphql-core.
+    `conditions` are the names of the variables used in `@skip` and `@include`. `supported` is False if only
+    graphql-core can execute a part of the document.
     """
 
     operations: tuple[OperationDefinitionNode, ...]
@@ -40,7 +40,7 @@ class DocumentInfo:
 
     @classmethod
     def of(cls, document: DocumentNode) -> "DocumentInfo":
-        """Return the information about a document. O(n) in its nodes."""
+        """Return the information about a document. O(n) in the number of its nodes."""
         nodes = list(nodes_of(document))
         operations = tuple(node for node in nodes if isinstance(node, OperationDefinitionNode))
         fragments = [node for node in nodes if isinstance(node, FragmentDefinitionNode)]
@@ -57,13 +57,16 @@ class DocumentInfo:
         )
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
-        """Return the operation with a name, or the only operation if `name` is None. Return None if there is none."""
+        """Return the operation with this name, or the document's only operation if `name` is None.
+
+        Return None if no operation has the name, or if `name` is None and there are several operations.
+        """
         if name is None:
             return self.operations[0] if len(self.operations) == 1 else None
         return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
 
     def variables_below_roots(self, operation: OperationDefinitionNode) -> list[str]:
-        """Return the variables used anywhere but in root-field arguments."""
+        """Return the names of the variables used anywhere but in root-field arguments."""
         fields = [node.selection_set for node in operation.selection_set.selections if isinstance(node, FieldNode)]
         others = [node for node in operation.selection_set.selections if not isinstance(node, FieldNode)]
         fragments = [fragment.definition for fragment in self.fragments.values()]
@@ -72,7 +75,7 @@ class DocumentInfo:
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it except names, in no particular order. O(n)."""
+    """Yield a node and all its descendants except name nodes, in no particular order. O(n) in the number of nodes."""
     pending = [node]
     while pending:
         node = pending.pop()

@@ -25,10 +25,10 @@ NULL_CONDITION = Fallback("A condition of @skip or @include is null.")
 
 
 class Operation:
-    """One operation with its variables, ready to run: once, or for each event of a subscription.
+    """One operation with its variables, ready to run: once, or once for each event of a subscription.
 
-    `is_independent` is True for a subscription whose results are the same in every context, `can_leave_open` for one
-    that `run_open` can execute.
+    `is_independent` is True for a subscription whose results are the same in every context. `can_leave_open` is True
+    for a subscription that `run_open` can execute.
     """
 
     __slots__ = ("_executor", "_plan", "_variables", "can_leave_open", "is_independent")
@@ -60,9 +60,9 @@ class Operation:
         return await self._executor._run(self._plan, context_value, root_value, self._variables, observer)
 
     async def run_open(self, root_value: Any, context_value: Any) -> OpenRun | None:
-        """Run the operation for several contexts: see `executor.open_runs`. Return None if it has errors.
+        """Run the part of the operation that several contexts share: see `executor.open_runs`.
 
-        `context_value` is the context for the part that all contexts share.
+        `context_value` is the context for this shared part. Return None if it has errors.
         """
         return await self._executor._run_open(self._plan, context_value, root_value, self._variables)
 
@@ -71,10 +71,10 @@ class Executor:
     """Executes validated documents of one schema, breadth first.
 
     Only the first `max_errors` errors are reported, because each costs time and memory. Plans are cached by the
-    identity of the document, so cache parsed documents.
+    identity of the document object, so callers should cache parsed documents.
 
     `planned` counts operations that were run with a plan, `slow` the planned operations that needed null propagation,
-    and `fallen_back` operations that were passed to graphql-core.
+    and `fallen_back` the operations that were passed to graphql-core.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class Executor:
     ) -> core.ExecutionResult:
         """Execute one operation of a document and return the result that graphql-core would return.
 
-        For a subscription, the root value is the event. Do not modify the data: an object that occurs several times is
-        one dictionary. Cancelling the call cancels everything that it started. `observer` is notified of how the
-        operation is executed.
+        For a subscription, the root value is the event. Do not modify the returned data: an object that occurs several
+        times in the response is one shared dictionary. Cancelling the call cancels everything that it started.
+        `observer` is notified of how the operation is executed.
         """
         operation = self.prepare(document, variable_values, operation_name)
         if isinstance(operation, Operation):
@@ -131,9 +131,9 @@ class Executor:
         variable_values: Mapping[str, Any] | VariableValues | None,
         operation_name: str | None = None,
     ) -> Operation | list[core.GraphQLError] | Fallback:
-        """Plan an operation, and coerce its variables if they are not coerced yet.
+        """Plan an operation and coerce its variables, unless `variable_values` are already coerced.
 
-        Return errors if the variables are invalid, or a Fallback if the operation must be passed to graphql-core.
+        Return a list of errors if the variables are invalid, or a Fallback if graphql-core must execute the operation.
         """
         planned = self._plan_cache.document(document)
         chosen = planned.info.operation(operation_name)
@@ -195,7 +195,7 @@ class Executor:
         operation_name: str | None,
         variables: VariableValues,
     ) -> Plan | Fallback:
-        """Return the plan for the values of the conditions, or a Fallback if the operation is not supported."""
+        """Return the plan for the current values of the conditions, or a Fallback if the operation is unsupported."""
         conditions = tuple(variables.coerced.get(name, core.Undefined) for name in planned.info.conditions)
         key = operation_name, conditions
         if key in planned.plans:
@@ -236,7 +236,7 @@ class Executor:
         return core.ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
 
     async def _run_serially(self, plan: Plan, run: PlanRun) -> core.ExecutionResult:
-        """Run root fields one after another, each with all fields below it, until a null propagates to the root."""
+        """Run root fields one after another, each with all fields below it. Stop if a null propagates to the root."""
         row: Row = {}
         propagation = Propagation(run, self._max_errors)
         for part in plan.parts:

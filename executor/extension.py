@@ -24,11 +24,11 @@ class BreadthFirst(SchemaExtension):
     """Executes queries and mutations breadth first.
 
     If another extension of the schema wraps resolvers, all operations use ordinary execution, so that the extension
-    sees every field. Cache parsed documents (Strawberry's `ParserCache`): otherwise each operation is planned again.
+    sees every field. Cache parsed documents (Strawberry's `ParserCache`): otherwise each request is planned anew.
     """
 
     async def on_execute(self) -> AsyncIterator[None]:
-        """Execute the operation and set its result, so that Strawberry does not execute it."""
+        """Execute a query or a mutation and set its result, so that Strawberry does not execute it."""
         execution = self.execution_context
         document, wrapped = execution.graphql_document, _wraps_resolvers(execution.schema)
         if document is not None and not wrapped and execution.operation_type is not OperationType.SUBSCRIPTION:
@@ -43,6 +43,6 @@ class BreadthFirst(SchemaExtension):
 
 
 def _wraps_resolvers(schema: Any) -> bool:
-    """Return True if an extension wraps resolvers, or is created by a factory, so that its class is unknown."""
+    """Return True if an extension wraps resolvers, or might, because a factory creates it and its class is unknown."""
     classes = [each if isinstance(each, type) else type(each) for each in schema.extensions]
     return any(not issubclass(each, SchemaExtension) or each._implements_resolve() for each in classes)

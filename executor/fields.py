@@ -5,9 +5,9 @@ of a layer in their order. A value that is an exception fails its parent only. T
 each layer. Ordinary execution calls it through a dataloader (`Batches`, in the context), or directly if the resolver is
 synchronous. A resolver is asynchronous if it is a coroutine function or annotated to return an awaitable.
 
-A field can declare `references`: a function that returns stand-ins for its values without a look-up. Fields of the
-values that are declared with `needs_only_reference` are then resolved in the round trip of the values themselves.
-References must be hashable.
+A field can declare `references`: a function that returns stand-ins for its values without a look-up, such as objects
+that have only an id. Fields of these values that are declared with `needs_only_reference` are then resolved in the same
+round trip as the values themselves. References must be hashable.
 
 The GraphQL arguments are the resolver's keyword-only parameters, described by `Annotated[…, strawberry.argument(…)]`. A
 parameter with the default None is optional and has no default in the SDL. Arguments that the client omits are not
@@ -55,9 +55,9 @@ def batched(
 ) -> Any:
     """Declare a field whose resolver returns the values of all parents of a layer.
 
-    `references` is `(parents, context, *, …) -> references`, without a look-up. A reference can be None. `independent`
-    promises that the values and the references are the same in the context of every client. `together` is
-    `(parents, contexts) -> columns`, which resolves a field without arguments for several contexts at once.
+    `references` is a function `(parents, context, *, …) -> references` that needs no look-up. A reference can be None.
+    `independent` promises that the values and the references are the same in the context of every client. `together` is
+    a function `(parents, contexts) -> columns` that resolves a field without arguments for several contexts at once.
     """
     if is_async(resolver):
 
@@ -87,9 +87,10 @@ def batched(
 def single(
     resolver: SingleResolver, *, description: str, references: ReferenceFunction | None = None, **options: Any
 ) -> Any:
-    """Declare a root field of a query or a mutation: `(context, *, …) -> value`, or an awaitable of the value.
+    """Declare a root field of a query or a mutation, whose resolver returns one value.
 
-    `references` is `(context, *, …) -> reference`, without a look-up. The reference can be None.
+    The resolver is a function `(context, *, …)` that returns the value or an awaitable of it. `references` is a
+    function `(context, *, …) -> reference` that needs no look-up. The reference can be None.
     """
 
     def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> Any:
@@ -101,9 +102,9 @@ def single(
 
 
 def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
-    """Declare a subscription: an asynchronous generator of events `(context, *, …)`.
+    """Declare a subscription, whose resolver is an asynchronous generator function `(context, *, …)` of events.
 
-    Cached values are dropped after each event, and the generator is closed when the client unsubscribes.
+    The context's cached values are dropped after each event. The generator is closed when the client unsubscribes.
     """
 
     async def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> AsyncIterator[Any]:
@@ -125,7 +126,10 @@ def _metadata(**entries: Any) -> dict[str, Any]:
 
 
 def _set_signature(resolve: Callable[..., Any], resolver: Callable[..., Any], *, leading: int) -> None:
-    """Set the signature that Strawberry reads: root, info, and the resolver's arguments after the leading ones."""
+    """Set the signature that Strawberry reads: root, info, and the resolver's parameters after the first `leading`.
+
+    Raises TypeError if one of these parameters is not keyword-only.
+    """
     own = list(inspect.signature(resolver, eval_str=True).parameters.values())[leading:]
     for parameter in own:
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
@@ -151,7 +155,7 @@ def is_async(resolver: BatchResolver) -> bool:
 
 
 class OfRecord:
-    """Mixin for a GraphQL type whose values are instances of one Python class, `record`, unknown to Strawberry."""
+    """Mixin for a GraphQL type whose values are instances of another Python class, `record`."""
 
     record: ClassVar[type]
 
@@ -162,5 +166,5 @@ class OfRecord:
 
 
 def given(arguments: Arguments) -> Arguments:
-    """Return the arguments that the client passed."""
+    """Return the arguments without those that the client omitted, whose value is `UNSET`."""
     return {name: value for name, value in arguments.items() if value is not UNSET}

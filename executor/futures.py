@@ -21,8 +21,8 @@ class Shared(Generic[V]):
     """An awaitable of `convert(result)` for a future that several callers share. It can be awaited several times.
 
     Cancelling a caller does not cancel the future. If the future is cancelled, callers get LookUpCancelled. A `Shared`
-    costs less than half as much as a derived future (`derive`), because no callback runs for a result that arrives
-    before it is awaited: a layer of the executor waits once for several look-ups that arrive together.
+    costs less than half as much as a derived future (`derive`), because a result that arrives before it is awaited
+    needs no callback. This is common in the executor: a layer awaits several look-ups that arrive together.
     """
 
     __slots__ = ("_convert", "_future")
@@ -45,7 +45,7 @@ class Shared(Generic[V]):
         return self._convert(result)
 
     def then(self, convert: Callable[[V], W]) -> "Shared[W]":
-        """Return an awaitable of `convert(value)`."""
+        """Return an awaitable of `convert(value)`, where `value` is the result of awaiting this object."""
         before = self._convert
         return Shared(self._future, lambda result: convert(before(result)))
 
@@ -62,7 +62,7 @@ def _wake(waiter: "asyncio.Future[None]", done: "asyncio.Future[Any]") -> None:
 
 
 def derive(future: "asyncio.Future[T]", convert: Callable[[T], V]) -> "asyncio.Future[V]":
-    """Return a new future for `convert(result)`.
+    """Return a new future for `convert(result)`, where `result` is the result of `future`.
 
     Cancelling the new future does not cancel the original. If the original is cancelled, the new future fails with
     LookUpCancelled.

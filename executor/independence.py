@@ -1,8 +1,9 @@
 """Independence: whether the results of an operation are the same for every context.
 
 Such an operation may be run once for several clients. A field is independent if its values depend only on its parents,
-its arguments, and data that is the same for all clients. Attributes of parents are independent. A resolver must be
-declared as `independent`, because it gets the context. The event of a subscription is the parent of all other fields.
+its arguments, and data that is the same for all clients. Fields that read an attribute of the parent are independent. A
+field with a resolver must be declared as `independent`, because the resolver gets the context. The root field of a
+subscription is independent: its value is the event, from which all other fields are resolved.
 """
 
 import graphql as core
@@ -14,7 +15,8 @@ from .document_info import DocumentInfo
 class Independence:
     """Decides whether the operations of one document are independent.
 
-    With `leaves_open`, fields of batch resolvers may depend on the context, but no field below them: see `open_runs`.
+    With `leaves_open`, a field with a batch resolver may depend on the context, but the fields below it may not: see
+    `open_runs`.
     """
 
     def __init__(
@@ -27,7 +29,10 @@ class Independence:
         self._known: dict[tuple[str, bool], bool] = {}
 
     def of(self, operation: core.OperationDefinitionNode) -> bool:
-        """Return True if all fields are independent, including fields that conditions leave out. O(n) in the nodes."""
+        """Return True if all fields of an operation are independent, including fields that `@skip` or `@include` omits.
+
+        O(n) in the number of nodes.
+        """
         root = self._schema.get_root_type(operation.operation)
         return root is not None and self._selection(root, operation.selection_set, self._leaves_open)
 

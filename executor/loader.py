@@ -1,4 +1,4 @@
-"""A dataloader with cheap list look-ups, which extends aiodataloader's.
+"""An extension of aiodataloader's DataLoader with cheap list look-ups.
 
 aiodataloader creates one future for each key, even when a caller asks for a list. `DataLoader.load_many` creates one
 future for the whole list and starts the look-up immediately.
@@ -26,7 +26,7 @@ Asked: TypeAlias = tuple["asyncio.Future[Any]", Callable[[Any], Any]]
 
 
 class LookUp:
-    """One call of the batch function: its keys by cache key, and a future of their values in the same order."""
+    """One call of the batch function: `keys` maps cache keys to keys, `values` is a future of values in this order."""
 
     __slots__ = ("_found", "keys", "values")
 
@@ -36,7 +36,7 @@ class LookUp:
         self._found: dict[Any, Any] | None = None
 
     def found(self) -> dict[Any, Any]:
-        """Return the values by cache key, once the look-up has finished.
+        """Return the values of a finished look-up by cache key.
 
         Raises the error of a failed look-up, or TypeError if the batch function returned too few or too many values.
         """
@@ -57,21 +57,24 @@ class LookUp:
             return dict.fromkeys(self.keys, error)
 
     def pick(self, cache_key: Any, values: Sequence[Any]) -> Any:
-        """Return the value of one cache key. Raises the value if it is an exception."""
+        """Return the value for one cache key. Raises the value if it is an exception."""
         value = self.found()[cache_key]
         if isinstance(value, Exception):
             raise value
         return value
 
     def select(self, wanted: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """Return the values of the wanted cache keys, which include all keys of this look-up in the same order."""
+        """Return the values for the wanted cache keys, in their order.
+
+        `wanted` must be the cache keys of this look-up in the same order, but may repeat keys.
+        """
         if len(wanted) == len(self.keys) == len(values):
             return list(values)
         found = self.found()
         return [found[key] for key in wanted]
 
     def without(self, cache_key: Any) -> "LookUp":
-        """Return the same look-up with a placeholder in place of one cache key."""
+        """Return a copy of this look-up in which one cache key is replaced by a placeholder that matches no key."""
         return LookUp({object() if each == cache_key else each: key for each, key in self.keys.items()}, self.values)
 
 
@@ -83,7 +86,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
     next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not
     requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
     `fetch_many` and `fetch` start the same look-ups as `load_many` and `load_now`, but return a `Shared`, which is
-    cheaper than a future: use them for values that are awaited, such as the result of a batch resolver.
+    cheaper than a future. Use them where the caller only awaits the values, as for the result of a batch resolver.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """
@@ -106,7 +109,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         self._queue: list[aiodataloader.Loader] = []
 
     def load(self, key: K) -> "asyncio.Future[V]":
-        """Return a future of the value of one key. It fails if the value is an exception."""
+        """Return a future for the value of one key. The future fails if the value is an exception."""
         self._cache_finished()
         cache_key = self.get_cache_key(key)
         if cache_key in self._values:
@@ -117,7 +120,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return derive(super().load(key), _same)
 
     def load_now(self, key: K) -> "asyncio.Future[V]":
-        """Return a future of the value of one key. Start the look-up immediately, without waiting for other keys.
+        """Return a future for the value of one key. Start the look-up immediately, without waiting for other keys.
 
         Cheaper than `load` if no other keys follow, as in the resolver of a root field.
         """
@@ -128,9 +131,9 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return Shared(*self.ask(key))
 
     def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
-        """Return one future of the values of all keys, in their order.
+        """Return one future for the values of all keys, in the order of the keys.
 
-        The exception of a failed key takes the place of its value. The future fails only if a look-up fails as a whole.
+        A key that fails has its exception in place of its value. The future fails only if a whole look-up fails.
         """
         return _own(*self.ask_many(list(keys)))
 
@@ -139,7 +142,10 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return Shared(*self.ask_many(list(keys)))
 
     def ask(self, key: K) -> Asked:
-        """Return the future and conversion of one key's value. Look the key up unless it is cached or pending."""
+        """Return a future and the function that converts its result to the key's value.
+
+        Start a look-up unless the key is cached or pending.
+        """
         self._cache_finished()
         cache_key = self.get_cache_key(key)
         if cache_key in self._values:
@@ -149,7 +155,10 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return look_up.values, partial(look_up.pick, cache_key)
 
     def ask_many(self, keys: list[K]) -> Asked:
-        """Return the future and conversion of several keys' values. Look up the keys that are not cached or pending."""
+        """Return a future and the function that converts its result to the list of the keys' values.
+
+        Start a look-up of the keys that are neither cached nor pending.
+        """
         wanted = self._cache_keys(keys)
         self._cache_finished()
         if not self._values and not self._pending:
@@ -162,7 +171,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return asyncio.gather(*(each.values for each in look_ups)), partial(_merge, wanted, cached, look_ups)
 
     def prime(self, key: K, value: V) -> "DataLoader[K, V]":
-        """Cache a value, unless the key already has one or the value is an exception."""
+        """Cache a value, unless the key already has a cached value or the new value is an exception."""
         if not isinstance(value, Exception):
             self._values.setdefault(self.get_cache_key(key), value)
         return self
@@ -174,14 +183,14 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return [self._values[key] for key in wanted] if all(key in self._values for key in wanted) else None
 
     def prime_many(self, values: Mapping[K, V]) -> None:
-        """Cache the values of several keys, except for keys that already have one."""
+        """Cache the values of several keys, except for keys that already have a cached value."""
         if self._has_cache_keys:
             self._values = {self.get_cache_key(key): value for key, value in values.items()} | self._values
         else:
             self._values = {**values, **self._values}
 
     def clear(self, key: K) -> "DataLoader[K, V]":
-        """Remove the value of a key, so that the next call looks it up again."""
+        """Remove the cached or pending value of a key, so that the next call looks the key up again."""
         self._cache_finished()
         cache_key = self.get_cache_key(key)
         self._values.pop(cache_key, None)
@@ -189,13 +198,13 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return super().clear(key)
 
     def clear_all(self) -> "DataLoader[K, V]":
-        """Remove all values."""
+        """Remove all cached and pending values."""
         self._values.clear()
         self._pending.clear()
         return super().clear_all()
 
     async def batch_load_fn(self, keys: list[K]) -> list[V]:
-        """Return the values of keys. aiodataloader requires this method to be a coroutine function."""
+        """Return the values of the keys. aiodataloader requires this method to be a coroutine function."""
         return await self.load_many(keys)
 
     def do_resolve_reject(self, key: K, future: "asyncio.Future[V]") -> None:
@@ -220,7 +229,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         self._deliver(queued, look_up.outcome())
 
     def _deliver(self, queued: list[Queued], values: Mapping[Any, Any]) -> None:
-        """Resolve the futures of single keys and remove them from aiodataloader's cache of pending futures."""
+        """Resolve the futures that `load` created, and remove them from aiodataloader's cache of pending futures."""
         for cache_key, (_, future) in queued:
             if self._cache.get(cache_key) is future:
                 del self._cache[cache_key]
@@ -274,7 +283,10 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
 
 
 def _own(future: "asyncio.Future[Any]", convert: Callable[[Any], Any]) -> "asyncio.Future[Any]":
-    """Return a future that no other caller has. A future without a conversion was created for this caller."""
+    """Return a future that no other caller holds: `future` itself if it needs no conversion, else a derived future.
+
+    A future that needs no conversion was created for this caller.
+    """
     return future if convert is _same else derive(future, convert)
 
 

@@ -1,4 +1,4 @@
-"""The interface of an observer of one execution. Executions without an observer do no work for it."""
+"""The interface of an observer of one execution. Without an observer, observation costs nothing."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ class Observer(Protocol):
     """Observes how an operation is executed."""
 
     def plan_started(self) -> None:
-        """Record that a plan runs the operation."""
+        """Record that the operation is executed with a plan, not by graphql-core."""
 
     def layer_ended(self, fields: Sequence[str]) -> None:
         """Record that the awaited fields of a layer, such as `User.followersCount`, have been completed."""

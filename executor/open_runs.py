@@ -1,7 +1,8 @@
 """Open runs: one execution for several contexts. Fields that depend on the context are filled in afterwards.
 
-The run executes everything that is the same for all contexts once. Where a field depends on the context, it leaves a
-cell open. `fill` then resolves each open field for all contexts, and completes the values of all contexts as one layer.
+The run executes once everything that is the same for all contexts. Where a field depends on the context, the run leaves
+the cell of the response open. `fill` then resolves each open field for all contexts, and completes the values of all
+contexts as one layer.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ Filled = list[Any] | None
 
 
 class Seat:
-    """The part of a run that a batch resolver needs: one of the contexts, and the variables."""
+    """The parts of a run that a batch resolver needs: one of the contexts, and the variables."""
 
     __slots__ = ("arguments", "context", "variables")
 
@@ -38,10 +39,10 @@ class OpenRun:
         self.data = data
 
     async def fill(self, cells: Sequence[Open], contexts: Sequence[Any]) -> list[Filled]:
-        """Return for each context the values of open cells, in order, or None if a cell failed in this context.
+        """Return, for each context, the values of the open cells in order, or None if a cell failed in this context.
 
-        If the values of any context cannot be completed, return None for all contexts. The number of round trips does
-        not depend on the number of contexts.
+        If any of the values cannot be completed, return None for every context. The number of round trips does not
+        depend on the number of contexts.
         """
         fields: dict[Field, list[int]] = {}
         for place, cell in enumerate(cells):
@@ -64,7 +65,7 @@ class OpenRun:
         return [None] * len(contexts) if again.failed else filled
 
     async def _values(self, field: Field, parents: Sequence[Any], contexts: Sequence[Any]) -> list[Any]:
-        """Return the raw column of a field in each context, or an error instead of the column."""
+        """Return, for each context, the raw column of a field, or an error in place of the column."""
         if field.together is not None:
             return list(await field.together(parents, contexts))
         started = [self._start(field, parents, Seat(context, self._run.variables)) for context in contexts]

@@ -1,7 +1,7 @@
 """Outputs: the conversion of a column of raw values into a column of the response, by the type of the field.
 
-A column is checked by the set of its values' Python types. If they are the expected ones, which is the usual case,
-values are not checked one by one.
+An output first collects the Python types of a column's values. If all of them are expected, which is the usual case,
+the values are not checked one by one.
 """
 
 import math
@@ -31,7 +31,7 @@ EXACT: dict[core.GraphQLLeafType, type] = {
 
 
 class Failure:
-    """An error as the value of a cell, until `Propagation` replaces it."""
+    """A cell of the response whose value is an error, until `Propagation` replaces it."""
 
     __slots__ = ("error",)
 
@@ -42,14 +42,14 @@ class Failure:
 def fail(run: Run, error: Exception) -> Failure:
     """Return a failure for an error and mark the run as failed.
 
-    The error is not raised again, because it may be the value of many cells and its traceback would grow each time.
+    The error is not raised, because several cells may share it and each raise would extend its traceback.
     """
     run.failed = True
     return Failure(error)
 
 
 class Leaf:
-    """Completes scalars and enums. Values of the exact Python type are passed through."""
+    """Completes scalars and enums. Values that already have the expected Python type are returned unchanged."""
 
     def __init__(self, type_: core.GraphQLLeafType, *, nullable: bool) -> None:
         self._type = type_
@@ -127,7 +127,7 @@ class List:
         return _nest(lists, done)
 
     def _complete_only(self, run: Run, items: Column, path: Path | None) -> Column:
-        """Complete the items of the only list of a column."""
+        """Complete the items of the list in a column that has only this list."""
         paths = None if path is None else [path.add_key(index) for index in range(len(items))]
         try:
             done = self._item.complete(run, items, paths)
@@ -136,7 +136,7 @@ class List:
         return list(done) if done is items else done
 
     def _as_list(self, run: Run, value: Any) -> Any:
-        """Return the items of a value, None, or a failure if the value is not iterable."""
+        """Return the items of a value, None for a null, or a failure if the value is an error or not iterable."""
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None
@@ -150,9 +150,9 @@ class List:
 
 
 class Object:
-    """Completes objects of one type. An object that occurs several times becomes one row, which is shared.
+    """Completes objects of one type. An object that occurs several times in a column becomes one shared row.
 
-    `record` is the only Python class whose instances belong to the type. None means that values must be checked.
+    `record` is the one Python class whose instances belong to the type. If it is None, values are checked one by one.
     """
 
     def __init__(self, field: Field, selection: Selection, record: type | None, *, nullable: bool) -> None:
@@ -174,7 +174,7 @@ class Object:
         return cells
 
     def accepts_all(self, values: Column) -> bool:
-        """Return True if the Python types show that all values belong to the type.
+        """Return True if the Python types of the values prove that all of them belong to the type.
 
         Raises AwaitableColumn if values have to be awaited first.
         """
@@ -186,7 +186,10 @@ class Object:
         return self._record is None and self.selection.type.is_type_of is None and all(map(is_plain, kinds))
 
     def check_each(self, run: Run, values: Column, paths: Paths) -> tuple[Column, list[int]]:
-        """Return cells with nulls and failures, and the indexes of the values that belong to the type."""
+        """Check values one by one. Return a column of cells, and the indexes of the values that belong to the type.
+
+        The cells hold the nulls and failures; the cells of values that belong to the type are still None.
+        """
         cells: Column = [None] * len(values)
         present = []
         for index, value in enumerate(values):
@@ -210,8 +213,8 @@ class Object:
 class Abstract:
     """Completes objects of an interface or a union, grouped by their types.
 
-    `records` maps Python classes to object types, where the class determines the type. `select` plans the selection
-    of a type when the first value of the type occurs.
+    `records` maps Python classes to object types, for the types that the class determines. `select` plans the selection
+    of an object type when its first value occurs.
     """
 
     def __init__(
@@ -274,7 +277,7 @@ class Abstract:
 
 
 def name_of(field: Field) -> str:
-    """Return the name of a field with its type, for error messages."""
+    """Return a field's parent type and name, such as `User.followersCount`, for error messages."""
     return f"{field.parent_type}.{field.nodes[0].name.value}"
 
 
@@ -294,7 +297,7 @@ def type_error(
 
 
 def shared_rows(run: Run, selection: Selection, parents: Column, paths: Paths) -> list[Row]:
-    """Return the rows of parents. Unless paths are needed, a parent that occurs several times has one row."""
+    """Return the row of each parent. Unless paths are needed, a parent that occurs several times has one shared row."""
     if selection.needs_paths or len(parents) == 1:
         return run.select(selection, parents, paths)
     distinct = {id(parent): parent for parent in parents}
@@ -305,7 +308,10 @@ def shared_rows(run: Run, selection: Selection, parents: Column, paths: Paths) -
 
 
 def _nest(lists: Column, items: Iterable[Any]) -> Column:
-    """Return the lists with their items replaced by the items of a flat column, in order."""
+    """Return a column whose lists have their items replaced by the items of a flat column, in order.
+
+    Cells that are not lists stay as they are.
+    """
     rest = iter(items)
     return [list(islice(rest, len(each))) if type(each) is list else each for each in lists]
 

@@ -36,8 +36,9 @@ COMPILED_FROM = 100  # rows of a selection
 class Run(Protocol):
     """The execution of a plan.
 
-    `failed` is True if a row holds a failure or a null that must be propagated. `arguments` caches the arguments of
-    this run. `selections` has the selection of each row whose type is known only at run time, by the row's id.
+    `failed` is True if a row holds a failure or a null that must be propagated. `arguments` caches the coerced
+    arguments of this run. `selections` maps the `id()` of each row whose type is known only at run time to the row and
+    its selection.
     """
 
     context: Any
@@ -47,7 +48,7 @@ class Run(Protocol):
     selections: dict[int, "tuple[Row, Selection]"]
 
     def select(self, selection: "Selection", parents: Sequence[Any], paths: Paths) -> list[Row]:
-        """Start all fields of a selection and return a row for each parent, which may be completed later."""
+        """Start all fields of a selection and return a row for each parent. Cells of a row may be filled in later."""
         ...
 
     def info(self, field: "Field", path: Path) -> "GraphQLResolveInfo[Any]":
@@ -61,7 +62,7 @@ class Run(Protocol):
 
 
 class Source(Protocol):
-    """The origin of a field's values. If `is_root_value`, the source returns one value for one parent, not a column."""
+    """The origin of a field's values. If `is_root_value` is True, the source returns one value instead of a column."""
 
     is_root_value: bool
 
@@ -85,8 +86,8 @@ class Output(Protocol):
 class Field:
     """One field of a selection: all nodes of the document with the same response key.
 
-    `needs_only_reference` is True if the field can be resolved for a reference to its parent. `is_independent` is False
-    if the values may depend on the context; then `together` may be a resolver for several contexts.
+    `needs_only_reference` is True if a reference to the parent is enough to resolve the field. `is_independent` is
+    False if the values may depend on the context; then `together` may be a resolver for several contexts.
     """
 
     key: str
@@ -108,7 +109,7 @@ class Field:
 
     @property
     def coordinate(self) -> str:
-        """The field in the schema, such as `User.followersCount`."""
+        """The schema coordinate of the field, such as `User.followersCount`."""
         return f"{self.parent_type.name}.{self.details[0].node.name.value}"
 
     @property
@@ -132,7 +133,7 @@ class Prefetch:
 class Selection:
     """The fields selected from objects of one type.
 
-    `needs_paths` is True if a field below needs its path, so that equal parents at two paths cannot share a row.
+    `needs_paths` is True if a field, or a field below, needs its path, so that a parent at two paths has two rows.
     """
 
     type: GraphQLObjectType
@@ -159,7 +160,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A placeholder for an operation that graphql-core must execute, with the reason."""
+    """Takes the place of a plan if graphql-core must execute the operation, with the reason."""
 
     reason: str
 
@@ -179,7 +180,7 @@ class Rows:
         self._compiled: RowMaker | None = None
 
     def __call__(self, columns: Sequence[Column]) -> list[Row]:
-        """Return a row for each index of the columns. There is a column for each key, and at least one column."""
+        """Return a row for each index of the columns. There must be one column for each key, and at least one."""
         if self._compiled is not None:
             return self._compiled(columns)
         keys = self._keys
@@ -191,7 +192,7 @@ class Rows:
 
 
 def compile_rows(keys: tuple[str, ...]) -> RowMaker:
-    """Return a function that turns columns into rows."""
+    """Compile and return a function that turns columns into rows with these keys."""
     names = [f"cell_{index}" for index in range(len(keys))]
     cells = ", ".join(f"{key!r}: {name}" for key, name in zip(keys, names, strict=True))
     loop = f"for {names[0]} in columns[0]" if len(keys) == 1 else f"for {', '.join(names)} in zip(*columns)"

@@ -14,10 +14,10 @@ MAX_FIELDS = 20_000  # of all plans; a field takes nearly 2 KB, and a document h
 
 
 class PlannedDocument:
-    """The plans of one document, or Fallbacks. Holds the document, so that its identity is not reused.
+    """One document and its plans or Fallbacks. It keeps the document alive, so that no other object gets its `id()`.
 
-    `independent` says for each operation, by name, whether its results are the same in every context, and whether an
-    open run can execute it.
+    `independent` maps the name of an operation to two flags: whether its results are the same in every context, and
+    whether an open run can execute it.
     """
 
     def __init__(self, document: DocumentNode) -> None:
@@ -28,7 +28,7 @@ class PlannedDocument:
 
 
 class PlanCache:
-    """Documents and their plans, by the identity of the document.
+    """Documents and their plans, by the identity of the document object.
 
     The cache drops the least recently used documents above `MAX_DOCUMENTS`, and all documents when their plans have
     more than `MAX_FIELDS` fields.
@@ -49,7 +49,10 @@ class PlanCache:
         return known
 
     def add(self, document: PlannedDocument, conditions: Hashable, plan: Plan | Fallback) -> None:
-        """Add a plan of a document, or a Fallback. Clear the cache if there are too many fields."""
+        """Add a document's plan or Fallback for a combination of conditions.
+
+        Clear the whole cache if more than `MAX_FIELDS` fields have been planned since it was last cleared.
+        """
         document.plans[conditions] = plan
         if self._declarations.planned_fields > MAX_FIELDS:
             self._declarations.planned_fields = 0

@@ -23,7 +23,7 @@ class Unsupported(Exception):
 
 
 class Planner:
-    """Plans one operation for one combination of conditions.
+    """Plans one operation for one combination of `@skip` and `@include` conditions.
 
     Selections of interfaces and unions are planned during runs, when the first value of a type occurs.
     """
@@ -47,7 +47,7 @@ class Planner:
         self._leaves: dict[tuple[str, bool], Leaf] = {}
 
     def plan(self) -> Plan:
-        """Return the plan. Raises Unsupported."""
+        """Return the plan. Raises Unsupported if graphql-core must execute the operation."""
         kind = self._operation.operation
         type_ = self._schema.get_root_type(kind)
         if self._declarations.has_async_type_checks:
@@ -131,7 +131,10 @@ class Planner:
         )
 
     def _prefetch(self, field: Field, declared: Declaration, arguments: Arguments) -> Prefetch | None:
-        """Return the fields to prefetch, if the values are objects of one type and have references."""
+        """Return what to prefetch for a field, if its values are objects of one type and it declares references.
+
+        Return None if no selected field of the values can be resolved from a reference alone.
+        """
         function, selection = declared.own.get("references"), field.selection
         if function is None or selection is None or selection.needs_paths or not isinstance(field.output, Object):
             return None
@@ -153,7 +156,7 @@ class Planner:
 
 
 def restrict(variables: VariableValues, names: Sequence[str]) -> VariableValues:
-    """Return the variables with these names, so that others are not kept in memory after the request."""
+    """Return only the variables with these names, so that the others are not kept in memory after the request."""
     return VariableValues(
         {name: variables.sources[name] for name in names if name in variables.sources},
         {name: variables.coerced[name] for name in names if name in variables.coerced},

@@ -1,8 +1,8 @@
 """Null propagation: the last pass over the response of a run that had failures.
 
 The pass walks the rows in document order, adds paths to errors and propagates nulls as the specification requires, so
-the result equals that of depth-first execution. A row that is shared by several paths is walked once for each path.
-Runs without failures skip the pass.
+the result is the same as in depth-first execution. A row that several paths share is walked once for each path. Runs
+without failures skip the pass.
 """
 
 import math
@@ -19,7 +19,7 @@ Key = str | int
 
 
 class Failed(Exception):
-    """Carries an error up the response. The error itself is not raised, because its traceback would grow each time."""
+    """Carries an error up the response. The error itself is not raised, because each raise extends its traceback."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """References: stand-ins for values that are still being looked up, used to prefetch some fields of these values.
 
-A declaration can name a function that returns references without a look-up, for example objects that have only an id.
+A field can declare a function that returns references without a look-up, for example objects that have only an id.
 Fields that are declared to need only a reference start together with the look-up of their parents and share its
 round trip. When the parents arrive, the prefetched columns become part of their rows.
 """
@@ -32,7 +32,10 @@ class References:
         self._is_root_value = is_root_value
 
     def of(self, run: Run, parents: Sequence[Any]) -> Any:
-        """Return one reference for each parent. Return None if the function raises: the resolver reports the error."""
+        """Return one reference for each parent.
+
+        Return None if the function or the coercion of arguments raises; the field's resolver reports the error.
+        """
         try:
             if self._is_root_value:
                 return [self._function(run.context, **self._arguments.of(run))]
@@ -58,9 +61,9 @@ def prefetch(run: PrefetchingRun, plan: Prefetch, parents: Sequence[Any]) -> Pre
 
 
 def join(run: PrefetchingRun, step: Step, prefetched: Prefetched, values: Column) -> Column | None:
-    """Return the rows of values that have arrived, including their prefetched columns.
+    """Return the column of rows for values that have arrived, including their prefetched cells.
 
-    Return None if the values cannot be matched with their references and must be completed without them.
+    Return None if the values cannot be matched with their references, so that all fields must be resolved again.
     """
     output, references = step.field.output, prefetched.references
     assert isinstance(output, Object)  # noqa: S101 - the planner ensures this
@@ -77,7 +80,7 @@ def join(run: PrefetchingRun, step: Step, prefetched: Prefetched, values: Column
 
 
 def _join_some(run: PrefetchingRun, field: Field, output: Object, prefetched: Prefetched, values: Column) -> Column:
-    """Return the cells of values, some of which are not objects or have no reference."""
+    """Return the column of rows for values of which some are not objects or have no reference."""
     references = prefetched.references
     cells, present = output.check_each(run, values, None)
     found = {references[index]: values[index] for index in present if references[index] is not None}
@@ -93,7 +96,7 @@ def _join_some(run: PrefetchingRun, field: Field, output: Object, prefetched: Pr
 
 
 def _rows(run: PrefetchingRun, field: Field, prefetched: Prefetched, parents: Mapping[Any, Any]) -> dict[Any, Row]:
-    """Return the rows of parents by reference: from prefetched columns, and from fields that start now."""
+    """Return the parents' rows by reference. Their cells come from prefetched columns and from fields started now."""
     selection, columns_prefetched, values = field.selection, iter(prefetched.columns), list(parents.values())
     assert selection is not None  # noqa: S101 - the planner ensures this
     kept = None

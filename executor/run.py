@@ -1,8 +1,8 @@
 """The run of a plan: layer by layer, each field once for all parents of its selection.
 
-A field whose values are available is completed immediately, and its selection starts. All values that must be awaited
-form the next layer: they are awaited together, so that the look-ups of a layer share a round trip. When all have
-arrived, they are completed and start the next layer.
+A field whose values are available is completed immediately, and the fields below it start. All values that must be
+awaited form the next layer: they are awaited together, so that the look-ups of a layer share a round trip. When all
+have arrived, they are completed, which starts the next layer.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from .steps import Open, Step
 
 
 class PlanRun(PrefetchingRun):
-    """The run of one plan: see `Run`. If it `leaves_open`, fields that depend on the context are `Open` values."""
+    """The run of one plan: see `Run`. With `leaves_open`, cells that depend on the context become `Open` values."""
 
     def __init__(
         self,
@@ -115,11 +115,14 @@ class PlanRun(PrefetchingRun):
         return self._complete(field, column, len(parents), paths)
 
     def again(self) -> "PlanRun":
-        """Return a run of the same plan that has not started anything."""
+        """Return a new run of the same plan, in which no field has started."""
         return PlanRun(self.schema, self.plan, self.context, self.root, self.variables)
 
     def complete_values(self, field: Field, values: Column) -> Column:
-        """Complete known values of a field, and start its selection. Raises TypeError if values are awaitable."""
+        """Complete values of a field that are already known, and start the fields below it.
+
+        Raises TypeError if values are awaitable.
+        """
         column = self._complete(field, values, len(values), None)
         if isinstance(column, Step):
             raise TypeError(f"The values of {field.coordinate} are awaitable.")
@@ -178,7 +181,7 @@ class PlanRun(PrefetchingRun):
 
     @cached_property
     def core(self) -> "CoreExecutor[Any]":
-        """graphql-core's executor of the same operation, used for values that are handled one by one."""
+        """graphql-core's executor of the same operation, used for type checks and `info` arguments of single values."""
         plan = self.plan
         return CoreExecutor(
             self.schema,
@@ -195,7 +198,7 @@ class PlanRun(PrefetchingRun):
 
 
 def _as_column(values: Any, count: int) -> Column:
-    """Return the result of a batch resolver as a list. If it is not iterable, return the error for each parent."""
+    """Return a batch resolver's result as a list. If it cannot be iterated, return the error once for each parent."""
     try:
         return values if type(values) is list else list(values)
     except Exception as error:

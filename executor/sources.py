@@ -14,7 +14,7 @@ from .plan import Column, Field, Paths, Run
 
 
 class TypeName:
-    """`__typename`: the same name for all parents."""
+    """The source of `__typename`: the same type name for all parents."""
 
     is_root_value = False
 
@@ -22,7 +22,7 @@ class TypeName:
         self._name = name
 
     def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Return the name of the parents' type for each parent."""
+        """Return a column that repeats the name of the parents' type."""
         return [self._name] * len(parents)
 
 
@@ -35,7 +35,7 @@ class Attribute:
         self._get = attrgetter(name)
 
     def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Return the attribute of each parent. A property that raises fails its parent only."""
+        """Return the attribute of each parent. A property that raises fails for its parent only."""
         try:
             return list(map(self._get, parents))
         except Exception:
@@ -53,7 +53,10 @@ class Batch:
         self._is_async = is_async
 
     def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Any:
-        """Return the result of the resolver. If a synchronous resolver raises, call it for each parent alone."""
+        """Return the result of the resolver.
+
+        If a synchronous resolver raises, call it again for each parent alone, so that only some parents may fail.
+        """
         arguments = self._arguments.of(run)
         try:
             return self._resolver(parents, run.context, **arguments)
@@ -87,7 +90,7 @@ class SubscriptionEvent:
     is_root_value = False
 
     def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Return the event."""
+        """Return the events, which are the parents of the root field."""
         return list(parents)
 
 

@@ -13,9 +13,10 @@ from .plan import Column, Field, Paths, Row
 class Step:
     """A field whose values are awaited, and the rows that receive the values.
 
-    If `is_root_value`, the future has one value instead of a column. `prefetched` holds the columns of the field's
-    selection that were started early, because they need only references. If the step is itself a prefetched column,
-    `slot` is the list of columns and the index at which to store the completed column. It is None once there are rows.
+    `count` is the number of parents. If `is_root_value` is True, the future has one value instead of a column.
+    `prefetched` holds the columns of the field's selection that were started early, because they need only references.
+    If the step is itself a prefetched column, `slot` is the list of columns and the index at which to store the
+    completed column. `slot` is None once there are rows to store the values in.
     """
 
     field: Field
@@ -40,7 +41,10 @@ class Open:
 
 @dataclass(slots=True, eq=False)
 class Prefetched:
-    """The columns of the fields that need only a reference, for the distinct references to a step's values."""
+    """The prefetched columns for a step: one cell per distinct reference, for each field that needs only a reference.
+
+    `references` has one reference (or None) for each of the step's parents.
+    """
 
     references: Sequence[Any]
     distinct: list[Any]
