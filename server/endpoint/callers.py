@@ -1,4 +1,4 @@
-"""Callers of requests and WebSockets, with the quotas and rates that apply to all of them."""
+"""Builds the callers of requests and WebSockets, with the quotas and rate limits that they all share."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,7 +29,7 @@ class Callers:
         self.rate_limits = RateLimits.of(settings)
 
     def identify(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller:
-        """Return the caller of a request. Raises Refused for a bad token."""
+        """Return the caller of a request. Raises Refused if the access token is invalid or has expired."""
         caller = self.unidentified(scope, headers)
         try:
             caller.viewer = self._tokens.viewer(caller.authorization)
@@ -42,7 +42,7 @@ class Callers:
         return caller
 
     async def changed_cookie(self, scope: Scope, caller: Caller, status: int) -> list[tuple[bytes, bytes]]:
-        """Return the header that changes the cookie after an operation, if it needs a change.
+        """Return the header that changes the session cookie after an operation; an empty list for no change.
 
         The token of a new session is stored, and the token of an ended session is removed. After a successful request,
         the token of a session in use is renewed at most once a day, in one round trip, unless there is an outage.
@@ -83,5 +83,5 @@ class Callers:
 
 
 def unauthenticated(error: Exception) -> Refused:
-    """Return the response to an invalid token or an ended session."""
+    """Return the refusal for an invalid token or an ended session, with status 401."""
     return Refused(401, str(error), UNAUTHENTICATED, {"WWW-Authenticate": CHALLENGE})

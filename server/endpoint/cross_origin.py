@@ -33,8 +33,8 @@ CLIENT_HEADERS = (
     *("request-id", "request-context", "x-correlation-id", "elastic-apm-traceparent", "newrelic"),
     *("x-datadog-origin", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags", "x-datadog-trace-id"),
 )
-"""The headers that front-end libraries add and the server ignores. A page cannot use the API at all if its preflight
-request asks for a header that is not allowed."""
+"""Request headers that front-end libraries add and the server ignores. They are allowed because a page cannot use the
+API at all if its preflight request asks for a header that is not allowed."""
 RESPONSE_HEADERS = (REQUEST_ID.decode(), "retry-after", "ratelimit", "ratelimit-policy")
 PREFLIGHT_SECONDS = 3600
 VARY = (b"vary", b"Origin")
@@ -44,7 +44,7 @@ WITH_COOKIES = (b"access-control-allow-credentials", b"true")
 class CrossOrigin:
     """The CORS headers for the origins whose pages may use the API, and the headers that these pages may send.
 
-    The preflight request of a page of another origin is refused, whatever headers it asks for.
+    Preflight requests from pages of other origins are refused, whatever headers they ask for.
     """
 
     def __init__(self, origins: Origins, further_headers: Sequence[str] = ()) -> None:
@@ -53,7 +53,7 @@ class CrossOrigin:
         self._exposed = (b"access-control-expose-headers", ", ".join(RESPONSE_HEADERS).encode())
 
     def headers(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
-        """Return the headers for the response to a request. `origin` is its `Origin` header; None if it has none."""
+        """Return the CORS headers for a response. `origin` is the request's `Origin` header; None if it has none."""
         if origin is None:
             return [VARY]
         if self._origins.all_allowed:
@@ -63,7 +63,7 @@ class CrossOrigin:
         return [self._exposed, VARY]
 
     def middleware(self) -> Middleware:
-        """Return the middleware for preflight requests and for the other routes."""
+        """Return the middleware that answers preflight requests and adds the headers to all other routes."""
         return Middleware(
             CORSMiddleware,
             allow_origins=self._origins.listed,

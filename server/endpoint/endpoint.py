@@ -40,7 +40,7 @@ OPERATION_PARAMETERS = {"query", "documentId", "extensions"}
 class GraphQLEndpoint:
     """Answers POST and GET requests. Serves the playground, if enabled, to browsers that navigate to the endpoint.
 
-    This is an ASGI application without middleware: it adds the headers of request ids and of CORS itself.
+    This is an ASGI application without middleware: it adds the request id header and the CORS headers itself.
     """
 
     def __init__(
@@ -89,7 +89,10 @@ class GraphQLEndpoint:
     async def _answer(
         self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]
     ) -> HttpResponse | EventStream:
-        """Execute the operation of a request. Raises Refused if the request has none that may be executed."""
+        """Return the response to a request: the result of its operation, an event stream, or the playground.
+
+        Raises Refused if the request has no operation that it may execute, and ClientDisconnect.
+        """
         if scope["method"] not in ALLOWED:
             raise method_not_allowed()
         accept = accept_of(headers)
@@ -118,7 +121,7 @@ class GraphQLEndpoint:
         return response
 
     async def _read(self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]) -> OperationRequest:
-        """Read the operation of a request. Raises Refused, and ClientDisconnect."""
+        """Read the operation of a request. Raises Refused if the request is invalid, and ClientDisconnect."""
         if scope["method"] == "GET":
             return parse_parameters(QueryParams(scope["query_string"]))
         permit: Permit | None = scope["state"].get(PERMIT)
@@ -141,12 +144,12 @@ class GraphQLEndpoint:
 
 
 def accept_of(headers: Mapping[bytes, bytes]) -> str:
-    """Return the `Accept` header of a request, empty without one."""
+    """Return the `Accept` header of a request; an empty string if it has none."""
     return headers.get(b"accept", b"").decode("latin-1")
 
 
 def method_not_allowed() -> Refused:
-    """Return the response to methods other than GET and POST."""
+    """Return the refusal for methods other than GET and POST."""
     return Refused(405, "The method must be GET or POST.", headers={"Allow": "GET, POST"})
 
 
@@ -158,7 +161,7 @@ def _wants_page(scope: Scope, accept: str) -> bool:
 
 
 def _wrong_kind(error: InvalidOperationTypeError) -> Refused:
-    """Return the error for an operation whose kind this request may not execute."""
+    """Return the refusal for an operation of a kind that this request may not execute."""
     if error.operation_type is OperationType.MUTATION:
         return Refused(405, "Mutations must be sent with POST.", headers={"Allow": "POST"})
     transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"

@@ -39,9 +39,9 @@ ChangedCookie: TypeAlias = Callable[[int], Awaitable[list[tuple[bytes, bytes]]]]
 class EventStream:
     """A response that ends when the operation ends, the viewer's token expires, or the client disconnects.
 
-    The response begins with the first result: if the session has ended, the status is 401. When the server shuts down,
-    the stream ends immediately without the event `complete`, so clients reconnect. `permit` is released with
-    the first result. `changed_cookie(status)` returns the headers that change the session's cookie.
+    The response starts when the first result is available, so that its status can be 401 if the session has ended. When
+    the server shuts down, the stream ends immediately without the event `complete`, so clients reconnect. `permit` is
+    released when the response starts. `changed_cookie(status)` returns the headers that change the session cookie.
     """
 
     permit: Permit | None = None
@@ -59,7 +59,7 @@ class EventStream:
         self._streaming: asyncio.Task[None] | None = None
 
     async def send(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """Send the stream, with the headers common to all responses, until it ends or the client disconnects."""
+        """Send the stream until it ends or the client disconnects. `headers` are added to the stream's own headers."""
         scope["state"][END_STREAM] = self._end_early
         streaming = asyncio.create_task(self._stream(scope, receive, send, headers))
         expiry = self._schedule_expiry()
@@ -76,7 +76,7 @@ class EventStream:
             streaming.result()
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """Send the events, then the end of the stream, even when cancelled."""
+        """Send the events, then the end of the stream. The end is sent even if the task is cancelled."""
         self._streaming = asyncio.current_task()
         refusal = None
         try:
@@ -125,9 +125,10 @@ class EventStream:
             self._streaming.cancel()
 
     def _schedule_expiry(self) -> asyncio.TimerHandle | None:
-        """End the stream when the viewer's token expires. Return the timer; None without a viewer.
+        """Schedule the end of the stream for when the viewer's token expires. Return the timer; None without a viewer.
 
-        A stream with a cookie ends without `complete`, so the client reconnects: its session may have been extended.
+        If the token came in a cookie, the stream ends without `complete`, so that the client reconnects: its session
+        may have been extended.
         """
         viewer = self._caller.viewer
         if viewer is None:
@@ -142,7 +143,7 @@ class EventStream:
 
 
 def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
-    """Return the response for a result; if nothing was executed, it has no `data`."""
+    """Return the GraphQL response for a result. If nothing was executed, the response has no `data`."""
     response: GraphQLHTTPResponse = {}
     if result.errors:
         response["errors"] = [error.formatted for error in result.errors]
@@ -154,6 +155,9 @@ def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
 
 
 def _event(response: bytes, number: int | None = None) -> bytes:
-    """Return one event, with the cursor of the log entry as its id. Neither JSON nor cursors contain line breaks."""
+    """Return one event of the stream. If there is a log number, its cursor becomes the id of the event.
+
+    Neither JSON nor cursors contain line breaks, so a single data line is enough.
+    """
     head = b"" if number is None else f"id: {encode_cursor(CursorKind.LOG, number)}\n".encode()
     return head + b"event: next\ndata: " + response + b"\n\n"

@@ -21,9 +21,9 @@ class Origins:
 
     @property
     def all_allowed(self) -> bool:
-        """Whether every origin is allowed. Cookies need the server's own origin, or one that `names` allows."""
+        """True if every origin is allowed. Cookies require the server's own origin, or one that `names` accepts."""
         return "*" in self.listed
 
     def names(self, origin: bytes) -> bool:
-        """Return True if the origin is listed, or is local and local origins are allowed. `*` does not count."""
+        """Return True if the origin is listed by name, or is local and local origins are allowed. `*` is ignored."""
         return origin in self._named or (self._pattern is not None and self._pattern.fullmatch(origin) is not None)

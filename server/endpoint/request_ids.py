@@ -37,7 +37,7 @@ class RequestIds:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request with its id."""
+        """Set the id of a request, serve the request, and add the id to the response."""
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
         chosen = set_request_id(scope, _given(scope["headers"]))

@@ -19,7 +19,7 @@ MAX_DIGITS = 18  # of a Content-Length
 def combine_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """Return the headers by name. Repeated headers are combined into a list, as RFC 9110 defines (section 5.3). O(n).
 
-    The transport refuses a request that repeats a header which has a single value.
+    Headers that may have only one value are never repeated here: the transport refuses requests that repeat them.
     """
     given = dict(headers)
     if len(given) == len(headers):
@@ -43,9 +43,9 @@ def parse_parameters(parameters: Mapping[str, Any]) -> OperationRequest:
 
 
 async def receive_body(receive: Receive, declared: bytes, limit: int) -> bytes:
-    """Return the body of a request. `declared` is its `Content-Length`, empty if it has none.
+    """Return the body of a request. `declared` is its `Content-Length` header; empty if it has none.
 
-    Raises Refused as soon as the body exceeds `limit` bytes, and ClientDisconnect.
+    Raises Refused as soon as the body exceeds `limit` bytes, and ClientDisconnect if the client disconnects.
     """
     if declared.isdigit() and (len(declared) > MAX_DIGITS or int(declared) > limit):
         raise _too_large(limit)
@@ -83,7 +83,7 @@ def parse_body(content_type: str, body: bytes) -> OperationRequest:
 
 
 def _is_json(content_type: str) -> bool:
-    """Return True if a body of this type is JSON in UTF-8."""
+    """Return True if a `Content-Type` header stands for JSON in UTF-8."""
     cached = len(content_type) <= MAX_CACHED_HEADER
     return _check_type(content_type) if cached else _check_type.__wrapped__(content_type)
 

@@ -1,4 +1,4 @@
-"""Responses of GraphQL over HTTP: their media types, statuses and headers."""
+"""Responses of GraphQL over HTTP: media types, status codes and headers."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -38,16 +38,17 @@ class HttpResponse(NamedTuple):
         return cls(response.status_code, bytes(response.body), headers)
 
     async def send(self, _scope: Scope, _receive: Receive, send: Send, headers: Headers) -> None:
-        """Send the response, with the headers common to all responses."""
+        """Send the response. `headers` are added to the response's own headers."""
         length = (b"content-length", b"%d" % len(self.body))
         await send({"type": "http.response.start", "status": self.status, "headers": [length, *self.headers, *headers]})
         await send({"type": "http.response.body", "body": self.body})
 
 
 def for_caches(headers: Mapping[bytes, bytes]) -> tuple[bytes, bytes]:
-    """Return the header that tells caches how the response to a GET request depends on the request.
+    """Return the header that tells caches whether to store the response to a GET request, and for which requests.
 
-    With a cookie, the response may be for one viewer only, and may set the cookie of a session.
+    If the request has a cookie or requests one, the response may contain one viewer's data or set a session cookie, and
+    must not be stored.
     """
     return NO_STORE if b"cookie" in headers or HEADER in headers else VARY
 
@@ -56,7 +57,7 @@ def choose_media_type(accept: str) -> str:
     """Return the media type of the response: event stream, GraphQL JSON or plain JSON.
 
     An event stream is chosen only if it is listed first, because many clients list it after JSON without wanting it.
-    GraphQL JSON is chosen if it is listed with at least the quality of plain JSON.
+    GraphQL JSON is chosen if it is listed with a quality value at least as high as that of plain JSON.
     """
     return _choose(accept) if len(accept) <= MAX_CACHED_HEADER else _choose.__wrapped__(accept)
 
@@ -80,7 +81,7 @@ def _choose(accept: str) -> str:
 
 
 def refusal(refused: Refused, request_id: bytes, accept: str) -> HttpResponse:
-    """Return the response to a request that was refused, in GraphQL JSON if the client prefers that.
+    """Return the response to a refused request, in GraphQL JSON if the client prefers that media type.
 
     A refusal with status 200 is always plain JSON: GraphQL JSON without `data` must have another status.
     """
@@ -90,12 +91,12 @@ def refusal(refused: Refused, request_id: bytes, accept: str) -> HttpResponse:
 
 
 def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> HttpResponse:
-    """Return the response for a result whose errors have their codes.
+    """Return the response for a result whose errors have codes.
 
-    An operation that was not executed has an error status; in plain JSON only where clients need it (401, 429). If an
-    outage or overload left no field with a value, the status is 503, so that clients and proxies notice the failure.
-    Raises Refused for a result of more than `max_size` bytes. Only introspection can exceed it: the cost limit bounds
-    all other results.
+    If the operation was not executed, the response has an error status; in plain JSON only where clients need it (401,
+    429). If an outage or overload left every field null, the status is 503, so that clients and proxies notice the
+    failure. Raises Refused for a result of more than `max_size` bytes. Only introspection can exceed it: the cost limit
+    bounds all other results.
     """
     headers = [(b"content-type", media_type.encode()), *(meter.headers() if meter else ())]
     if result.extensions:
@@ -122,7 +123,7 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
 
 
 def _status(media_type: str) -> int:
-    """Return the status of a response without data to a well-formed request, as the specification recommends."""
+    """Return the default status of a response without `data` to a well-formed request, as in the specification."""
     return 400 if media_type == GRAPHQL_JSON else 200
 
 

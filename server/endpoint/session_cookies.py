@@ -1,10 +1,10 @@
-"""Browser sessions: the access token in a cookie that the scripts of a page cannot read.
+"""Browser sessions: the access token is kept in a cookie that the scripts of a page cannot read.
 
-A page requests the cookie with the header `Fanline-Session: cookie`. A page of another site can cause requests with the
-cookie of the victim. So a cookie is accepted only if the header `Origin` names the server's own origin or an allowed
-one. Browsers do not send `Origin` with all requests. Without it, a cookie is accepted if `Sec-Fetch-Site` is
-`same-origin`, or if the request has the header `Fanline-Session: cookie`, which a page of another origin cannot add
-without permission (CORS). The attribute `SameSite=Lax` is a further defence.
+A page requests the cookie with the header `Fanline-Session: cookie`. A page of another site can make the victim's
+browser send requests with the cookie. A cookie is therefore accepted only if the header `Origin` names the server's own
+origin or an allowed one. Browsers do not send `Origin` with all requests. Without it, a cookie is accepted if
+`Sec-Fetch-Site` is `same-origin`, or if the request has the header `Fanline-Session: cookie`, which a page of another
+origin cannot add without permission (CORS). The attribute `SameSite=Lax` is a further defence.
 """
 
 import time
@@ -20,24 +20,24 @@ from server.endpoint.origins import Origins
 HEADER = b"fanline-session"
 NAME = "fanline_session"
 SECURE_NAME = f"__Host-{NAME}"
-"""Browsers accept this name only from the host itself, over HTTPS."""
+"""Browsers accept a cookie with this name only from the host itself, over HTTPS."""
 
 
 class SessionCookies:
-    """Reads and writes the cookies. `secure` requires HTTPS; otherwise, cookies sent over HTTP have another name."""
+    """Reads and writes session cookies. `secure` requires HTTPS; otherwise, cookies over HTTP have another name."""
 
     def __init__(self, origins: Origins, *, secure: bool) -> None:
         self._origins = origins
         self._secure = secure
 
     def requested(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Return True if the token of a new session should be in a cookie, and the page may have one."""
+        """Return True if the page requests that new tokens are sent in a cookie, and its origin permits it."""
         return headers.get(HEADER) == b"cookie" and self._has_known_origin(scope, headers)
 
     def token(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
-        """Return the access token in the cookie of a request or of the handshake of a WebSocket.
+        """Return the access token in the cookie of a request or of a WebSocket handshake.
 
-        None if there is none, or if a page of another site may have caused the request.
+        Return None if there is no token, or if a page of another site may have caused the request.
         """
         cookie = headers.get(b"cookie")
         if cookie is None or not self._has_known_origin(scope, headers):
@@ -47,11 +47,11 @@ class SessionCookies:
         return value_of(cookie, self._name(scope)) if is_own or is_asked_for else None
 
     def issue(self, scope: Scope, token: str, session: Session) -> tuple[bytes, bytes]:
-        """Return the header that stores the token of a session until it expires."""
+        """Return the header that stores a session's token in the cookie until the session expires."""
         return self._header(scope, token, max(0, int(session.expires_at.timestamp() - time.time())))
 
     def remove(self, scope: Scope) -> tuple[bytes, bytes]:
-        """Return the header that removes the token."""
+        """Return the header that removes the cookie with the token."""
         return self._header(scope, "", 0)
 
     def _header(self, scope: Scope, token: str, seconds: int) -> tuple[bytes, bytes]:
@@ -69,8 +69,8 @@ class SessionCookies:
     def _has_known_origin(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         """Return True if the origin is the server's own or allowed, or if the request has none.
 
-        Over HTTPS, a page of the same host that was loaded over HTTP has another origin, because anybody on the network
-        path could have changed the page.
+        If this request uses HTTPS, a page of the same host that was loaded over HTTP does not count as the server's
+        own, because anybody on the network path could have changed it.
         """
         origin = headers.get(b"origin")
         if origin is None or self._origins.names(origin):
@@ -83,8 +83,8 @@ class SessionCookies:
 def value_of(header: bytes, name: str) -> str | None:
     """Return the value of the first cookie with exactly this name in a `Cookie` header; None if there is none.
 
-    Only spaces and tabs are stripped. If other characters were stripped too, a page of a sub-domain could set a cookie
-    whose name has the prefix `__Host-` for the server, but not for the browser.
+    Only spaces and tabs are stripped from the name. If other characters were stripped too, a page of a sub-domain could
+    set a cookie whose name has the prefix `__Host-` for the server, but not for the browser.
     """
     for pair in header.split(b";"):
         given, _, value = pair.strip(b" \t").partition(b"=")

@@ -1,8 +1,8 @@
-"""WebSockets: one socket with the protocol `graphql-transport-ws`.
+"""WebSockets: the handler of one socket with the protocol `graphql-transport-ws`.
 
 https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md. The handler extends Strawberry's:
-it validates messages, reports errors of an operation without ending the socket, applies quotas, closes the socket when
-the viewer's session ends, and keeps idle sockets small, because there may be many thousands.
+it validates messages, reports errors of an operation without closing the socket, applies quotas, closes the socket when
+the viewer's session ends, and uses little memory for idle sockets, because there may be many thousands.
 """
 
 import asyncio
@@ -49,14 +49,14 @@ MAX_REASON = 123  # bytes, as the WebSocket protocol allows
 
 
 class Endpoint(Protocol):
-    """The part of the endpoint that a socket uses."""
+    """The parts of the endpoint that a socket uses."""
 
     execution: Execution
     trusted: TrustedDocuments
     admission: Admission
 
     def decode_json(self, data: str | bytes) -> object:
-        """Parse a message. Raises ValueError."""
+        """Parse a message. Raises ValueError if it is not valid JSON."""
         ...
 
 
@@ -79,7 +79,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
             raise WebSocketDisconnected from closed
 
     async def send_text(self, text: bytes) -> None:
-        """Send a message given as JSON. Raises WebSocketDisconnected if the socket has closed."""
+        """Send a message that is already encoded as JSON. Raises WebSocketDisconnected if the socket has closed."""
         send = self.ws.scope.get("extensions", {}).get(SEND_TEXT)
         try:
             later = self.ws.send_text(text.decode()) if send is None else send(text)
@@ -90,12 +90,15 @@ class SocketAdapter(ASGIWebSocketAdapter):
 
     @property
     def send_now(self) -> Callable[[bytes], bool] | None:
-        """The function that sends a message given as JSON if the client reads; None if this server does not have it."""
+        """The function that sends encoded JSON without waiting, and returns False if the client does not read.
+
+        None if the server that runs the application does not provide it.
+        """
         found: Callable[[bytes], bool] | None = self.ws.scope.get("extensions", {}).get(SEND_NOW)
         return found
 
     async def close(self, code: int, reason: str) -> None:
-        """Close the socket. The reason is truncated to its limit, because it may quote the client."""
+        """Close the socket. The reason is truncated to `MAX_REASON` bytes, because it may quote the client's text."""
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await super().close(code, reason.encode()[:MAX_REASON].decode(errors="ignore"))
 
@@ -122,12 +125,12 @@ class SocketOperation(BaseOperation[Caller, None]):
         await super().send_operation_message(message)
 
     async def send_payload(self, payload: bytes) -> None:
-        """Send a result given as JSON, other than the first one, unless the operation has ended."""
+        """Send a result that is already encoded as JSON, unless the operation has ended. Not for the first result."""
         if not self.completed:
             await self.handler.websocket.send_text(self._message(payload))
 
     def sending_now(self) -> SendNow | None:
-        """Return a function that sends like `send_payload`, but does not wait; None if this server does not have it."""
+        """Return a function that sends like `send_payload` but never waits; None if the server does not provide it."""
         send = self.handler.websocket.send_now
         return None if send is None else partial(self._send_now, send)
 
@@ -141,7 +144,7 @@ class SocketOperation(BaseOperation[Caller, None]):
 class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     """One socket, from its handshake to its end.
 
-    A single timer serves `connection_init`, then pings and the expiry of the token.
+    A single timer is used for the timeout of `connection_init`, then for pings and the expiry of the token.
     """
 
     view: Endpoint  # type: ignore[assignment] # the base class has Strawberry's own view here
@@ -164,7 +167,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             await self.shutdown()
 
     async def shutdown(self) -> None:
-        """Cancel the operations of this socket and release its quota."""
+        """Cancel the timer and the operations of this socket, stop watching the session, and release its quota."""
         if self._timer:
             self._timer.cancel()
         if self._background:
@@ -188,7 +191,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         return await self.handle_message(message)
 
     async def handle_connection_init(self, message: ConnectionInitMessage) -> None:
-        """Acknowledge the connection if the token is valid, the quota has room and the process is not overloaded."""
+        """Acknowledge the connection if the token is valid, the quota is not exceeded and the process not overloaded.
+
+        Close the socket otherwise, or if this message was sent before.
+        """
         if self.connection_init_received:
             await self.websocket.close(TOO_MANY_INITS, "Too many initialisation requests")
             return
@@ -211,9 +217,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             self._schedule_wake()
 
     async def _identify(self, payload: dict[str, object]) -> None:
-        """Set the viewer from the token of the first message or of the handshake, and check the session.
+        """Set the viewer from the token in the first message or in the handshake, and check the session.
 
-        Raises BadToken. Watches the session before the check, so that no end of the session is missed.
+        Raises BadToken if the token is invalid or the session has ended. The session is watched before it is checked,
+        so that its end cannot be missed.
         """
         given = {name.lower(): value for name, value in payload.items()}
         caller = self.context
@@ -224,7 +231,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             await caller.check_session()
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
-        """Start an operation."""
+        """Start an operation, unless the message violates the protocol or the socket runs too many operations."""
         id = message["id"]
         most = self.max_subscriptions_per_connection
         if not self.connection_acknowledged:
@@ -241,8 +248,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     async def _start(self, id: str, payload: object) -> None:
         """Start an operation, or refuse it if its request is invalid or the process is overloaded.
 
-        Stock clients do not retry a refused subscription, so the operation waits for a permit first. Later messages of
-        the socket wait too.
+        Common client libraries do not retry a refused subscription, so the operation first waits for a permit. Later
+        messages of the socket wait too.
         """
         permit = await self.view.admission.wait()
         if permit is None:
@@ -260,13 +267,13 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         return None
 
     async def cleanup_operation(self, operation_id: str) -> None:
-        """Cancel an operation. Results that are still being computed are not sent: the id may be used again."""
+        """Cancel an operation. Results that are still being computed are not sent, because the id may be used again."""
         if operation_id in self.operations:
             self.operations[operation_id].completed = True
         await super().cleanup_operation(operation_id)
 
     async def _refuse(self, id: str, message: str, code: str) -> None:
-        """Send the error of an operation that is not started."""
+        """Send an error for an operation that was not started."""
         errors = with_codes([GraphQLError(message, extensions={"code": code})], self.context.request_id)
         await self.send_message({"id": id, "type": "error", "payload": [error.formatted for error in errors]})
 
@@ -310,7 +317,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         self._run_in_background(self._close_after_session())
 
     async def _close_after_session(self) -> None:
-        """Close the socket after its session has ended. Wait a second first, for operations such as the log-out."""
+        """Close the socket because its session has ended.
+
+        First wait up to ANSWER_SECONDS for operations that have not answered yet, such as the log-out itself.
+        """
         unanswered = [o.task for o in self.operations.values() if o.task and not o.answered]
         if unanswered:
             await asyncio.wait(unanswered, timeout=ANSWER_SECONDS)
@@ -324,7 +334,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         self._schedule(min(self._seconds_left(), PING_SECONDS), self._wake)
 
     def _wake(self) -> None:
-        """Close the socket if the token has expired; else send a ping, unless the last one is still being sent."""
+        """Close the socket if the token has expired; otherwise send a ping, unless the last one is still being sent."""
         if self._seconds_left() <= 0:
             return self._run_in_background(self.websocket.close(FORBIDDEN, "The access token has expired."))
         if self._background is None or self._background.done():
@@ -351,7 +361,7 @@ def _ends_session(result: ExecutionResult) -> bool:
 
 
 def _violation(message: Any) -> str | None:
-    """Return the protocol violation of a message; None if it is valid."""
+    """Return a description of how a message violates the protocol; None if it is valid."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return "A message must be an object with a type"
     if message["type"] == "connection_init" and not isinstance(message.get("payload"), dict | None):

@@ -55,15 +55,15 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
         return self._origins.names(origin.encode()) or super().is_websocket_origin_allowed(request, origin)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
-        """Return the caller of a socket."""
+        """Return the caller of a socket, whose viewer is still unknown. Clear the handshake's headers."""
         caller = self._callers.unidentified(request.scope, combine_headers(request.scope["headers"]))
         request.scope["headers"].clear()  # nothing reads them again, and the socket may last for days
         return caller
 
     def decode_json(self, data: str | bytes) -> object:
-        """Parse a socket's message as strictly as the body of a request."""
+        """Parse a message as strictly as the body of an HTTP request."""
         return orjson.loads(data)
 
     def encode_json(self, data: object) -> str:
-        """Return a socket's message as JSON."""
+        """Encode a message as JSON."""
         return orjson.dumps(data).decode()

@@ -1,1 +1,1 @@
-"""GraphQL operations: callers, documents, costs, rate limits and execution."""
+"""GraphQL operations: their callers, documents, costs, rate limits and execution."""

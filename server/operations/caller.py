@@ -1,4 +1,4 @@
-"""Callers: who sent a request or opened a WebSocket, and whether their session is still live."""
+"""Callers: the sender of a request or the peer of a WebSocket, and whether their session is still live."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,10 +31,10 @@ class Caller:
     """The sender of a request or the peer of a WebSocket. The viewer of a WebSocket is unknown until its first message.
 
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
-    when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` means that
-    the token was in a cookie, and `keeps_cookie` that new tokens are sent in one. `session` is the session that the
-    operation has started, None if it has ended the viewer's session, and otherwise `...`. `user_agent` is the header of
-    the request, truncated to the length that a session stores.
+    when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` is True if
+    the access token was in a cookie, `keeps_cookie` if new tokens are sent in a cookie. `session` is the session that
+    the operation started, None if the operation ended the viewer's session, and `...` otherwise. `user_agent` is the
+    request's `User-Agent` header, truncated to the length that a session stores.
     """
 
     graph: Graph
@@ -55,9 +55,10 @@ class Caller:
 
     @property
     def holder(self) -> str:
-        """The owner of quotas and rates: the user, or the network if there is no viewer or the session has ended.
+        """The key under which quotas and rates are counted: the user, or the caller's network.
 
-        A stolen token that was revoked therefore cannot use up its user's limits.
+        The network is used if there is no viewer or the viewer's session has ended. A stolen token that was revoked
+        therefore cannot use up its user's limits.
         """
         viewer = self.viewer
         if viewer is None or self.graph.sessions.has_ended(viewer.user, viewer.session):
@@ -70,7 +71,7 @@ class Caller:
         return network_of(self.address)
 
     def usage(self, meter: Meter | None, prepaid: int) -> Usage:
-        """Return the archive usage of a new operation. Points beyond `prepaid` are charged afterwards, to the meter."""
+        """Return a counter of a new operation's archive reads. Points beyond `prepaid` are later charged to `meter`."""
 
         def charge(points: int) -> None:
             if meter is not None and points > prepaid:
@@ -86,7 +87,10 @@ class Caller:
 
     @contextmanager
     def reading_for_event(self, prepaid: int = 0) -> Iterator[None]:
-        """Count the archive reads of the block for an event. Points beyond `prepaid` are charged afterwards."""
+        """Count the archive reads of the `with` block, which serves an event of a subscription.
+
+        Points beyond `prepaid` are charged to the holder's event points afterwards.
+        """
         usage = self._usage(lambda points: self.charge_event(max(0, points - prepaid)))
         try:
             with used_by(usage):
@@ -95,12 +99,12 @@ class Caller:
             usage.end()
 
     def charge_event(self, points: int) -> None:
-        """Charge an event of a subscription to the event points of the holder, not to the points of requests."""
+        """Charge an event of a subscription to the holder's event points, which are separate from request points."""
         if self.quotas.event_points is not None:
             self.quotas.event_points.charge(self.holder, points)
 
     def event_delay(self) -> float:
-        """Return the seconds that the caller's next event must wait; 0.0 if the holder has no debt."""
+        """Return the seconds until the caller's next event may be executed; 0.0 if the holder has no debt."""
         return 0.0 if self.quotas.event_points is None else self.quotas.event_points.delay(self.holder)
 
     async def wait_for_event_points(self) -> None:
@@ -115,7 +119,10 @@ class Caller:
         return self.meter
 
     def charge_refused_request(self, meter: Meter, points: int) -> None:
-        """Charge a refused request in the background, after the session check, which determines the holder."""
+        """Charge the points of a refused request in the background.
+
+        The session is checked first, because an ended session changes the holder.
+        """
         checking = self.start_session_check()
         if checking is None:
             meter.charge_points(self.holder, points)
@@ -144,29 +151,29 @@ class Caller:
         return self.graph.feed.watch(viewer.user, viewer.session, on_end) if viewer else _nothing
 
     def acquire_stream(self, fields: Collection[str]) -> Callable[[], None]:
-        """Count a live subscription to root fields. Return a function that releases it.
+        """Count a live subscription to these root fields. Return a function that releases it.
 
-        Raises GraphQLError beyond the quotas.
+        Raises GraphQLError if a quota would be exceeded.
         """
         return self.quotas.acquire_stream(self.holder, fields, anonymous=self.viewer is None)
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Count the terms of an event filter. Return a function that releases them.
 
-        Raises GraphQLError if that exceeds the quota.
+        Raises GraphQLError if the quota would be exceeded.
         """
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
     def note_session(self, session: Session | None) -> None:
-        """Record the session that an operation has started; None if it has ended the viewer's session."""
+        """Record that an operation started a session, or, if `session` is None, ended the viewer's session."""
         self.session = session
 
     def issue_token(self, session: Session) -> str:
-        """Return the access token of a session for the payload; an empty string if the token is sent in a cookie."""
+        """Return the access token of a session for the response data; an empty string if a cookie carries the token."""
         return "" if self.keeps_cookie else self.tokens.issue(session)
 
     def result(self, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
-        """Return a result whose errors have codes and the request id."""
+        """Return a result whose errors contain error codes and the request id."""
         return ExecutionResult(data, with_codes(errors, self.request_id) if errors else None)
 
     def failure(self, error: Exception) -> ExecutionResult:
@@ -175,7 +182,7 @@ class Caller:
         return self.result(None, [known])
 
     def context(self, meter: Meter | None = None, courier: Courier | None = None) -> Context:
-        """Return the context of an operation, with the courier of a subscription."""
+        """Return the resolver context of an operation; for a subscription, with its courier, if it has one."""
         return Context(
             self.graph,
             self.viewer,

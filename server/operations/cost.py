@@ -1,7 +1,8 @@
 """Cost analysis: computes the maximum cost of an operation from its document and page sizes, before execution.
 
-Small documents can request a lot: nested pages multiply, and a long text under a hundred aliases is sent a hundred
-times. The document limits bound the number of fields visited here, because they count a fragment at each spread.
+Small documents can request a lot of data: nested pages multiply, and a long text under a hundred aliases is sent a
+hundred times. The document limits bound the number of fields visited here, because they count a fragment each time it
+is spread.
 """
 
 import math
@@ -51,11 +52,12 @@ MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of write
 
 @dataclass(frozen=True, slots=True)
 class OperationCost:
-    """The maximum cost of an operation: points of processing, and `size`, the bytes of its data.
+    """The maximum cost of an operation: `points` for processing, and `size`, the bytes of the response data.
 
     `prepaid` is the part of the points that pays for reading the archive; further reads are charged afterwards.
     `archive_roots` is the number of root fields that read the archive. For a mutation, `writes` is the number of log
-    entries that it may write, and the others are the numbers of fields that hash a password, create a user, or log in.
+    entries that it may write; `hashes`, `sign_ups` and `log_ins` are the numbers of fields that hash a password, create
+    a user, and log in.
     """
 
     points: int
@@ -70,10 +72,10 @@ class OperationCost:
 
 @dataclass(frozen=True, slots=True)
 class OperationLimits:
-    """The limits of one operation: points, bytes of the response, and seconds.
+    """The limits of one operation: points, bytes of the response, and running time.
 
-    `event_points` and `event_response` are the limits of each event of a subscription. `at_once` is the number of
-    operations that one holder may run concurrently while rates are limited.
+    `event_points` and `event_response` are the limits for each event of a subscription. `at_once` is the number of
+    operations that one user, or one network of anonymous clients, may run concurrently if rates are limited.
     """
 
     points: int = 20_000
@@ -84,7 +86,7 @@ class OperationLimits:
     event_response: int = 100_000
 
     def exceeded_by(self, cost: OperationCost, kind: OperationType) -> GraphQLError | None:
-        """Return the error of an operation that costs too much; None for other operations."""
+        """Return the error for an operation that exceeds a limit; None for an operation within all limits."""
         points, size = self.points, self.response
         if kind is OperationType.SUBSCRIPTION:  # one event may go to a thousand streams of one viewer
             points, size = self.event_points, min(self.event_response, self.response)
@@ -121,7 +123,8 @@ class OperationLimits:
 class CostAnalysis:
     """Computes the costs of the operations of one valid document, for given variables.
 
-    `sized_by` contains the variables that determined page sizes: for the same sizes, the cost is the same.
+    `sized_by` contains the names of the variables that determined page sizes. The cost is the same for all requests in
+    which these variables have the same sizes.
     """
 
     def __init__(self, weights: Weights, document: DocumentNode, variables: Mapping[str, Any]) -> None:
@@ -135,7 +138,7 @@ class CostAnalysis:
         self.sized_by: set[str] = set()
 
     def of(self, operation_name: str | None) -> OperationCost:
-        """Return the cost of an operation; without a name, the cost of the one with the most points. O(fields)."""
+        """Return the cost of the named operation, or of the most expensive operation if the name is None. O(fields)."""
         costs = [
             self._operation(node)
             for node in self._document.definitions
@@ -165,9 +168,10 @@ class CostAnalysis:
         )
 
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:
-        """Return the points and bytes of the selections of one object.
+        """Return the points and bytes of one object's selections.
 
-        If the object is a connection, its lists have `page` items. `merged` says which merged timeline it may be.
+        If the object is a connection, its lists have `page` items. `merged` tells whether the object may be a merged
+        timeline, and of which kind.
         """
         points, size = 0.0, 2
         for node in selection_set.selections:
@@ -210,7 +214,7 @@ class CostAnalysis:
         return min(max([1, *sizes]), IDS)
 
     def _size(self, value: ValueNode | None, defaults: Mapping[str, ValueNode | None]) -> int:
-        """Return a page size or the length of a list; 0 for other values, which execution refuses."""
+        """Return the page size or list length that a value requests; 0 for other values, which execution refuses."""
         if isinstance(value, VariableNode):
             name = value.name.value
             self.sized_by.add(name)
@@ -230,7 +234,7 @@ def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
 
 
 def fields_of(selection_set: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]) -> Iterator[FieldNode]:
-    """Yield the fields of a selection set, including the fields of fragments. A field may be yielded more than once."""
+    """Yield the top-level fields of a selection set, including fields in fragments. A field may occur repeatedly."""
     for node in selection_set.selections:
         if isinstance(node, FieldNode):
             yield node
@@ -241,7 +245,7 @@ def fields_of(selection_set: SelectionSetNode, fragments: Mapping[str, FragmentD
 
 
 def size_of(given: object) -> int:
-    """Return the size that a variable's value represents: a number, a list's length, or an input's number of ids."""
+    """Return the size that a variable requests: a number, the length of a list, or the number of ids in an input."""
     if isinstance(given, dict):
         return max([0, *(len(each) for name, each in given.items() if name in MANY_IDS and isinstance(each, list))])
     if isinstance(given, list):

@@ -2,8 +2,8 @@
 
 All operations have the same time limit, so one timer, for the oldest operation, is enough.
 
-A deadline ends its block like `asyncio.timeout`, with the same rules for a task that other code cancels too, but in a
-quarter of the time: it has no timer of its own, and it is entered without a coroutine.
+A deadline ends its block like `asyncio.timeout`, with the same rules for a task that other code cancels too, but takes
+a quarter of the CPU time: it has no timer of its own, and it is entered without a coroutine.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Deadlines:
         return Deadline(self.open, loop, loop.time() + self.seconds)
 
     def error(self) -> GraphQLError:
-        """Return the error of an operation that was cancelled at its deadline."""
+        """Return the error for an operation that was cancelled at its deadline."""
         message = (
             f"The operation exceeded the limit of {self.seconds:g} seconds and was cancelled. "
             "If it was a mutation, check whether its changes were made before you retry."
@@ -45,7 +45,7 @@ class Deadlines:
         return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
 
     def _check(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Cancel the tasks whose deadline has passed. If operations are left, set the timer for the next deadline."""
+        """Cancel the tasks whose deadline has passed. If other operations run, set the timer for the next deadline."""
         now = loop.time()
         for deadline in list(takewhile(lambda each: each.at <= now, self.open)):
             deadline.expire()
@@ -56,7 +56,7 @@ class Deadlines:
 
 
 class Deadline:
-    """A context manager that makes its block raise TimeoutError once the event loop's time passes `at`.
+    """A context manager that makes its block raise TimeoutError once the event loop's clock reaches `at`.
 
     `expired` is True from then on. If it is False, a TimeoutError has another cause.
     """
@@ -73,7 +73,7 @@ class Deadline:
         self.expired = False
 
     def expire(self) -> None:
-        """Cancel the task."""
+        """Mark the deadline as expired, and cancel the task."""
         del self._open[self]
         self.expired = True
         self._task.cancel()
@@ -92,7 +92,7 @@ class Deadline:
 async def cancel_on_disconnect(work: Coroutine[Any, Any, T], receive: Receive) -> T:
     """Return the result of a coroutine. Cancel it and raise ClientDisconnect if the client disconnects first.
 
-    The body of the request must have been read. Starts two tasks, so use it only for work that costs much more.
+    The request body must have been read. Starts two tasks, so use it only for work that costs much more than two tasks.
     """
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
     try:

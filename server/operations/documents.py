@@ -1,7 +1,7 @@
 """Documents and their operations.
 
-The document cache parses, measures and validates each document once, and caches refusals too. A prepared document finds
-the operation of a request, and compares its cost with the limits.
+The document cache parses, measures and validates each document once, and also caches the errors of refused documents. A
+prepared document finds the operation that a request executes, and compares its cost with the limits.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -44,7 +44,10 @@ TOO_COMPLEX = (
 
 
 class DocumentRefused(Exception):
-    """A document is invalid or too large, or its operation is missing or too expensive. Holds at most 20 errors."""
+    """Raised if a document is invalid or too large, or the requested operation is missing or too expensive.
+
+    `errors` has at most 20 errors.
+    """
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
         super().__init__(errors[0].message)
@@ -52,7 +55,7 @@ class DocumentRefused(Exception):
 
 
 class PreparedOperation(NamedTuple):
-    """An operation of a valid document, with its variables, that may be executed.
+    """An operation of a valid document, with its variables and its cost, which is within the limits.
 
     `name` is None for an anonymous operation.
     """
@@ -72,7 +75,7 @@ class PreparedOperation(NamedTuple):
 
 
 class PreparedDocument:
-    """A valid document. `size` is its memory in tokens, including the memory of the text."""
+    """A valid document. `size` is its memory, including the text, measured in tokens (about 700 bytes each)."""
 
     def __init__(self, text: str, document: DocumentNode, weights: Weights) -> None:
         self.document = document
@@ -84,7 +87,7 @@ class PreparedDocument:
 
     @property
     def names(self) -> list[str]:
-        """The names of the operations that have one."""
+        """The names of the document's named operations."""
         return [name for name in self._kinds if name]
 
     def operation(
@@ -113,13 +116,13 @@ class PreparedDocument:
         return PreparedOperation(self.document, kind, name, variables, cost)
 
     def check_smallest(self, limits: OperationLimits) -> None:
-        """Raise DocumentRefused if an operation exceeds the limits even if all variables are 0."""
+        """Raise DocumentRefused if an operation exceeds the limits even with 0 for every variable."""
         for node in operations_of(self.document):
             smallest = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
             self.operation(name_of(node), smallest, limits)
 
     def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> OperationCost:
-        """Return the maximum cost of an operation. O(1) for page sizes that were requested before, else O(fields)."""
+        """Return the maximum cost of an operation. O(1) if its cost for these page sizes is cached, else O(fields)."""
         known = self._costs.get((operation_name, self._sizes(variables)))
         if known is not None:
             return known
@@ -135,7 +138,7 @@ class PreparedDocument:
         return tuple([(name, size_of(variables[name])) for name in self._sized_by if name in variables])
 
     def _undetermined(self, name: str | None) -> str:
-        """Return why the document has no operation to execute."""
+        """Return an error message that says why no operation can be executed."""
         if name:
             return f'Unknown operation named "{name}".'
         if self._kinds:
@@ -162,7 +165,8 @@ class DocumentCache:
     """Prepares documents for one schema, and caches the most recently used ones.
 
     `on_evict` is called with each evicted document. Without `locations`, only syntax errors contain locations in the
-    document, and prepared documents take 40% of the memory. Pinned documents stay prepared for the life of the process.
+    document, but prepared documents take only 40% of the memory that they take with locations. Pinned documents stay
+    prepared for the life of the process.
     """
 
     def __init__(
@@ -185,13 +189,14 @@ class DocumentCache:
         self._pinned: dict[str, PreparedDocument] = {}
 
     def known(self, text: str) -> PreparedDocument | None:
-        """Return a cached or pinned document; None if there is none with this text."""
+        """Return the cached or pinned document with this text; None if there is none."""
         return self._documents.get(text) or self._pinned.get(text)
 
     def pin(self, text: str) -> PreparedDocument:
-        """Prepare a document for the life of the process. Raises DocumentRefused, whose errors have locations.
+        """Prepare a document for the life of the process.
 
-        The number and length of pinned documents are not limited here: pin only the operator's documents.
+        Raises DocumentRefused, whose errors have locations. The number and total length of pinned documents are not
+        limited here: pin only the operator's documents.
         """
         prepared = self._pinned.get(text)
         if prepared is None:
@@ -203,7 +208,7 @@ class DocumentCache:
         return prepared
 
     def prepare(self, text: str) -> PreparedDocument:
-        """Return a prepared document, from the cache if it is there. Raises DocumentRefused."""
+        """Return the prepared document with this text, from the cache if possible. Raises DocumentRefused."""
         prepared = self.known(text)
         if prepared is not None:
             return prepared
@@ -242,7 +247,7 @@ class DocumentCache:
 
 
 def _detached(error: GraphQLError, code: str) -> GraphQLError:
-    """Return a copy of an error with a truncated message, without document and traceback, so that it can be cached."""
+    """Return a copy of an error that can be cached: it has a short message and refers to no document or traceback."""
     message = TOO_COMPLEX if error.message == ABORTED else shortened(error.message)
     copy = GraphQLError(message, extensions={"code": code})
     copy.locations = error.locations

@@ -1,7 +1,8 @@
 """Execution of operations: a single result, or a stream of results.
 
-The document of a request is taken from the cache or checked, and the cost of its operation is compared with the limits.
-Within its deadline, the operation then waits for the turn of its holder, is charged, and is executed.
+The document of a request is taken from the cache, or parsed and validated, and the cost of its operation is compared
+with the limits. The operation then waits until its holder (the user, or the network of an anonymous client) may run one
+more operation, is charged, and is executed. All this must finish before the operation's deadline.
 """
 
 import asyncio
@@ -41,7 +42,8 @@ from server.transport.admission import PERMIT_OF_TASK
 class Execution:
     """Executes operations of one schema: `execute` returns one result, `stream` yields results.
 
-    A client that passes `explain` gets an explanation in the extensions of its results, if `observation` permits it.
+    A client that requests it with `explain` gets an explanation in the extensions of each result, if `observation`
+    permits explanations.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Execution:
         )
 
     def pin(self, text: str) -> list[str]:
-        """Prepare a trusted document for the life of the process. Return its errors, as sentences."""
+        """Prepare a trusted document for the life of the process. Return its errors as sentences, if any."""
         try:
             prepared = self.documents.pin(text)
             self.trusted_names.update(prepared.names)
@@ -88,10 +90,10 @@ class Execution:
         *,
         explain: bool = False,
     ) -> ExecutionResult:
-        """Execute a query or a mutation. Return its result; the errors have codes.
+        """Execute a query or a mutation. Return its result, in which every error has a code.
 
-        The session check and the charge of rates share the first round trip of a query. Its result is returned only if
-        the session is live and no rate is used up. A mutation waits for both before it runs. Raises
+        The session check and the charge to rate limits share the first round trip of a query. The result is returned
+        only if the session is live and no rate limit is used up. A mutation waits for both before it runs. Raises
         InvalidOperationTypeError if the kind of the operation is not allowed.
         """
         meter = caller.start_meter()
@@ -110,10 +112,11 @@ class Execution:
         operation_name: str | None,
         allowed: Collection[OperationType],
     ) -> PreparedOperation:
-        """Take the document of an operation, check it, and compare its cost with the limits. No round trip.
+        """Prepare the document of a request, and return its operation if its cost is within the limits. No round trip.
 
-        A refused request is charged for the preparation of its document. Raises DocumentRefused, also if the holder has
-        no points for the preparation, and InvalidOperationTypeError.
+        A refused request is charged for the preparation of its document. Raises InvalidOperationTypeError if the kind
+        of the operation is not allowed. Raises DocumentRefused for other problems, including a holder with too few
+        points for the preparation.
         """
         try:
             document = self.documents.known(query)
@@ -132,7 +135,7 @@ class Execution:
     async def _execute(
         self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, *, explain: bool
     ) -> ExecutionResult:
-        """Execute an operation, and observe it."""
+        """Execute an operation, and record its latency and, if requested, its explanation or trace."""
         started = time.perf_counter()
         LOGGED.set((caller.request_id, prepared.name))
         recording = self._observation.recording(asked=explain)
@@ -164,7 +167,7 @@ class Execution:
     async def _run_in_turn(
         self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, recording: OperationRecording | None
     ) -> ExecutionResult:
-        """Run an operation when it is the holder's turn, charge it, and check the session."""
+        """Wait until the holder may run one more operation, then charge it, check the session, and run it."""
         if meter and not self._turns.try_acquire(meter.holder):
             await self._wait_for_turn(caller, meter)
         checking = None
@@ -198,7 +201,11 @@ class Execution:
         return caller.result(result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter) -> None:
-        """Wait for a turn, and release the permit meanwhile. If the wait fails, charge the preparation."""
+        """Wait for a turn, without holding the request's admission permit meanwhile.
+
+        If the wait fails, charge the preparation of the document. Raises RateLimited if too many operations wait, and
+        GraphQLError if the permit cannot be resumed because the server is overloaded.
+        """
         permit = PERMIT_OF_TASK.get()
         if permit:
             permit.release()
@@ -237,10 +244,11 @@ class Execution:
         explain: bool = False,
         send_now: SendNow | None = None,
     ) -> AsyncGenerator[StreamedResult, None]:
-        """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
+        """Execute an operation. Yield its result, or one result for each event of a subscription. Errors have codes.
 
         Results of live events are passed to `send_now` if possible, and otherwise yielded. A failure before or during
-        execution yields a final result without data. The call itself raises the same error as `execute`.
+        execution yields a final result without data. The call itself, not the iteration, raises
+        InvalidOperationTypeError if the kind of the operation is not allowed.
         """
         meter = caller.start_meter()
         try:
@@ -256,7 +264,7 @@ class Execution:
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
-    """Wait for the session check and the charges. Raises BadToken, and RateLimited."""
+    """Wait for the session check and the charges. Raises BadToken if the session has ended, and RateLimited."""
     if checking and not await checking:
         raise BadToken(SESSION_ENDED)
     if meter and meter.pending:

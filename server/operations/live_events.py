@@ -1,18 +1,18 @@
-"""Live events: the look-ups and executions of events that the subscriptions of one process share, and their turns.
+"""Live events: the look-ups and executions that the subscriptions of one process share, and limits on concurrency.
 
-The subscriptions of one viewer share the look-ups for an event, whatever they select, if they ask for the event before
-one of them reads anything.
+The subscriptions of one viewer share the look-ups for an event, even if they select different fields, provided that
+they ask for the event before any of them starts a look-up.
 
 Subscriptions with equal operations share one execution of an event. They form a group if their documents, operations
 and variables are equal, apart from the arguments of the root field. The members that ask for an event in the same
 iteration of the event loop share a run, which begins in the next iteration, and the JSON of its result. Fields that are
 declared `independent` have the same values for every client and are executed once. All other fields are resolved in the
-context of each subscription, and their values are completed as one layer. If a field below these fields depends on the
+context of each subscription, and their values are completed as one layer. If a field below such a field depends on the
 viewer too, the subscriptions form no group.
 
-So no result is older than if each subscription had executed the event itself, and nothing is cached for subscriptions
-that ask later or for another event. A subscription that lags or replays runs by itself, because it asks for its events
-at other times.
+Results are therefore as fresh as if each subscription had executed the event itself: nothing is cached for
+subscriptions that ask later or for another event. A subscription that lags or replays events runs by itself, because it
+asks for its events at other times.
 """
 
 import asyncio
@@ -46,21 +46,21 @@ SHARED_USAGE = "live events"
 logger = logging.getLogger("fanline.server")
 
 Outcome: TypeAlias = bytes | CoreResult | None
-"""The outcome of a run: the JSON of a result without errors; a result with errors, which each client gets with its own
-request id; or None if the subscription must execute the event itself."""
+"""The outcome of a run for one subscription: a result without errors, as JSON; a result with errors, which each client
+gets with its own request id; or None if the subscription must execute the event itself."""
 
 Callback: TypeAlias = Callable[[Outcome], None]
 
 
 class JoinedContexts:
-    """Contexts whose look-ups are shared. Executions can join a context until one of them reads something."""
+    """Contexts whose look-ups are shared. Executions can join a shared context until one of them starts a look-up."""
 
     def __init__(self) -> None:
         self._contexts: WeakValueDictionary[Hashable, Context] = WeakValueDictionary()
         self._closing: list[Hashable] = []
 
     def join(self, context: Context, event: Change) -> Hashable:
-        """Let `context` share the look-ups of all contexts of its viewer that join for the event.
+        """Let `context` share its look-ups with all contexts of the same viewer that join for the event.
 
         Return the key for `close`. `Context.forget` ends the sharing for its context.
         """
@@ -72,13 +72,13 @@ class JoinedContexts:
         return key
 
     def close(self, key: Hashable) -> None:
-        """Record that a look-up begins: no execution can join after this iteration of the event loop."""
+        """Record that a look-up begins. No execution can join after this iteration of the event loop."""
         if not self._closing:
             asyncio.get_running_loop().call_soon(self._remove)
         self._closing.append(key)
 
     def without_viewer(self, graph: Graph, event: Change) -> Context:
-        """Return the context of all executions without a viewer that ask for the event in this event-loop iteration."""
+        """Return the context without a viewer, shared by all executions of the event in this event-loop iteration."""
         key = graph, SHARED_USAGE, event.number
         shared = self._contexts.get(key)
         if shared is None:
@@ -93,7 +93,10 @@ class JoinedContexts:
 
 
 class EventTurns:
-    """Limits each holder to `AT_ONCE` concurrent executions, and all holders to `STARTS` new ones per iteration."""
+    """Limits each holder to `AT_ONCE` concurrent executions of events.
+
+    All holders together may start `STARTS` executions in one event-loop iteration.
+    """
 
     def __init__(self) -> None:
         self._of_holders: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
@@ -102,7 +105,7 @@ class EventTurns:
 
     @asynccontextmanager
     async def turn(self, holder: Hashable) -> AsyncGenerator[None]:
-        """Wait for the holder's turn, then until the next execution may start, and run the block."""
+        """Run the `with` block once the holder has fewer than `AT_ONCE` executions and the next one may start."""
         turns = self._of_holders.get(holder)
         if turns is None:
             turns = self._of_holders[holder] = asyncio.Semaphore(AT_ONCE)
@@ -133,9 +136,9 @@ class EventTurns:
 
 
 class SharedRun:
-    """One execution of an event, and the subscriptions that wait for it. It is cancelled when the last one leaves.
+    """One execution of an event, and the subscriptions that wait for its outcome.
 
-    `size` is the number of subscriptions that have joined.
+    The execution is cancelled when the last subscription leaves. `size` is the number of subscriptions that joined.
     """
 
     __slots__ = ("_awaited_by", "_callbacks", "_contexts", "_task", "event", "size")
@@ -179,7 +182,7 @@ class SharedRun:
 
 
 class Group:
-    """The subscriptions with equal operations. A group exists as long as one of them refers to it."""
+    """The subscriptions with equal operations. A group exists as long as a subscription refers to it."""
 
     __slots__ = ("__weakref__", "_events", "_graph", "_runs", "operation")
 
@@ -266,7 +269,7 @@ def _set_result(waiter: "asyncio.Future[Outcome]", outcome: Outcome) -> None:
 
 
 class Template:
-    """The JSON of a response with open cells. Their places are marked with a random word, which no text contains."""
+    """The JSON of a response with open cells. A random word, which no text contains, marks the place of each cell."""
 
     def __init__(self, data: object) -> None:
         self.cells: list[Open] = []
@@ -280,7 +283,7 @@ class Template:
         return self._mark
 
     def filled(self, values: Sequence[object]) -> bytes:
-        """Return the JSON with the values of the cells."""
+        """Return the JSON with these values in the open cells, in the order of `cells`."""
         parts = [self._pieces[0]]
         for value, piece in zip(values, self._pieces[1:], strict=True):
             parts += (orjson.dumps(value), piece)
@@ -288,7 +291,7 @@ class Template:
 
 
 class LiveEvents:
-    """The look-ups that executions of events share in a process, their turns, and the groups of subscriptions."""
+    """The shared state of a process's live subscriptions: shared look-ups, turns of executions, and groups."""
 
     def __init__(self) -> None:
         self.reads = JoinedContexts()
@@ -296,7 +299,7 @@ class LiveEvents:
         self._groups: WeakValueDictionary[Hashable, Group] = WeakValueDictionary()
 
     def join(self, operation: Operation, graph: Graph) -> Group | None:
-        """Return the group of an operation; None if its results depend on the client in more than one layer."""
+        """Return the group of an operation; None if fields in more than one layer depend on the client."""
         if not (operation.is_independent or operation.can_leave_open):
             return None
         key = operation.key, graph

@@ -1,7 +1,7 @@
-"""Observation of operations: latencies of all, explanations for clients that ask for them, and traces of a sample.
+"""Observation of operations: latencies of all operations, explanations on request, and traces of a sample.
 
 An explanation shows the cost of an operation, in `extensions.explain` of its response. It contains counts, times, and
-the names of fields and timelines that the client asked for, but no keys, statements or addresses.
+the fields and timelines that the client requested, but no store keys, SQL statements or addresses.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,10 @@ class Observation:
         self._explains = explains
 
     def recording(self, *, asked: bool) -> OperationRecording | None:
-        """Return a new recording if the client has asked for an explanation, or the operation is traced."""
+        """Return a new recording if the client requested an explanation and may get one, or the operation is traced.
+
+        Return None otherwise.
+        """
         traced = self._tracing is not None and self._tracing.samples()
         return OperationRecording(traced=traced) if traced or (asked and self._explains) else None
 
@@ -58,8 +61,8 @@ class Observation:
     ) -> None:
         """Add the explanation of a recorded operation to its result, and trace the operation.
 
-        Operations that were cancelled at their deadline are explained too: they need it most. Operations that were
-        refused for lack of a session, or by a rate limit, are not explained.
+        Operations that were cancelled at their deadline are explained too, because an explanation is most useful for
+        them. Operations that were refused for lack of a session, or by a rate limit, are not explained.
         """
         refused = not was_executed(result) and any(_code(error) in REFUSALS for error in result.errors or ())
         if asked and self._explains and not refused:
@@ -73,16 +76,16 @@ class Observation:
             )
 
     def timed(self, prepared: PreparedOperation, seconds: float) -> None:
-        """Add the latency of a query or a mutation."""
+        """Record the latency of a query or a mutation."""
         if self._latency is not None:
             self._latency.observe(prepared.name, seconds)
 
     def stream_started(self) -> int:
-        """Count a subscription. Return the event number from which its events are live."""
+        """Count a new subscription. Return the event number from which its events are live, not replayed."""
         return 0 if self._deliveries is None else self._deliveries.start()
 
     def delivered(self, event: Change | Checkpoint | Gap, live_from: int) -> None:
-        """Add the delivery time of an event. Checkpoints and gaps are not events of the log, and are not measured."""
+        """Record the delivery time of an event. Checkpoints and gaps are not log events, so they are not measured."""
         if self._deliveries is not None and isinstance(event, Change):
             self._deliveries.observe(event.number, live_from)
 
@@ -164,5 +167,5 @@ def _first(items: Sequence[T]) -> Sequence[T]:
 
 
 def _milliseconds(started: float, ended: float | None) -> float | None:
-    """Return a duration; None for a part that has not ended."""
+    """Return a duration in milliseconds from two times in seconds; None if the part has not ended."""
     return None if ended is None else round((ended - started) * 1000, 3)

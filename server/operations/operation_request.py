@@ -17,9 +17,9 @@ NO_DOCUMENT = "The request has neither a 'query' nor a 'documentId'. Send one of
 class OperationRequest(NamedTuple):
     """The operation that a request contains: the text of a document, or the id of a trusted document.
 
-    `query` is empty if the request has no text. `sha256` is the hash in Apollo's extension `persistedQuery`: without a
-    text it is the id of a trusted document, with a text it must be the hash of the text. `explain` is True if the
-    extension `explain` is true. Other extensions are ignored.
+    `query` is the text; it is empty if the request has none. `sha256` is the hash in Apollo's extension
+    `persistedQuery`: without a text it is the id of a trusted document, with a text it must be the hash of the text.
+    `explain` is True if the extension `explain` is true. Other extensions are ignored.
     """
 
     query: str
@@ -51,7 +51,7 @@ def parse_request(data: object) -> OperationRequest:
 
 
 def _check_document(query: str | None, document_id: object, sha256: str | None) -> None:
-    """Raise Refused unless a request names exactly one document, by an id of a permitted length."""
+    """Raise Refused unless a request identifies exactly one document, and its `documentId`, if any, is valid."""
     if document_id is None:
         if not query and sha256 is None:
             raise Refused(400, NO_DOCUMENT)
@@ -67,7 +67,7 @@ def _check_document(query: str | None, document_id: object, sha256: str | None) 
 
 
 def _hash(extensions: dict[str, Any]) -> str | None:
-    """Return the hash of Apollo's extension `persistedQuery`; None without it. Raises Refused."""
+    """Return the hash in Apollo's extension `persistedQuery`; None without it. Raises Refused if it is invalid."""
     persisted = extensions.get("persistedQuery")
     if persisted is None:
         return None

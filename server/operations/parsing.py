@@ -1,4 +1,4 @@
-"""Parsing of GraphQL documents with little memory and time, and measuring of their sizes.
+"""Parsing of GraphQL documents with little memory and time, and measurement of their sizes.
 
 Documents are measured in linear time before they are validated, because validation is slow for hostile documents.
 """
@@ -59,7 +59,7 @@ class FastLexer(Lexer):
         return Token(PUNCTUATORS[text], at, end, self.line, column)
 
     def _skip(self, start: int, ignored: str) -> None:
-        """Count the lines in ignored text."""
+        """Advance the line number and the start of the line past ignored text."""
         last = max(ignored.rfind("\n"), ignored.rfind("\r"))
         if last >= 0:
             self.line += ignored.count("\n") + ignored.count("\r") - ignored.count("\r\n")
@@ -73,7 +73,7 @@ class FastLexer(Lexer):
 
 
 def parse_document(text: str, max_tokens: int, *, locations: bool = True) -> DocumentNode:
-    """Return the parsed document. Raises GraphQLSyntaxError.
+    """Return the parsed document. Raises GraphQLSyntaxError if it is invalid, too deep, or exceeds `max_tokens`.
 
     graphql-core links the tokens of a document in both directions. This function removes the links, so that reference
     counting frees a document without a garbage collection.
@@ -95,7 +95,7 @@ def parse_document(text: str, max_tokens: int, *, locations: bool = True) -> Doc
 
 
 class Size(NamedTuple):
-    """The size of a document, in which a fragment counts at each of its spreads."""
+    """The size of a document. The contents of a fragment are counted once for each spread."""
 
     levels: int = 0
     selections: int = 0
@@ -105,7 +105,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """The limits of a document. For all but `tokens`, a fragment counts at each of its spreads."""
+    """The limits of a document. For all limits but `tokens`, a fragment is counted once for each spread."""
 
     tokens: int = 2_000
     depth: int = 20
@@ -115,7 +115,7 @@ class DocumentLimits:
 
     @property
     def size(self) -> Size:
-        """Return the limits as a size."""
+        """Return all limits but `tokens` as a size."""
         return Size(self.depth, self.selections, self.aliases, self.directives)
 
 

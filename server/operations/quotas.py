@@ -1,9 +1,9 @@
-"""Limits on the use of one process by a user, or by the network of an anonymous address.
+"""Limits on how much of one process a holder may use. A holder is a user, or the network of an anonymous client.
 
 Quotas limit open connections, subscriptions and filter terms. Turns limit the operations that run at once; further
 operations wait in order. Event points limit the events of subscriptions. Their buckets are separate from the buckets of
-requests, so that nobody can use up the points of a user by replying to the user. Every event is charged, and a bucket
-with too few points goes into debt. Until the debt is paid, the streams of the holder wait: they combine events, or
+requests, so that nobody can use up a user's points by sending the user many replies. Every event is charged, and a
+bucket with too few points goes into debt. Until the debt is paid, the holder's streams wait: they combine events, or
 their buffers fill and they send a `Gap`.
 """
 
@@ -31,11 +31,11 @@ Release = Callable[[], None]
 
 
 class QuotaExceeded(Exception):
-    """The holder has used up its quota."""
+    """Raised if a holder would exceed its quota."""
 
 
 class Quota:
-    """Counts the open resources of one kind for each holder, and allows at most `most`."""
+    """Counts the open resources of one kind for each holder, and allows each holder at most `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -49,12 +49,12 @@ class Quota:
         return partial(self._release, holder, weight)
 
     def held_by(self, holder: Hashable) -> int:
-        """Return the weight that one holder has acquired."""
+        """Return the total weight that one holder has acquired and not released."""
         return self._held.get(holder, 0)
 
     @property
     def held(self) -> int:
-        """The weight that all holders have acquired."""
+        """The total weight that all holders have acquired and not released."""
         return self._held.total()
 
     def _release(self, holder: Hashable, weight: int) -> None:
@@ -64,7 +64,10 @@ class Quota:
 
 
 class EventPoints:
-    """A bucket of event points for each holder, which holds the points of a minute. Requires a running event loop."""
+    """A bucket of event points for each holder. A full bucket has the points of one minute.
+
+    The methods require a running event loop.
+    """
 
     def __init__(self, per_minute: int) -> None:
         self._per_second = per_minute / MINUTE
@@ -81,15 +84,15 @@ class EventPoints:
         self._full_at[holder] = max(now, self._full_at.get(holder, now)) + points / self._per_second
 
     def left(self, holder: str) -> float:
-        """Return the points in the bucket of a holder; below 0 if it is in debt."""
+        """Return the points in a holder's bucket; a negative number if the bucket is in debt."""
         return (MINUTE - self._seconds_to_full(holder)) * self._per_second
 
     def delay(self, holder: str) -> float:
-        """Return the seconds until the holder has no debt; 0.0 if there is none."""
+        """Return the seconds until the holder's debt is paid; 0.0 if the holder has no debt."""
         return max(0.0, self._seconds_to_full(holder) - MINUTE)
 
     async def wait(self, holder: str) -> None:
-        """Wait until the holder has no debt. All waiting events continue in the same iteration of the event loop."""
+        """Wait until the holder has no debt. All events of the holder that wait resume in the same loop iteration."""
         while delay := self.delay(holder):
             waiting = self._waiting.get(holder)
             if waiting is None:
@@ -129,7 +132,10 @@ class Quotas:
 
     @classmethod
     def of(cls, settings: Settings) -> "Quotas":
-        """Return the quotas in the settings. Anonymous subscriptions have their own quota if rates are limited."""
+        """Return the quotas that the settings define.
+
+        If rates are limited, the subscriptions of anonymous clients have a separate quota.
+        """
         streams = Quota(settings.max_streams)
         anonymous = Quota(min(settings.max_streams, settings.max_anonymous_streams))
         return cls(
@@ -143,9 +149,9 @@ class Quotas:
         )
 
     def acquire_stream(self, holder: Hashable, fields: Collection[str], *, anonymous: bool) -> Release:
-        """Count a live subscription to root fields. Return a function that releases it.
+        """Count a live subscription to these root fields. Return a function that releases it.
 
-        Raises GraphQLError beyond the quotas.
+        Raises GraphQLError if a quota would be exceeded.
         """
         quota = self.anonymous_streams if anonymous else self.streams
         with ExitStack() as acquired:
@@ -168,7 +174,7 @@ class Quotas:
     def acquire_terms(self, holder: Hashable, terms: int, *, anonymous: bool) -> Release:
         """Count the terms of an event filter. Return a function that releases them.
 
-        Raises GraphQLError if that exceeds the quota.
+        Raises GraphQLError if the quota would be exceeded.
         """
         quota = self.anonymous_terms if anonymous else self.terms
         try:
@@ -191,7 +197,7 @@ class Turns:
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
 
     def try_acquire(self, holder: Hashable) -> bool:
-        """Take a turn if one is free; return False otherwise. `release` gives it back."""
+        """Take a turn and return True if the holder has a free one; return False otherwise. `release` gives it back."""
         running = self._running.get(holder, 0)
         if running >= self._most:
             return False
@@ -199,7 +205,7 @@ class Turns:
         return True
 
     async def acquire(self, holder: Hashable) -> None:
-        """Wait for a turn. `release` gives it back. Raises RateLimited if too many operations wait already."""
+        """Wait for a turn. `release` gives it back. Raises RateLimited if `MAX_WAITING` operations already wait."""
         if self.try_acquire(holder):
             return
         waiting = self._waiting.setdefault(holder, deque())
@@ -223,7 +229,7 @@ class Turns:
             raise
 
     def release(self, holder: Hashable) -> None:
-        """Pass the turn to the operation that has waited longest, or free it."""
+        """Pass the turn to the holder's operation that has waited longest, or free the turn if none waits."""
         waiting = self._waiting.get(holder, ())
         while waiting:
             turn = waiting.popleft()

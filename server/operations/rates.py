@@ -1,4 +1,4 @@
-"""Rate limits: the charge of each operation, and the error and headers of a response.
+"""Rate limits: what each operation is charged, and the errors and headers that report the limits.
 
 https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ describes the headers.
 """
@@ -42,9 +42,9 @@ logger = logging.getLogger("fanline.server")
 class RateLimits:
     """The rate limits of a server, and counts of refusals.
 
-    `points` and `writes` apply to a user or to the network of an anonymous address, `log_ins` and `sign_ups` always to
-    the network, and `site_points` to all anonymous networks of one IPv6 site together. `policy` is the header that
-    describes the rate of points; `refused` counts refusals by rate.
+    `points` and `writes` apply to a user or to the network of an anonymous client, `log_ins` and `sign_ups` always to
+    the network, and `site_points` to all anonymous networks of one IPv6 site together. `policy` is the value of the
+    header that describes the rate limit for points. `refused` counts refusals by the name of the rate.
     """
 
     def __init__(self, points: Rate, writes: Rate, log_ins: Rate, sign_ups: Rate) -> None:
@@ -79,7 +79,7 @@ class RateLimits:
         )
 
     def record(self, rate: str, holder: str) -> None:
-        """Count a refusal. Once a minute, log the holders with the most refusals."""
+        """Count a refusal. At most once a minute, log the holders with the most refusals."""
         self.refused[rate] += 1
         if holder in self._holders or len(self._holders) < MAX_HOLDERS:
             self._holders[holder] += 1
@@ -94,9 +94,9 @@ class RateLimits:
 
 
 class Meter:
-    """Charges the rates of one operation. `holder` is the user, or the network of an anonymous address.
+    """Charges one operation to the rate limits. `holder` is the user, or the network of an anonymous client.
 
-    `preparation` is the number of points for preparing the document of the operation; 0 if the document was cached.
+    `preparation` is the number of points for parsing and validating the operation's document; 0 if it was cached.
     """
 
     __slots__ = ("_address", "_charges", "_limits", "_points", "_rates", "holder", "preparation")
@@ -122,9 +122,9 @@ class Meter:
             raise self._refusal(decisions)
 
     def charge(self, cost: OperationCost, more: int = 0) -> None:
-        """Start charging an operation and `more` points, in a round trip that other reads share.
+        """Start charging an operation's cost plus `more` points, in a round trip that other reads share.
 
-        `settle` waits for the result. Raises RateLimited if this process already knows that a rate is used up.
+        `settle` waits for the result. Raises RateLimited if this process already knows that a rate limit is used up.
         """
         points = cost.points + self.preparation + more + 1
         self._charge_holder(cost, points)
@@ -133,7 +133,7 @@ class Meter:
             self._begin(site, [(rate, points)])
 
     def _charge_holder(self, cost: OperationCost, points: int) -> None:
-        """Charge the rates of the holder, and the rates of the network for log-ins and sign-ups."""
+        """Charge points and writes to the holder, and log-ins and sign-ups to the caller's network."""
         limits = self._limits
         if not cost.writes:
             self._points = self._rates.spend(self.holder, limits.points, points)
@@ -150,7 +150,7 @@ class Meter:
 
     @property
     def _site(self) -> str | None:
-        """The site of an anonymous IPv6 address; None for other addresses and for users."""
+        """The IPv6 site of an anonymous client; None for IPv4 clients and for users."""
         site = site_of(self._address)
         return site if site != self.holder == network_of(self._address) else None
 
@@ -163,32 +163,35 @@ class Meter:
         self._charges.append(charging)
 
     def charge_points(self, holder: str, points: int) -> None:
-        """Charge a holder in the background, ignoring the result."""
+        """Charge points to a holder in the background, ignoring the result."""
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
     def owe(self, points: int) -> None:
-        """Charge points that an operation has used beyond its charge. They delay later operations, not this one."""
+        """Charge points that an operation used in addition to its cost. They delay later operations, not this one."""
         self._rates.owe(self.holder, self._limits.points, points)
         if self._site is not None:
             self._rates.owe(self._site, self._limits.site_points, points)
 
     async def give_back_sign_ups(self, count: int) -> None:
-        """Give back sign-ups that created no user. Waits for one round trip, so that the next request can use them."""
+        """Give back sign-ups that were charged but created no user.
+
+        Waits for the round trip, so that the next request can use them.
+        """
         if count:
             await asyncio.wait([self._rates.give_back(network_of(self._address), self._limits.sign_ups, count)])
 
     def detach(self) -> None:
-        """Let the charges complete in the background."""
+        """Let pending charges complete in the background, ignoring their results."""
         for charging in self._charges:
             charging.forget()
 
     @property
     def pending(self) -> bool:
-        """Whether `settle` has charges to wait for."""
+        """True if `settle` has charges to wait for."""
         return bool(self._charges)
 
     async def settle(self) -> None:
-        """Wait for the charges. Raises RateLimited if a rate is used up."""
+        """Wait for the charges. Raises RateLimited if a rate limit is used up."""
         for charging in self._charges:
             decisions = await charging.decisions()
             if self._points is None:
@@ -217,7 +220,7 @@ class Meter:
         return limited
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers with the balance of points, if it is known."""
+        """Return the response headers with the balance of points; none if the balance is unknown."""
         if self._points is None:
             return []
         left = b'"points";r=%d;t=%d' % (self._points.remaining, int(self._points.full_after) + 1)
@@ -228,7 +231,7 @@ class Meter:
 
 
 def in_words(seconds: int) -> str:
-    """Return a waiting time as text, rounded up: in hours from two on, in minutes from two on, else in seconds."""
+    """Return a waiting time as text: in hours from 2 hours, in minutes from 2 minutes (both rounded up), or seconds."""
     for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * unit:
             return f"{-(-seconds // unit)} {name}"
@@ -236,5 +239,5 @@ def in_words(seconds: int) -> str:
 
 
 def preparation_points(text: str) -> int:
-    """Return the points for parsing and validating a document."""
+    """Return the points that a holder is charged for parsing and validating a new document."""
     return min(PREPARATION + len(text) // CHARACTERS_PER_POINT, MAX_PREPARATION)

@@ -1,6 +1,6 @@
-"""Subscriptions: each yields a result for every event, completed alone or with the other subscriptions of its group.
+"""Subscriptions: each yields a result for every event, executed alone or together with equal subscriptions.
 
-Couriers send the results of shared runs over WebSockets, without waking any task.
+Couriers send the results of such shared runs over WebSockets without waking the subscriptions' tasks.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
 
 SendNow: TypeAlias = Callable[[bytes], bool]
-"""Sends a result given as JSON. Returns False and sends nothing if sending would have to wait for the client."""
+"""Sends a result as JSON. Returns False and sends nothing if sending would have to wait for the client."""
 
 IN_PAYLOAD = ExecutionResult(None, None)
 
@@ -56,7 +56,7 @@ logger = logging.getLogger("fanline.server")
 class StreamedResult:
     """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event.
 
-    `payload` is the result as JSON, or None. If it is given, the result has no errors, and `result` is empty.
+    `payload` is the result as JSON, or None. If there is a payload, it has no errors, and `result` is empty.
     """
 
     result: ExecutionResult
@@ -67,8 +67,8 @@ class StreamedResult:
 class Completion:
     """Executes the events of one subscription.
 
-    A subscription with a `group` takes part in the shared runs of its events, but completes checkpoints and gaps by
-    itself. `explained` is its operation if the client has asked for explanations; then it takes part in no shared run.
+    A subscription with a `group` takes part in the shared runs of its events, but executes checkpoints and gaps by
+    itself. `explained` is its operation if the client requested explanations; then it takes part in no shared run.
     `cost` is the cost of an event, which is charged to the caller. All subscriptions of the process share `events`.
     """
 
@@ -110,15 +110,18 @@ class Completion:
         self._executed = event, outcome
 
     async def wait_for_points(self, event: Update) -> None:
-        """Wait after an event until the caller has event points for the next one.
+        """After an event, wait until the caller's next event may be executed.
 
-        Streams of notifications wait by themselves: they combine events before they read the content of notifications.
+        Return immediately for notifications: their stream itself waits, and combines events before it reads them.
         """
         if not isinstance(event, NotificationAdded | NotificationsChanged):
             await self.caller.wait_for_event_points()
 
     def charge_shared(self, subscribers: int, outcome: Outcome) -> None:
-        """Charge a share of an event that was executed for several subscriptions, unless it must be executed alone."""
+        """Charge this subscription's share of an event that was executed for several subscriptions.
+
+        Charge nothing if the outcome is None, because the subscription must then execute the event itself.
+        """
         if outcome is not None:
             self.caller.charge_event(share(self._cost.points, subscribers))
 
@@ -145,7 +148,7 @@ class Completion:
                 return StreamedResult(await self._by_itself(event), event.number)
 
     async def _by_itself(self, event: Update) -> ExecutionResult:
-        """Return the result for an event, with an explanation if the client has asked for one."""
+        """Execute an event for this subscription alone. Add an explanation if the client requested one."""
         caller, explained = self.caller, self._explained
         recording = self._observation.recording(asked=True) if explained is not None else None
         if explained is None or recording is None:
@@ -159,10 +162,10 @@ class Completion:
 
 
 class SocketCourier:
-    """The courier of one subscription. It takes no updates before `start`.
+    """Sends the results of shared runs for one subscription, without its task. It takes no updates before `start`.
 
     The subscription's task sends the results that the courier cannot send: results with errors, and results for clients
-    that do not read. `Completion` keeps the outcome for the task.
+    that do not read. `Completion` keeps their outcomes for the task.
     """
 
     __slots__ = ("_completion", "_context", "_group", "_live_from", "_observation", "_run", "_send", "_taken")
@@ -176,16 +179,16 @@ class SocketCourier:
         self._taken: tuple[Change, Callable[[bool], None]] | None = None
 
     def start(self, completion: Completion, context: Context, live_from: int) -> None:
-        """Take updates from now on, if the subscription belongs to a group."""
+        """Accept updates in `take` from now on, if the subscription belongs to a group."""
         self._completion = completion
         self._context = context
         self._live_from = live_from
         self._group = completion.group
 
     def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
-        """Join the run of an update.
+        """Join the shared run of an update, and return True. `settle` is later called with True if the result was sent.
 
-        Return False if the subscription belongs to no group, or its viewer has to wait for points.
+        Return False if the subscription belongs to no group, or its next event must wait for event points.
         """
         group = self._group
         if group is None or self._completion.caller.event_delay():
@@ -196,7 +199,7 @@ class SocketCourier:
         return True
 
     def leave(self) -> None:
-        """Drop the update that was taken, if any: the subscription has ended."""
+        """Drop the update that was taken, if any, because the subscription has ended."""
         run, self._run, self._taken = self._run, None, None
         if run is not None:
             run.leave()
@@ -251,7 +254,7 @@ class Subscriptions:
         *,
         explain: bool,
     ) -> AsyncGenerator[StreamedResult, None]:
-        """Execute a subscription. Yield a result for each event. Results of live events go to `send_now` if possible.
+        """Execute a subscription. Yield a result for each event, except for results that `send_now` could send.
 
         A failure before or during execution yields a final result without data.
         """
@@ -301,7 +304,7 @@ class Subscriptions:
         *,
         explain: bool,
     ) -> Completion:
-        """Return the completion of the events of a subscription."""
+        """Return the object that executes the events of a subscription."""
         # no errors: the variables are coerced
         planned = cast(
             "Operation | Fallback",
@@ -314,14 +317,14 @@ class Subscriptions:
 
 
 async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None] | list[GraphQLError]:
-    """Return the events of a subscription, or the errors of its arguments."""
+    """Return the events of a subscription, or a list of errors if the subscription cannot start."""
     stream = create_source_event_stream(source)
     stream = await stream if isawaitable(stream) else stream
     return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
 
 
 def completing_alone(planned: Operation | Fallback, context: Context, source: "CoreExecutor[Any]") -> Complete:
-    """Return the function that completes an event in this context, with a plan or with graphql-core."""
+    """Return a function that executes an event for one context, with a plan or, for a Fallback, with graphql-core."""
     if isinstance(planned, Operation):
         return partial(planned.run, context_value=context)
     return partial(_complete_with_graphql_core, source, planned.reason)
@@ -330,7 +333,7 @@ def completing_alone(planned: Operation | Fallback, context: Context, source: "C
 async def _complete_with_graphql_core(
     source: "CoreExecutor[Any]", reason: str, event: Any, observer: Observer | None = None
 ) -> CoreResult:
-    """Complete an event with graphql-core. Tell the observer the reason."""
+    """Execute an event with graphql-core. Report the reason for the fallback to the observer, if any."""
     if observer is not None:
         observer.fell_back(reason)
     per_event = source.build_per_event_executor(event)

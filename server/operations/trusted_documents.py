@@ -3,7 +3,7 @@
 Requests use `documentId` ("persisted documents" of GraphQL over HTTP, appendix A) or Apollo's extension
 `persistedQuery`. All trusted documents are loaded, validated and prepared at startup; requests cannot add any.
 
-They are read from manifests and from files of one document each. A manifest is a JSON object of ids and texts
+They are read from manifests and from document files. A manifest is a JSON object that maps ids to texts
 (relay-compiler's `persistConfig.file`, the `persisted-documents.json` of GraphQL Code Generator), or an object with the
 format `apollo-persisted-query-manifest` (Apollo). A `.graphql` or `.gql` file is one document, whose id is the file
 name without the extension.
@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """The file and id of the document, for an error message."""
+        """The file and the id of the document, as text for error messages."""
         return f"{self.file}, document {_shown(self.id)}"
 
 
@@ -65,10 +65,10 @@ class TrustedDocuments:
     def load(
         cls, path: Path | None, mode: TrustedDocumentsMode, pin: Callable[[str], Sequence[str]]
     ) -> "TrustedDocuments":
-        """Load and prepare the trusted documents of a file or folder; none in the mode `off`.
+        """Load and prepare the trusted documents in a file or folder. Load none in the mode `off`.
 
-        `pin` prepares a text for the life of the process and returns its errors, as sentences. Raises SettingsError
-        with the file and the invalid document.
+        `pin` prepares a text for the life of the process and returns its errors as sentences. Raises SettingsError,
+        whose message names the file and the invalid document.
         """
         if path is None or mode is OFF:
             return cls(mode)
@@ -83,7 +83,7 @@ class TrustedDocuments:
         return len(set(self._texts.values()))
 
     def resolve(self, request: OperationRequest) -> str:
-        """Return the text of the document that a request names. Raises Refused. O(1)."""
+        """Return the text of the document that a request identifies or contains. Raises Refused. O(1)."""
         if request.document_id is not None:
             return self._named(request.document_id)
         if not request.query:
@@ -99,7 +99,7 @@ class TrustedDocuments:
         return request.query
 
     def _named(self, id: str) -> str:
-        """Return the text of a `documentId`. Raises Refused."""
+        """Return the text of the document with this `documentId`. Raises Refused if there is none."""
         text = self._texts.get(id)
         if text is not None:
             return text
@@ -111,11 +111,11 @@ class TrustedDocuments:
         raise Refused(400, f"This server has no trusted document with this 'documentId'. {remedy}", NOT_IN_LIST)
 
     def _hashed(self, given: str) -> str:
-        """Return the text of a hash in Apollo's extension. Raises Refused.
+        """Return the text of the document with the hash from Apollo's extension. Raises Refused if there is none.
 
         Apollo's clients expect one of two messages with status 200. After `PersistedQueryNotFound` they retry with the
-        text; after `PersistedQueryNotSupported` they always send texts. The mode `only` accepts no texts, so it sends
-        neither.
+        text; after `PersistedQueryNotSupported` they always send texts. In the mode `only`, the server accepts no
+        texts, so it sends neither message.
         """
         text = self._texts.get(given) or self._texts.get(HASHED + given)
         if text is not None:
@@ -129,7 +129,10 @@ class TrustedDocuments:
 
 
 def _by_id(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the texts by their ids, and by `sha256:` with the hash of the text. Raises SettingsError."""
+    """Map ids to texts. Each text has its declared id and `sha256:` followed by its hash.
+
+    Raises SettingsError if an id with this prefix is not the hash of its text, or two texts have the same id.
+    """
     known: dict[str, Entry] = {}
     for entry in entries:
         hashed = HASHED + _hash(entry.text)
@@ -157,8 +160,8 @@ class _Object(dict[str, Any]):
 def read_entries(path: Path) -> list[Entry]:
     """Return the documents of a manifest, of a document file, or of all such files directly in a folder.
 
-    Files of a folder are read in the order of their names; hidden files and other extensions are ignored. Raises
-    SettingsError with the file and the invalid entry.
+    Files in a folder are read in the order of their names; hidden files and other extensions are ignored. Raises
+    SettingsError, whose message names the file and the invalid document.
     """
     entries: list[Entry] = []
     left = MAX_BYTES

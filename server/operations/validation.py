@@ -1,10 +1,10 @@
-"""Validation of documents: the rules of graphql-core in a third of the time, with bounds for the expensive rules.
+"""Validation of documents: graphql-core's rules in a third of the time, with bounds for the expensive rules.
 
 For documents within `DocumentLimits`, all rules together take approximately linear time.
 
 graphql-core visits each node through generic code, and visits each operation again to find its variables. When it looks
-up a node in a dictionary, it hashes all nodes below it. `validate` calls the same rules in the same order, but finds
-the functions for a kind of node once, does not visit names, and compares nodes by identity.
+up a node in a dictionary, it hashes the node with all its descendants. `validate` calls the same rules in the same
+order, but finds the functions for a kind of node only once, does not visit names, and compares nodes by identity.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -50,15 +50,15 @@ MAX_QUOTED = 1_000
 ABORTED = "Validation aborted."  # graphql-core's message
 TOO_MANY = f"Too many validation errors, error limit reached. {ABORTED}"
 UNVISITED = frozenset({"alias", "description", "name"})
-"""Parts of nodes that contain only names and texts. Type conditions are visited."""
+"""Attributes of nodes that contain only names and texts, and are not visited."""
 NO_PATH: list[str | int] = []  # no rule uses the path of a node
 
 
 class LimitedDocument(ValidationRule):
     """Refuse documents with many lines, or with many operations that share many fragments or variables.
 
-    To compute its location, each error scans all lines before it. For each operation, three rules visit all variables
-    of the operation and its fragments.
+    Many lines are expensive because each error scans all lines before its location. Shared fragments are expensive
+    because three rules visit, for each operation, all variables in the operation and its fragments.
     """
 
     def enter_document(self, document: DocumentNode, *_args: Any) -> None:
@@ -72,14 +72,14 @@ class LimitedDocument(ValidationRule):
 
 
 class LimitedValues(ValuesOfCorrectTypeRule):
-    """Stop after a few invalid values, or the first long one: each error quotes its value, which may be very long."""
+    """Stop validation after a few invalid values, or the first long one: an error quotes its value, however long."""
 
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
         self._reported = 0
 
     def report_error(self, error: GraphQLError) -> None:
-        """Report at most `MAX_INVALID_VALUES` errors, and none after one of `MAX_QUOTED` characters."""
+        """Report an error. Abort after `MAX_INVALID_VALUES` errors, or one longer than `MAX_QUOTED` characters."""
         super().report_error(error)
         self._reported += 1
         if self._reported >= MAX_INVALID_VALUES:
@@ -89,7 +89,7 @@ class LimitedValues(ValuesOfCorrectTypeRule):
 
 
 class OneOfInputObjects(ValidationRule):
-    """Require exactly one field, and not null, in literals of `@oneOf` input objects.
+    """Require exactly one non-null field in each literal of a `@oneOf` input object.
 
     The GraphQL specification requires this in validation; graphql-core checks these values only during execution.
     """
@@ -99,7 +99,7 @@ class OneOfInputObjects(ValidationRule):
         self._variables: dict[int, str] = {}
 
     def enter_object_value(self, node: ObjectValueNode, *_args: Any) -> None:
-        """Check the fields of a literal, and remember a variable among them."""
+        """Check the fields of a literal. If the value of its field is a variable, remember the variable."""
         type_ = get_named_type(self.context.get_input_type())
         if type_ is None or not is_one_of(type_):
             return
@@ -115,7 +115,7 @@ class OneOfInputObjects(ValidationRule):
             self._variables[id(field.value)] = type_.name
 
     def leave_document(self, document: DocumentNode, *_args: Any) -> None:
-        """Require that the variables in these literals cannot be null."""
+        """Require that the variables used as field values in `@oneOf` literals are declared as non-null."""
         if not self._variables:
             return
         for operation in document.definitions:
@@ -136,7 +136,7 @@ class OneOfInputObjects(ValidationRule):
 
 
 def is_one_of(type_: GraphQLNamedType) -> bool:
-    """Return True for an input object with `@oneOf`."""
+    """Return True if a type is an input object with `@oneOf`."""
     return bool(getattr(type_.extensions.get("strawberry-definition"), "is_one_of", False))
 
 
@@ -173,9 +173,9 @@ RULES: tuple[type[ASTValidationRule], ...] = (
 
 
 class _Steps(NamedTuple):
-    """The steps for a kind of node: functions with the numbers of their visitors, and the parts to visit.
+    """What to do at each node of one kind: the functions to call, and the attributes whose nodes to visit.
 
-    `is_quiet` is True if no visitor has a function for the kind.
+    Each function comes with the number of its visitor. `is_quiet` is True if no visitor has a function for this kind.
     """
 
     enter_types: Callable[[Any], None] | None
@@ -201,7 +201,7 @@ class Traversal:
         self._ancestors: list[Any] = []
 
     def visit(self, node: Node, key: str | int | None = None, parent: Any = None) -> None:
-        """Visit a node and all nodes below it. O(nodes)."""
+        """Visit a node and all its descendants. O(nodes)."""
         kind = node.kind
         steps = self._steps.get(kind) or self._prepare(kind)
         if steps.is_quiet and not any(getattr(node, part) for part in steps.parts):
@@ -232,7 +232,7 @@ class Traversal:
             steps.leave_types()
 
     def _enter(self, steps: _Steps, node: Node, key: str | int | None, parent: Any) -> list[int] | None:
-        """Call the visitors. Return the numbers of the visitors that skip the nodes below."""
+        """Call the visitors that enter a node. Return the numbers of the visitors that skip its descendants, if any."""
         skipping, ancestors = self._skipping, self._ancestors
         skipped = None
         for number, enter in steps.enter:
@@ -261,10 +261,10 @@ class Traversal:
 
 
 class _Usages(VariableUsageVisitor):
-    """Finds the variables in one definition after the other."""
+    """Finds the variables used in operations and fragments, one definition at a time."""
 
     def begin(self, fragment: FragmentDefinitionNode | None) -> list[VariableUsage]:
-        """Return a list to which the variables found from now on are added."""
+        """Begin a definition: return a new list, to which the variables found from now on are added."""
         self._fragment_definition = fragment
         self.usages = []
         self._append_usage = self.usages.append
@@ -300,7 +300,10 @@ def validate(
     *,
     hide_suggestions: bool = False,
 ) -> list[GraphQLError]:
-    """Return the same errors as graphql-core's `validate`: at most `max_errors`, and one more if it is aborted."""
+    """Return the errors that graphql-core's `validate` would return for these rules.
+
+    There are at most `max_errors`, and one more if validation is aborted.
+    """
     errors: list[GraphQLError] = []
     type_info = TypeInfo(schema)
 

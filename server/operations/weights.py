@@ -83,7 +83,7 @@ EXTRA: dict[str, float] = {
     "Query.__schema": 500,
     "Query.__type": 50,
 }
-"""Points in addition to those of the objects and values of a field; for a list, per item."""
+"""Additional points of a field, beyond the points of its objects and values. For a list, additional points per item."""
 
 PER_ITEM: dict[str, float] = {
     "Post.replies": 3,
@@ -113,17 +113,19 @@ ARCHIVE: dict[str, float] = {
 """The part of a field's points that pays for its usual reads of the archive. Further reads are charged afterwards."""
 
 ARCHIVE_ROOTS = frozenset({"Query.publicTimeline", "Query.searchPosts", "Query.searchUsers"})
-"""The root fields whose number is limited, because each of them reads the archive in its own transactions."""
+"""The root fields of which an operation may have only a few, because each reads the archive in its own transactions."""
 
 HOME_PAGE = 150
-"""Points of a page of the home timeline, which may be merged from thousands of timelines."""
+"""Points for a page of the home timeline, which may be merged from thousands of timelines."""
 
 LIST_PAGE = 100
-"""Points of a page of a list's timeline, which is merged for each page. Most lists have far fewer than 500 members."""
+"""Points for a page of a list's timeline, which is merged from its members' timelines on each request.
+
+Most lists have far fewer than 500 members."""
 
 
 class Merged(Enum):
-    """The merged timelines that a field may return: none, the home timeline, or a list's timeline per object."""
+    """The kind of merged timeline that a field may return: none, the home timeline, or a list's timeline per object."""
 
     NONE = 0
     HOME = 1
@@ -180,7 +182,7 @@ BYTES: dict[str, int] = {
     "UserErrorParam.name": 10,
     "UserErrorParam.value": 20,
 }
-"""The maximum length of values in bytes, without quotes: of fields of type String, and of other scalar types."""
+"""The maximum length of values in bytes, without quotes, by field or by scalar type. Every String field needs one."""
 
 LISTS: dict[str, int] = {
     "Post.attachments": MAX_ATTACHMENTS,
@@ -202,7 +204,7 @@ LISTS: dict[str, int] = {
 """The maximum length of lists whose length is not an argument."""
 
 DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
-"""The length of lists whose length is an argument, used if the argument is a variable that is not given."""
+"""The length of lists whose length is an argument, used if the argument is a variable that the client omits."""
 
 USUAL: dict[str, float] = {
     "Post.entities": USUAL_ENTITIES,
@@ -210,7 +212,7 @@ USUAL: dict[str, float] = {
     "UpdateListPayload.userErrors": ERRORS,
     "PublishPostPayload.userErrors": ERRORS,
 }
-"""The length that points are computed with, for lists that are nearly always much shorter than their maximum."""
+"""The usual length of lists that are nearly always much shorter than their maximum. It determines their points."""
 
 HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword", "Mutation.deleteAccount"})
 """Fields that hash a password."""
@@ -222,10 +224,11 @@ LOG_INS = ("logIn", "changePassword", "deleteAccount")
 class Weight:
     """The weight of one field: `points`, and `per_item` for each item of the page that its arguments request.
 
-    `size` is the maximum number of bytes of a value without its key. `many` is the number of values in a list whose
-    length is not an argument, `usual` the number that points are computed with instead, and `least` the number if the
-    argument's variable is not given. A list with `of_page` is as long as its parent's page. `type` is the type of the
-    objects of the field, None for a leaf. `merged` says which merged timelines the field may return.
+    `size` is the maximum number of bytes of a value without its key. `many` is the maximum length of a list whose
+    length is not an argument; `usual`, if not None, replaces it in the computation of points. `least` is the length of
+    a list whose length is an argument, if the client omits the argument's variable. A list with `of_page` is as long as
+    its parent's page. `type` is the name of the type of the field's objects, None for a leaf. `merged` is the kind of
+    merged timeline that the field may return.
     """
 
     points: float
@@ -287,7 +290,7 @@ class Weights:
         return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, merged, least, USUAL.get(path))
 
     def _introspected(self, name: str) -> float:
-        """Return the approximate length of a list of the schema; for `ofType`, the share of types that have one."""
+        """Return the approximate length of an introspection list; for `ofType`, the share of types that have one."""
         known = {
             "types": self._schema_types,
             "fields": 3,
@@ -305,7 +308,11 @@ def _is_list(field: GraphQLField) -> bool:
 
 
 def _bytes(path: str, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, type_: str) -> int:
-    """Return the maximum size of a leaf in bytes, declared for its field, for an interface's field, or for its type."""
+    """Return the maximum size of a leaf in bytes, including quotes.
+
+    It is declared for its field, for the field of an interface, or for its type. Raises ValueError for a String field
+    without a declaration.
+    """
     declared = [path, *(f"{interface.name}.{name}" for interface in parent.interfaces)]
     for key in declared:
         if key in BYTES:

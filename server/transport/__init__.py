@@ -1,4 +1,4 @@
 """HTTP and WebSocket connections, their limits, and the addresses of clients.
 
-The classes extend those of uvicorn, which is pinned. `server.serving.configure` registers them.
+The protocol classes extend uvicorn's, so the version of uvicorn is pinned. `server.serving.configure` registers them.
 """

@@ -1,11 +1,12 @@
-"""Admission control: a process that cannot keep up refuses operations at once, so that it answers the others in time.
+"""Admission control: an overloaded process refuses some operations immediately, so that it answers the others in time.
 
-Under overload, operations wait in the event loop of the process and in the store. Both are measured together by probes:
-reads of the store, of each primary in turn, that pass the same queues as the reads of operations. The queueing delay of
-a probe is its duration minus that of the shortest probe to the same primary in the last ten minutes. If the smallest
-delay of a window to any primary exceeds TARGET_DELAY, there is a standing queue, and the limit on the operations that
-run at the same time shrinks. The limit grows while operations reach it without a standing queue, because then they wait
-for something else, such as the archive or a password hash. It does not change while no probe is answered.
+Under overload, operations wait in the event loop of the process and in the store. Probes measure both waits together: a
+probe is a read from one of the store's primaries, in turn, that passes through the same queues as the reads of
+operations. The queueing delay of a probe is its duration minus the duration of the shortest probe to the same primary
+in the last ten minutes. If, for any primary, the smallest delay in a window exceeds TARGET_DELAY, there is a standing
+queue, and the limit on concurrent operations shrinks. The limit grows while operations reach it without a standing
+queue, because then they wait for something else, such as the archive or a password hash. It does not change while no
+probe is answered.
 """
 
 import asyncio
@@ -21,7 +22,8 @@ from typing import Any, Protocol, TypeAlias
 from graph.tasks import end
 
 PERMIT_OF_TASK: ContextVar["Permit | None"] = ContextVar("permit", default=None)
-"""The permit of the operation that the current task executes. The operation releases it while it waits for a turn."""
+"""The permit of the operation that the current task executes. The permit is released while the operation waits for its
+turn among the operations of its user or network."""
 
 ADMISSION = "admission"  # the name in the lifespan state, which every connection receives
 PERMIT = "permit"  # the name in the state of an admitted request
@@ -29,45 +31,46 @@ COMPLETE = "complete"  # in the state of a request whose body has arrived
 METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a response to HEAD has no body
 
 FLOOR = 12
-"""The smallest limit: enough operations to keep a core busy while others wait for the store. Fewer are not limited."""
+"""The smallest limit. It is enough to keep a core busy while some operations wait for the store."""
 ACCEPTED = 32
-"""The number of operations that are accepted whatever the limit is. Those above the limit wait until others end."""
+"""The number of operations that are accepted even if the limit is lower. Those above the limit wait for others to end.
+"""
 INITIAL = 64
 CEILING = 1_000
 TARGET_DELAY = 0.0015
 PROBE_SECONDS = 0.01
 IDLE_SECONDS = 1.0
-"""Time between the probes of an idle process, which keep the shortest duration current."""
+"""Time between the probes of an idle process, which keep the shortest known duration up to date."""
 PROBES_PER_WINDOW = 3
-"""The least number of probes of each primary in a window, so that a single slow probe does not count as a queue."""
+"""The minimum number of probes to each primary in a window, so that one slow probe does not count as a queue."""
 BUCKET_SECONDS = 60.0
 BUCKETS = 10
 START_PROBES = 3
 START_SECONDS = 0.5
 WINDOW_SECONDS = 0.1
 BURST = 2
-"""The factor by which more operations are accepted in a burst."""
+"""The factor by which the number of accepted operations may rise during a burst."""
 BURST_SECONDS = 0.1
-"""The longest burst. Another one is possible when no operation was refused for CALM_SECONDS."""
+"""The maximum length of a burst. Another burst is possible once no operation was refused for CALM_SECONDS."""
 COLD_SECONDS = 1.0
-"""The longest burst during the first COLD_OPERATIONS of a process, whose caches and connections are new."""
+"""The maximum length of a burst until COLD_OPERATIONS have finished: caches are still empty, and connections new."""
 COLD_OPERATIONS = 1_000
 CALM_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
-"""The longest time that an operation of an open WebSocket waits. Later messages of its client wait too."""
+"""The longest time that an operation on an open WebSocket waits for a permit. Later messages of its client wait too."""
 RECHECK_SECONDS = 0.1
 RETRY_SECONDS = 3
-"""Clients are asked to try again after 1 to 3 seconds. The times differ, so that not all return at once."""
+"""The maximum of `Retry-After`. Refused clients get 1 to 3 seconds in turn, so that not all retry at the same time."""
 
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Answered: TypeAlias = Callable[[str], None]
 Start: TypeAlias = Callable[[], object]
 Probe: TypeAlias = Callable[[Answered], None]
-"""Starts a read of a primary. Calls the function with the primary's name if and when the reply arrives."""
+"""Starts a read from a primary. Calls the given function with the primary's name when the reply arrives, if ever."""
 
 
 class Request(Protocol):
-    """The request of uvicorn."""
+    """The parts of uvicorn's request that admission control uses."""
 
     scope: Any
     disconnected: bool
@@ -79,7 +82,7 @@ def no_headers(_origin: bytes | None) -> Headers:
 
 
 class Permit:
-    """The permit of one operation, from its start until it has its result or, for a subscription, its first result."""
+    """Permission to run one operation, held from its start until its result (for a subscription, its first result)."""
 
     __slots__ = ("_admission", "_held")
 
@@ -88,7 +91,7 @@ class Permit:
         self._held = True
 
     def resume(self) -> bool:
-        """Take the permit again after `release`. Return False if the operation must be refused."""
+        """Acquire the permit again after `release`. Return False if the operation must be refused."""
         self._held = self._admission.enter() is not None
         return self._held
 
@@ -100,7 +103,10 @@ class Permit:
 
 
 class Baseline:
-    """The duration of the shortest probe of the last ten minutes, in seconds. A failover makes older probes useless."""
+    """The duration of the shortest probe to one primary in the last ten minutes, in seconds.
+
+    Older probes are dropped, because the latency may have changed, as after a failover.
+    """
 
     def __init__(self) -> None:
         self._minima: deque[tuple[int, float]] = deque()
@@ -118,11 +124,11 @@ class Baseline:
 
 
 class Admission:
-    """Limits the operations that run at the same time in one process.
+    """Limits the number of concurrent operations in one process.
 
-    `running` is their number, `limit` the current limit, and `refused` counts refusals. Accepted requests above the
-    limit wait, and start in order. `path` is the path of the endpoint; requests of other paths are not limited.
-    `headers` returns the CORS headers of a refusal for an `Origin`.
+    `running` is the number of running operations, `limit` the current limit, and `refused` counts refusals. Accepted
+    requests above the limit wait, and start in order. `path` is the path of the endpoint; requests for other paths are
+    not limited. `headers` returns the CORS headers of a refusal, given the request's `Origin` header.
     """
 
     _probe: Probe | None = None
@@ -157,7 +163,10 @@ class Admission:
         return found if isinstance(found, Admission) else Admission(enabled=False)
 
     async def start(self, probe: Probe) -> None:
-        """Set the probe, and measure the store while it has no queue. Takes half a second without a store."""
+        """Set the probe, and measure the store's latency before operations can queue.
+
+        Takes three round trips, or half a second if the store does not answer.
+        """
         self._probe = probe
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
@@ -168,7 +177,10 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def measuring(self, probe: Probe) -> AsyncIterator[None]:
-        """Start, and send a probe each second, so that an idle process knows the store's latency."""
+        """Call `start`, then send a probe every second during the `async with` block.
+
+        An idle process therefore knows the store's latency.
+        """
         await self.start(probe)
         sending = asyncio.get_running_loop().create_task(self._send_probes())
         try:
@@ -187,10 +199,10 @@ class Admission:
         return 1 + self.refused % RETRY_SECONDS
 
     def admits(self, request: Request, start: Start) -> bool:
-        """Start a request now or later. Return False if it must be refused.
+        """Start a request now, or later when there is room. Return False if it must be refused.
 
-        The permit of an operation is in the state of its request. A request whose client disconnects while it waits is
-        not started.
+        When an operation starts, its permit is stored in the state of its request. A request whose client disconnects
+        while the request waits is not started.
         """
         if request.scope["path"] != self.path or request.scope["method"] not in METHODS:
             start()
@@ -215,31 +227,28 @@ class Admission:
                 context.run(start)  # in its own context, not in that of the request which has made room
 
     def enter(self) -> Permit | None:
-        """Return the permit of an operation that cannot wait, above the limit if necessary; None if it must be refused.
-
-        O(1).
-        """
+        """Return a permit for an operation that cannot wait, even above the limit; None if it must be refused. O(1)."""
         if self.is_full():
             return None
         self.running += 1
         return Permit(self)
 
     async def wait(self) -> Permit | None:
-        """Return the permit of an operation that may wait PATIENCE_SECONDS; None if it must be refused."""
+        """Return a permit for an operation that may wait up to PATIENCE_SECONDS; None if it must be refused."""
         end = self._clock() + PATIENCE_SECONDS
         while self.accepted >= self._room and self._clock() < end:  # noqa: ASYNC110 - seldom
             await asyncio.sleep(random.uniform(0.5, 1.5) * RECHECK_SECONDS)  # noqa: S311 - not a secret
         return self.enter()
 
     def leave(self) -> None:
-        """Make room for another operation."""
+        """Record that an operation has ended or released its permit, and start waiting requests."""
         self.running -= 1
         self._finished += 1
         self._start_waiting()
 
     @property
     def accepted(self) -> int:
-        """The operations that run or wait."""
+        """The number of operations that run or wait."""
         return self.running + len(self._waiting)
 
     @property
@@ -294,7 +303,10 @@ class Admission:
             self._probe(record)
 
     def _adapt(self) -> None:
-        """Adapt the limit to the answered probes of the window, if any. A limit that was not reached nears INITIAL."""
+        """Adapt the limit to the probes that were answered in the window, if any.
+
+        A limit that was not reached moves towards INITIAL.
+        """
         if not self._shortest:
             return
         delay = max(seconds - self._baselines[primary].seconds for primary, seconds in self._shortest.items())

@@ -1,4 +1,4 @@
-"""The open connections of one process: their number per address, and their deadlines."""
+"""The open connections of one process: how many each address has, and their deadlines."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger("fanline.server")
 
 
 class Connection(Protocol):
-    """The part of a connection that `Connections` uses."""
+    """The parts of a connection that `Connections` uses."""
 
     deadline: float
 
@@ -28,10 +28,10 @@ class Connection(Protocol):
 
 
 class Connections:
-    """Counts connections, limits those of each address, and checks all deadlines with one timer.
+    """Counts connections, limits the number per client address, and checks all deadlines with one timer.
 
-    `per_address` is the maximum per address; None means no limit. `refused` counts refused and aborted connections by
-    reason.
+    `per_address` is the maximum for each IPv4 address or IPv6 /64 network; None means no limit. `refused` counts
+    refused and aborted connections by reason.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Connections:
         return len(self._open)
 
     def add(self, connection: Connection, host: str | None, descriptor: int) -> str | None:
-        """Add a connection from `host`. Return the reason if it is refused. O(1).
+        """Add a connection from `host`, or return the reason for refusing it. O(1).
 
         The limit per address does not apply to trusted proxies and unix sockets.
         """
@@ -92,7 +92,7 @@ class Connections:
                 del self._by_address[holder]
 
     def _check_deadlines(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Expire the connections whose deadline has passed. O(open connections), 50 ns each."""
+        """Call `expire` for connections whose deadline has passed. O(open connections), 50 ns each."""
         now = loop.time()
         for connection in [each for each in self._open if each.deadline <= now]:
             connection.expire(now)

@@ -1,4 +1,4 @@
-"""File descriptors: the limit of the process, a reserve that connections may not use, and the listening socket."""
+"""File descriptors: the process's limit, a reserve that connections may not use, and copies of the listening socket."""
 
 import socket
 import sys
@@ -10,11 +10,11 @@ UNLIMITED = 65_536  # used where the system has no limit
 MIN_RESERVE = 64
 MAX_RESERVE = 1000
 ACCEPTED_AT_ONCE = 16
-"""Connections that are accepted in an iteration of the event loop."""
+"""The number of connections that are accepted in one iteration of the event loop."""
 
 
 def raise_limit() -> None:
-    """Raise the soft limit of open files to the hard limit, if the system allows it."""
+    """Raise the soft limit on open files to the hard limit, if the system allows it."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -29,8 +29,9 @@ def raise_limit() -> None:
 def ceiling() -> int:
     """Return the lowest descriptor that connections may not use.
 
-    The system assigns the lowest free descriptor, so the number of a new one shows how many are in use. A tenth,
-    at least MIN_RESERVE and at most MAX_RESERVE or half the limit, is reserved for the store, the archive and files.
+    The system assigns the lowest free descriptor, so the number of a new descriptor shows how many are in use. A tenth
+    of the limit is reserved for the store, the archive and files: at least MIN_RESERVE, and at most MAX_RESERVE or half
+    the limit.
     """
     if sys.platform == "win32":
         return UNLIMITED
@@ -41,7 +42,7 @@ def ceiling() -> int:
 
 
 def listeners(listening: socket.socket) -> list[socket.socket]:
-    """Return a listening socket ACCEPTED_AT_ONCE times.
+    """Return a listening socket and duplicates of it, ACCEPTED_AT_ONCE in total.
 
     uvloop accepts one connection per listening socket in an iteration of the event loop. With a single socket, the
     clients of a busy process would wait for many iterations.

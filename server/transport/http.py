@@ -29,15 +29,15 @@ from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
 DRAIN_SECONDS = 2.0
-"""How long an idle connection stays open during a shutdown: its client may have sent a request already."""
+"""How long an idle connection stays open during a shutdown, because a request may already be on its way."""
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
 
 
 class HttpProtocol(HttpToolsProtocol):
     """An HTTP connection.
 
-    On shutdown, it waits for running requests but ends endless responses. An idle connection answers one more request,
-    and tells the client that it closes: a client that sends while the server closes would get no answer.
+    On shutdown, it waits for running requests but ends endless responses. An idle connection answers one more request
+    with `Connection: close`; otherwise a client that sends a request during the shutdown would get no response.
 
     A request that exceeds a limit is refused after the responses to earlier requests of the connection. Then the
     connection closes.
@@ -79,7 +79,7 @@ class HttpProtocol(HttpToolsProtocol):
     # Start and end
 
     def connection_made(self, transport: Any) -> None:
-        """Open the connection, unless the process or the address has too many."""
+        """Register the connection. Abort it if the process or the client's address has too many connections."""
         super().connection_made(transport)
         host = self.client[0] if self.client else None
         self._trusted = self._open.proxies.trusts(host)
@@ -100,7 +100,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection after the running request, or the next one; end its response if it is endless."""
+        """Close the connection after the running request or, if it is idle, the next one. End an endless response."""
         running = self._running
         self._closes = True
         if running is None:
@@ -130,7 +130,7 @@ class HttpProtocol(HttpToolsProtocol):
     # Requests
 
     def data_received(self, data: bytes) -> None:
-        """Parse requests until one exceeds a limit."""
+        """Parse requests. Once a request has exceeded a limit, discard all further data."""
         if self._discarded is not None:
             self._discarded += len(data)
             if self._discarded > MAX_DISCARDED:
@@ -164,7 +164,7 @@ class HttpProtocol(HttpToolsProtocol):
         return True
 
     def _check_size(self) -> bool:
-        """Return True if the incomplete request is within the limits; else refuse it."""
+        """Return True if the incomplete request is within the limits; otherwise refuse it and return False."""
         most = MAX_DISCARDED if self._discards_body() else MAX_HEAD
         if self._overhead > most or (self._phase == HEAD and len(self.headers) > MAX_HEADERS):
             self._refuse(Refusal(431, "headers"))
@@ -172,11 +172,11 @@ class HttpProtocol(HttpToolsProtocol):
         return True
 
     def _discards_body(self) -> bool:
-        """Return True while reading the rest of a request whose response is complete."""
+        """Return True if the body being read belongs to a request that has already been answered."""
         return self._phase == BODY and self.cycle.response_complete
 
     def on_message_begin(self) -> None:
-        """Start a request."""
+        """Begin to read a request."""
         super().on_message_begin()
         self._phase = HEAD
         self._overhead = self._slice
@@ -201,7 +201,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Start a request, or queue it behind earlier ones."""
+        """Check the headers of a request, then start it, or queue it behind earlier requests."""
         if len(self.headers) > MAX_HEADERS or (self._overhead > MAX_HEAD and self._head_size() > MAX_HEAD):
             raise Refusal(431, "headers")
         check_head(self.parser.get_http_version(), self.headers)
@@ -225,7 +225,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._stale = True
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Start a request, or let it wait. Refuse it if the process is overloaded, before its body is read."""
+        """Start a request, or queue it for admission. If the process is overloaded, refuse it without its body."""
         if self._closes:
             cycle.keep_alive = False
         if self._admission.admits(cycle, lambda: HttpToolsProtocol._start_asgi_task(self, cycle, app)):
@@ -261,7 +261,7 @@ class HttpProtocol(HttpToolsProtocol):
         cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        """End a request."""
+        """Record that a request has arrived completely."""
         if self._phase != BODY:
             return  # an upgrade request
         self._phase = AWAITING
@@ -273,7 +273,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
 
     def _upgrade(self, rest: bytes | memoryview) -> bool:
-        """Upgrade to a WebSocket. Ignore an upgrade to other protocols, as RFC 9110 allows."""
+        """Upgrade to a WebSocket. Ignore requests to upgrade to other protocols, as RFC 9110 allows."""
         if self._running is not None:
             self._refuse(Refusal(400, "pipeline"))
             return False
@@ -298,7 +298,7 @@ class HttpProtocol(HttpToolsProtocol):
     # Responses
 
     def on_response_complete(self) -> None:
-        """Serve the next request, or wait for one."""
+        """Serve the next request of the connection, or set the deadline for its arrival."""
         self.server_state.total_requests += 1
         self._running = None
         if self.transport.is_closing():
@@ -317,7 +317,7 @@ class HttpProtocol(HttpToolsProtocol):
         return None
 
     def _refuse(self, refused: Refusal) -> None:
-        """Stop parsing, refuse the request after the responses to earlier ones, and close the connection."""
+        """Stop parsing, refuse the request once earlier requests are answered, and close the connection."""
         self._open.refused[refused.reason] += 1
         unanswered = True
         if self._phase == BODY:
@@ -341,7 +341,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._close()
 
     def _stop_reading(self) -> None:
-        """Discard further data, but keep reading, to notice when the client disconnects."""
+        """Discard further data. Reading continues, in order to notice when the client disconnects."""
         self._discarded = 0
         self.flow.resume_reading()
         self._set_deadline()
@@ -349,13 +349,13 @@ class HttpProtocol(HttpToolsProtocol):
     # Deadlines
 
     def pause_writing(self) -> None:
-        """Start the write timeout: the client does not read."""
+        """Start the write timeout, because the client does not read."""
         super().pause_writing()
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
 
     def resume_writing(self) -> None:
-        """End the write timeout: the client reads again."""
+        """End the write timeout, because the client reads again."""
         super().resume_writing()
         self._set_deadline()
 
@@ -375,7 +375,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.deadline = self.loop.time() + seconds
 
     def expire(self, now: float) -> None:
-        """Refuse an incomplete request, close an idle connection, or abort if the client does not read."""
+        """Refuse an incomplete request, close an idle connection, or abort it if the client does not read."""
         if self.flow.write_paused or self.transport.is_closing():
             rest = still_unsent(self.transport, self._unsent)
             self.deadline = now + self._open.timeouts.write
@@ -392,7 +392,7 @@ class HttpProtocol(HttpToolsProtocol):
         return self._refuse(Refusal(408, "header_timeout" if self._phase == HEAD else "body_timeout"))
 
     def _close(self) -> None:
-        """Close the connection when the client has received all data."""
+        """Close the connection once all data is sent. The write timeout applies."""
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
         self.transport.close()

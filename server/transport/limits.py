@@ -1,4 +1,4 @@
-"""The limits of every connection. docs/limits.md lists them for operators."""
+"""The limits that apply to each connection. docs/limits.md lists them for operators."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The networks of clients: limits are counted per network instead of per address."""
+"""The networks of clients. Limits are counted per network, because one IPv6 client has many addresses."""
 
 import ipaddress
 from functools import lru_cache
@@ -9,13 +9,13 @@ SITE_PREFIX = 48  # bits: a provider's customer may have 65,536 such networks
 
 @lru_cache(maxsize=10_000)
 def network_of(host: str) -> str:
-    """Return the network that represents an anonymous client: an IPv4 address, or a /64 network of IPv6."""
+    """Return the network that represents an anonymous client: an IPv4 address, or an IPv6 /64 network."""
     return _network(host, CLIENT_PREFIX)
 
 
 @lru_cache(maxsize=10_000)
 def site_of(host: str) -> str:
-    """Return the network of one customer of a provider: an IPv4 address, or a /48 network of IPv6."""
+    """Return the network that a provider's customer may have as a whole: an IPv4 address, or an IPv6 /48 network."""
     return _network(host, SITE_PREFIX)
 
 

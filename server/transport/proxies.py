@@ -38,10 +38,11 @@ class TrustedProxies:
         return self._unix if host is None else bool(self._networks) and self._known(host)
 
     def apply(self, scope: dict[str, Any]) -> None:
-        """Set the client and the scheme of a request from a trusted proxy by its headers.
+        """Set the client and the scheme of a request from the headers that a trusted proxy added.
 
-        The client is the first address from the right that is not a trusted proxy. If there is none, or if an invalid
-        entry ends the search, the client is the last address read, or the peer if no address was read.
+        `X-Forwarded-For` is read from right to left. The client is the first address that is not a trusted proxy. If
+        there is none, or an invalid entry ends the search, the client is the last valid address that was read, or the
+        peer of the connection if there was none.
         """
         forwarded: list[bytes] = []
         for name, value in scope["headers"]:
@@ -54,7 +55,7 @@ class TrustedProxies:
         scope["client"] = self._client(forwarded) or scope["client"]
 
     def warn_once(self, headers: Headers, host: str | None) -> None:
-        """Log once that a header was ignored."""
+        """Log a warning, only once, if `X-Forwarded-For` from an untrusted peer is ignored."""
         if self._warns and any(name == b"x-forwarded-for" for name, _ in headers):
             self._warns = False
             logger.warning(
@@ -88,7 +89,10 @@ def _network(entry: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def _address(text: str) -> Address | None:
-    """Return an address given with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1]:80."""
+    """Parse an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1]:80.
+
+    Return None if the text is not an address.
+    """
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

@@ -33,7 +33,7 @@ SINGLE = frozenset(
         b"x-request-id",
     }
 )
-"""The headers that this server reads and that contain one value, not a list."""
+"""The headers that this server reads and that contain a single value, so that they must not be repeated."""
 
 _NAME = rb"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 _HOST = re.compile(rb"(?:%b|\[(?:[0-9A-Fa-f:.]+|v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\])(?::[0-9]*)?" % _NAME)
@@ -41,7 +41,11 @@ _HOST = re.compile(rb"(?:%b|\[(?:[0-9A-Fa-f:.]+|v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'
 
 
 class Refusal(Exception):
-    """A request is invalid or exceeds a limit. `reason` is its name in the metrics, `text` says what is wrong."""
+    """Raised for a request that is invalid or exceeds a limit.
+
+    `status` is the HTTP status, `reason` the name of the refusal in the metrics, and `text` the error message; None
+    stands for the default text of the status.
+    """
 
     def __init__(self, status: int, reason: str, text: str | None = None) -> None:
         super().__init__(status, reason)
@@ -51,12 +55,12 @@ class Refusal(Exception):
 
 
 def malformed(text: str) -> Refusal:
-    """Return the refusal of a request that is not valid HTTP."""
+    """Return a refusal with status 400 for a request that is not valid HTTP."""
     return Refusal(400, "malformed", text)
 
 
 def check_head(version: str, headers: Sequence[Header]) -> None:
-    """Check the version and the headers of a request, whose names are in lower case. O(n). Raises Refusal.
+    """Check the HTTP version and the headers of a request. Header names must be in lower case. O(n). Raises Refusal.
 
     An HTTP/1.1 request must name its host (RFC 9112, section 3.2); an HTTP/1.0 request need not. A header with a
     single value must not occur twice, even if both lines are equal.
@@ -85,7 +89,7 @@ def _check_repeated(headers: Sequence[Header]) -> None:
 
 
 def _check_coding(version: str, coding: bytes) -> None:
-    """Raise Refusal unless the parser understands the coding of the body. It decodes only chunks, no coding inside."""
+    """Raise Refusal unless the parser can decode the body: the only supported transfer coding is `chunked`."""
     if version == "1.0":
         raise malformed("HTTP/1.0 has no Transfer-Encoding. Send a Content-Length.")
     if coding.lower() != b"chunked":
@@ -93,14 +97,14 @@ def _check_coding(version: str, coding: bytes) -> None:
 
 
 def requested_upgrade(headers: Sequence[Header]) -> bytes | None:
-    """Return the protocols that the client would upgrade to, in lower case; None if it does not request an upgrade."""
+    """Return the protocols that the client asks to upgrade to, in lower case; None if it requests no upgrade."""
     if b"upgrade" not in (option.lower() for option in _listed(headers, b"connection")):
         return None
     return b", ".join(protocol.lower() for protocol in _listed(headers, b"upgrade"))
 
 
 def head_without_upgrade(method: bytes, url: bytes, version: str, headers: Sequence[Header]) -> bytes:
-    """Return the head of the same request without its upgrade, which a server may ignore (RFC 9110, section 7.8)."""
+    """Return the request line and headers without the upgrade, which a server may ignore (RFC 9110, section 7.8)."""
     lines = [b"%b %b HTTP/%b" % (method, url, version.encode())]
     for name, value in headers:
         if name == b"connection":
@@ -112,5 +116,5 @@ def head_without_upgrade(method: bytes, url: bytes, version: str, headers: Seque
 
 
 def _listed(headers: Sequence[Header], wanted: bytes) -> list[bytes]:
-    """Return the entries of a list header, from all lines with its name."""
+    """Return the entries of a header whose value is a list, from all header lines with its name."""
     return [entry.strip() for name, value in headers if name == wanted for entry in value.split(b",")]

@@ -21,7 +21,7 @@ RETRY_AFTER = {429: 60, 503: 2}  # seconds
 
 
 def refusal(status: int, text: str | None = None) -> bytes:
-    """Return a complete plain-text error response that closes the connection. The default text states the reason."""
+    """Return a complete plain-text error response that closes the connection. `text` defaults to the status's text."""
     text = text or TEXTS[status]
     lines = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
@@ -35,7 +35,7 @@ def refusal(status: int, text: str | None = None) -> bytes:
 
 
 def _overload(seconds: int) -> tuple[bytes, bytes]:
-    """Return the head of a refusal, without the headers that depend on the request, and its body."""
+    """Return the head and the body of a refusal. The head lacks the headers that depend on the request."""
     message = OVERLOADED.format("1 second" if seconds == 1 else f"{seconds} seconds")
     body = orjson.dumps({"errors": [{"message": message, "extensions": {"code": "OVERLOADED", "retryAfter": seconds}}]})
     lines = (
@@ -51,9 +51,9 @@ OVERLOADS = {seconds: _overload(seconds) for seconds in range(1, RETRY_SECONDS +
 
 
 def overloaded(cycle: RequestResponseCycle, admission: Admission) -> bytes:
-    """Return the response to an operation that is refused because of overload. About 5 microseconds.
+    """Return the complete response to an operation that is refused because of overload. Takes about 5 microseconds.
 
-    Closes the connection after a request with `Expect: 100-continue`: the client may or may not send the body.
+    The connection closes after a request with `Expect: 100-continue`, because the client may or may not send the body.
     """
     if cycle.waiting_for_100_continue:
         cycle.keep_alive = False

@@ -1,4 +1,4 @@
-"""Unsent data of a connection, and whether the client receives it."""
+"""The unsent data of a connection, and whether the client is receiving it."""
 
 import asyncio
 import sys
@@ -13,13 +13,16 @@ if sys.platform != "win32":
 def unsent(transport: asyncio.Transport) -> int:
     """Return the number of bytes that the client has not received: in the process and, on Linux, in the kernel.
 
-    The kernel's buffer may hold megabytes. With a slow client, minutes may pass before the process sees progress.
+    The kernel's buffer may hold megabytes. With a slow client, minutes may pass before the process's buffer shrinks.
     """
     return transport.get_write_buffer_size() + _in_system(transport)
 
 
 def still_unsent(transport: asyncio.Transport, before: int) -> int | None:
-    """Return the unsent bytes, or None if there are none or the client received less than MIN_PROGRESS of `before`."""
+    """Return the number of unsent bytes. `before` is the number at the last check.
+
+    Return None if nothing is unsent, or the client has received fewer than MIN_PROGRESS bytes since the last check.
+    """
     size = unsent(transport)
     return size if 0 < size <= before - MIN_PROGRESS else None
 

@@ -1,4 +1,4 @@
-"""WebSocket connections: uvicorn's protocol with less memory and with limits on data and speed."""
+"""WebSocket connections: uvicorn's protocol with less memory, and with limits on data and on slow clients."""
 
 import asyncio
 import math
@@ -25,7 +25,7 @@ INVALID_DATA = 1007
 
 
 class MessageQueue:
-    """A queue for one reader that takes little memory: an asyncio.Queue has four deques, 3 KB."""
+    """A queue for one reader that takes little memory. (An asyncio.Queue takes 3 KB, for four deques.)"""
 
     __slots__ = ("_items", "_waiter")
 
@@ -54,8 +54,8 @@ class MessageQueue:
 class SocketProtocol(WebSocketsSansIOProtocol):
     """A WebSocket connection that takes little memory, because most connections are idle.
 
-    Data is parsed in small slices. Reading pauses until the application has received all earlier messages and the
-    client reads.
+    Data is parsed in small slices. Reading pauses while the application has not received all earlier messages, and
+    while the client does not read.
     """
 
     __slots__ = ("_after_close", "_controls", "_counted_at", "_open", "_unread", "_unsent", "deadline")
@@ -104,7 +104,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.scope["extensions"][SEND_NOW] = self.send_now  # type: ignore[assignment]
 
     async def send(self, message: Any) -> None:
-        """Send a message. Release the headers after the handshake."""
+        """Send an ASGI message. After the handshake, free the memory of its headers."""
         await super().send(message)
         if message["type"] == "websocket.accept":
             self.request.headers.clear()
@@ -114,9 +114,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._parse_unread()
 
     def send_text(self, text: bytes) -> Coroutine[Any, Any, None] | None:
-        """Send a text message given in UTF-8, which `send` would decode and encode. Raises ClientDisconnected.
+        """Send a text message that is already encoded in UTF-8. Raises ClientDisconnected.
 
-        Return None, or a coroutine to await if the client does not read.
+        Return None if the message is sent, or a coroutine to await if the client does not read. Cheaper than `send`,
+        which would decode and encode the text.
         """
         if not self.writable.is_set():
             return self._send_text_later(text)
@@ -125,7 +126,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return None
 
     def send_now(self, text: bytes) -> bool:
-        """Send a text message given in UTF-8. Return False if the client does not read, or the socket is closing."""
+        """Send a text message in UTF-8. Return False without sending if the client does not read or the socket closes.
+        """
         if not self.writable.is_set() or self.disconnected or self.close_sent or self.transport.is_closing():
             return False
         self.transport.write(text_frame(text))
@@ -139,7 +141,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             await later
 
     def shutdown(self) -> None:
-        """Close with 1012, or abort if the client does not read."""
+        """Close the socket with the code 1012, or abort the connection if the client does not read."""
         super().shutdown()
         self._drop_if_stalled()
 
@@ -155,7 +157,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     # Frames
 
     def data_received(self, data: bytes) -> None:
-        """Parse frames, up to the limits."""
+        """Parse frames, within the limits. After the socket was closed, abort if the client keeps sending."""
         if self.close_sent:
             self._after_close += len(data)
             if self._after_close > MAX_HEAD:
@@ -164,7 +166,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return self._parse_unread()
 
     def _parse_unread(self) -> None:
-        """Parse the received data in slices. Pause reading while data is left."""
+        """Parse the received data in slices. Pause reading while some of it cannot be parsed yet."""
         data, at = self._unread, 0
         while at < len(data) and self._has_room():
             super().data_received(data[at : at + SOCKET_SLICE] if len(data) > SOCKET_SLICE else data)
@@ -185,7 +187,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return self.handshake_complete or not self.handshake_initiated
 
     async def receive(self) -> Any:
-        """Return the next message. Yields to the event loop between queued messages."""
+        """Return the next message for the application. Yields to the event loop between queued messages."""
         if not self.queue.empty():
             await asyncio.sleep(0)
         message = await self.queue.get()
@@ -195,24 +197,24 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return message
 
     def _refuse_handshake(self) -> None:
-        """Respond to an invalid handshake, with the response of the parser if it has one."""
+        """Answer an invalid handshake with the parser's response, or with status 400 if there is none, and close."""
         self._open.refused["handshake"] += 1
         self.transport.write(b"".join(self.conn.data_to_send()) or refusal(400))
         self.close_sent = self.handshake_complete = True
         self.transport.close()
 
     def handle_ping(self) -> None:
-        """Answer a ping within the rate limit of control frames."""
+        """Answer a ping, unless the client exceeds the rate limit for control frames."""
         if self._allows_control():
             super().handle_ping()
 
     def handle_pong(self, event: Frame) -> None:
-        """Handle a pong within the rate limit of control frames."""
+        """Handle a pong, unless the client exceeds the rate limit for control frames."""
         if self._allows_control():
             super().handle_pong(event)
 
     def _allows_control(self) -> bool:
-        """Return True if a control frame is within CONTROL_BURST and CONTROL_RATE."""
+        """Return True if a control frame is within CONTROL_BURST and CONTROL_RATE. Close the socket if it is not."""
         if self.close_sent:
             return False
         now = self.loop.time()
@@ -223,7 +225,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return self._controls >= 0
 
     def handle_cont(self, event: Frame) -> None:
-        """Add a fragment of a message, up to the limit."""
+        """Add a fragment to a message. Close the socket if the message exceeds MAX_FRAGMENTS."""
         if self.close_sent:
             return
         if len(self.frames) >= MAX_FRAGMENTS:
@@ -232,7 +234,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
-        """Queue a message for the application, and pause parsing until it is received."""
+        """Queue a message for the application, and pause parsing until the application has received it."""
         data = b"".join(self.frames)
         self.frames = []
         if self.close_sent:
@@ -255,7 +257,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     # Deadlines
 
     def pause_writing(self) -> None:
-        """Start the write timeout and pause reading: the client does not read."""
+        """Start the write timeout and pause reading, because the client does not read."""
         super().pause_writing()
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
@@ -263,14 +265,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """End the write timeout and resume reading: the client reads again."""
+        """End the write timeout and resume reading, because the client reads again."""
         super().resume_writing()
         self._unsent = 0
         self.deadline = self.loop.time() + CHECK_SECONDS
         self._parse_unread()
 
     def expire(self, now: float) -> None:
-        """Abort if the client does not read; else check again later."""
+        """Abort the connection if the client does not read; otherwise set the time of the next check."""
         waits = self.transport.is_closing() or not self.writable.is_set()
         if waits and self._unsent:
             rest = still_unsent(self.transport, self._unsent)

@@ -25,7 +25,7 @@ MAX_STEPS = 20_000  # fields visited and pairs of fields compared, per document
 MAX_DETAIL = 1_000  # characters of a name or a reason in an error
 
 Context: TypeAlias = tuple[tuple[int, GraphQLNamedType], ...]
-"""By level, the types that the objects above a field must have for the field to be selected."""
+"""The object types that a field's ancestors must have for the field to be selected, as pairs of level and type."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Place:
 
 
 Merged: TypeAlias = dict[tuple[Selections, Context], Place | None]
-"""The selections that are merged at one response path, by context, each with the field above it."""
+"""The selections that are merged at one response path, with their contexts; the values are the fields above them."""
 
 
 class LinearOverlappingFields(ValidationRule):
@@ -49,8 +49,9 @@ class LinearOverlappingFields(ValidationRule):
     whose fragments form a cycle is left to `NoFragmentCyclesRule`. Fragment variables, an experiment that the parser
     disables by default, are refused.
 
-    Time and memory are O(n) for n fields with fragments spread, apart from fields that differ in name or arguments
-    below different object types: for these, each pair of distinct contexts is compared. `MAX_STEPS` bounds both.
+    Time and memory are O(n), where n is the number of fields after all fragments are spread. The exception is fields
+    that differ in name or arguments below different object types: for them, each pair of distinct contexts is compared.
+    `MAX_STEPS` bounds both costs.
     """
 
     def __init__(self, context: ValidationContext) -> None:
@@ -95,7 +96,7 @@ class LinearOverlappingFields(ValidationRule):
         return groups.values()
 
     def _merge(self, level: int, group: list[Place]) -> Merged:
-        """Check the fields of one response path; return the selections below them, or none if they conflict."""
+        """Check the fields of one response path. Return the selections below them, or nothing if they conflict."""
         if len(group) > 1:
             group = _in_contexts(level, group)
             conflict = self._conflict(group)
@@ -147,7 +148,7 @@ class LinearOverlappingFields(ValidationRule):
             )
 
     def _report(self, one: Place, other: Place, reason: str) -> None:
-        """Report a conflict from the selection set that both fields have in common."""
+        """Report a conflict, starting at the selection set that contains both fields or their ancestors."""
         if (one.field, other.field) in self._reported:
             return
         self._reported.add((one.field, other.field))
@@ -169,7 +170,7 @@ class LinearOverlappingFields(ValidationRule):
 
 
 def _in_contexts(level: int, group: list[Place]) -> list[Place]:
-    """Add the types of the parents to the contexts if two of the parents are different object types."""
+    """Add the parents' object types to the contexts, if the parents have at least two different object types."""
     if len({place.field.parent for place in group if is_object_type(place.field.parent)}) < 2:
         return group
     return [

@@ -39,8 +39,8 @@ from graphql import (
 class Selections:
     """The fields of one selection set, including inline fragments, and the fragments that it spreads.
 
-    `leaves` are the types and names of fields without alias, arguments, directives and selections. `fields` contains
-    each of these once, even if the selection set repeats it.
+    `leaves` are the parent types and names of fields without alias, arguments, directives and selections. `fields`
+    contains each such field once, even if the selection set repeats it.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Field:
 
     @property
     def call(self) -> str:
-        """The field's name and arguments in a normal form."""
+        """The field's name and arguments in a normal form, so that equal calls have equal strings."""
         if self._call is None:
             name = self.node.name.value
             self._call = repr((name, _by_name(self.node.arguments))) if self.node.arguments else name
@@ -87,14 +87,14 @@ class Field:
 
     @property
     def streamed(self) -> bool:
-        """Whether the field has a `@stream` directive."""
+        """True if the field has a `@stream` directive."""
         return any(directive.name.value == "stream" for directive in self.node.directives or ())
 
 
 class Reader:
     """Reads each selection set of a document once: O(n) for n nodes.
 
-    `variables` are the fragments and spreads with variables or arguments of their own.
+    `variables` lists the fragments that declare variables of their own, and the spreads that have arguments.
     """
 
     def __init__(self, schema: GraphQLSchema) -> None:
@@ -103,7 +103,7 @@ class Reader:
         self.variables: list[FragmentDefinitionNode | FragmentSpreadNode] = []
 
     def roots(self, document: DocumentNode) -> list[Selections]:
-        """Return the selections of the operations, and of the fragments that nothing spreads.
+        """Return the selections of all operations, and of the fragments that are not spread anywhere.
 
         Raises CycleError if fragments spread each other in a cycle.
         """
@@ -125,7 +125,7 @@ class Reader:
         return roots + [self._fragments[name] for name in fragments if name not in spread]
 
     def _read(self, selection_set: SelectionSetNode, parent: GraphQLNamedType | None, into: Selections) -> set[str]:
-        """Fill selections from a selection set; return the names of the fragments spread in it and below."""
+        """Fill `into` from a selection set. Return the names of the fragments that are spread in it, at any depth."""
         spread = set()
         pending = [(selection_set, parent, into)]
         while pending:
