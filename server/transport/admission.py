@@ -31,10 +31,9 @@ COMPLETE = "complete"  # in the state of a request whose body has arrived
 METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a response to HEAD has no body
 
 FLOOR = 12
-"""The smallest limit. It is enough to keep a core busy while some operations wait for the store."""
+"""The smallest limit, enough to keep a core busy while some operations wait for the store. Fewer are never refused."""
 ACCEPTED = 32
-"""The number of operations that are accepted even if the limit is lower. Those above the limit wait for others to end.
-"""
+"""The number of operations that are accepted even if the limit is lower. Operations above the limit wait in order."""
 INITIAL = 64
 CEILING = 1_000
 TARGET_DELAY = 0.0015

@@ -1,4 +1,4 @@
-"""WebSocket connections: uvicorn's protocol with less memory, and with limits on data and on slow clients."""
+"""WebSocket connections: uvicorn's protocol with less memory, and with limits on data, frames and slow clients."""
 
 import asyncio
 import math
@@ -25,7 +25,7 @@ INVALID_DATA = 1007
 
 
 class MessageQueue:
-    """A queue for one reader that takes little memory. (An asyncio.Queue takes 3 KB, for four deques.)"""
+    """A queue for one reader that takes little memory. An asyncio.Queue takes 3 KB, because it has four deques."""
 
     __slots__ = ("_items", "_waiter")
 
@@ -126,8 +126,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return None
 
     def send_now(self, text: bytes) -> bool:
-        """Send a text message in UTF-8. Return False without sending if the client does not read or the socket closes.
-        """
+        """Send a text message in UTF-8. Return False, unsent, if the client does not read or the socket is closing."""
         if not self.writable.is_set() or self.disconnected or self.close_sent or self.transport.is_closing():
             return False
         self.transport.write(text_frame(text))
