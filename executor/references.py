@@ -63,7 +63,7 @@ def prefetch(run: PrefetchingRun, plan: Prefetch, parents: Sequence[Any]) -> Pre
 def join(run: PrefetchingRun, step: Step, prefetched: Prefetched, values: Column) -> Column | None:
     """Return the column of rows for values that have arrived, including their prefetched cells.
 
-    Return None if the values cannot be matched with their references, so that all fields must be resolved again.
+    Return None if the values cannot be matched with their references, so that the prefetched columns are useless.
     """
     output, references = step.field.output, prefetched.references
     assert isinstance(output, Object)  # noqa: S101 - the planner ensures this

@@ -2,7 +2,7 @@
 
 The document of a request is taken from the cache, or parsed and validated, and the cost of its operation is compared
 with the limits. The operation then waits until its holder (the user, or the network of an anonymous client) may run one
-more operation, is charged, and is executed. All this must finish before the operation's deadline.
+more operation, is charged, and is executed. Its deadline includes the time that it waits.
 """
 
 import asyncio
@@ -167,7 +167,7 @@ class Execution:
     async def _run_in_turn(
         self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, recording: OperationRecording | None
     ) -> ExecutionResult:
-        """Wait until the holder may run one more operation, then charge it, check the session, and run it."""
+        """Wait for the holder's turn, then run an operation, charge it, and check the session: see `execute`."""
         if meter and not self._turns.try_acquire(meter.holder):
             await self._wait_for_turn(caller, meter)
         checking = None

@@ -225,7 +225,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._stale = True
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Start a request, or queue it for admission. If the process is overloaded, refuse it without its body."""
+        """Start a request, or queue it for admission. Under overload, refuse it before its body is read."""
         if self._closes:
             cycle.keep_alive = False
         if self._admission.admits(cycle, lambda: HttpToolsProtocol._start_asgi_task(self, cycle, app)):
