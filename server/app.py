@@ -45,7 +45,7 @@ ENDPOINT = "/graphql"
 
 
 class Application(Starlette):
-    """The Starlette application. GraphQL requests over HTTP bypass its middleware and go to their endpoint."""
+    """The Starlette application. GraphQL requests over HTTP bypass its middleware and go straight to the endpoint."""
 
     def __init__(self, endpoint: GraphQLEndpoint, **options: Any) -> None:
         super().__init__(**options)
@@ -120,7 +120,7 @@ async def _background(
 
 
 def make_execution(settings: Settings, observation: Observation) -> Execution:
-    """Return the execution of operations with these settings."""
+    """Return an `Execution`, which runs operations within the limits of these settings."""
     limits = OperationLimits(
         settings.max_cost,
         settings.max_event_cost,
@@ -145,7 +145,7 @@ def make_execution(settings: Settings, observation: Observation) -> Execution:
 
 
 def tracing_of(settings: Settings) -> Tracing | None:
-    """Return the tracing of operations, or None without an endpoint. Raises SettingsError without the extra `otel`."""
+    """Return the tracer of operations, or None without an endpoint. Raises SettingsError without the extra `otel`."""
     if settings.trace_endpoint is None:
         return None
     try:
@@ -181,7 +181,7 @@ def _routes(
 
 
 async def refuse_options(request: Request) -> Response:
-    """Refuse an OPTIONS request to the GraphQL endpoint that is not a preflight request of a browser."""
+    """Refuse an OPTIONS request to the GraphQL endpoint that is not a browser's CORS preflight."""
     return method_not_allowed().response(request.state.request_id)
 
 

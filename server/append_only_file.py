@@ -1,13 +1,13 @@
-"""Damage at the end of the embedded store's append-only file: find it, and cut it off.
+"""Find damage at the end of the embedded store's append-only file, and cut it off.
 
 Valkey itself removes an incomplete transaction at the end. If it finds anything else that it cannot read, it does not
-start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because all state follows
-from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves the
-store as it was at an earlier moment. What events cannot restore is then appended again: the events themselves, and the
-sessions, logins and idempotency keys that are readable behind the damage. The worker projects these events once more,
-as after any crash, and the archiver adds the events that only the archive still has.
+start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because all state can be
+derived from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves
+the store as it was at an earlier moment. Then all readable commands after the damage that cannot be derived are
+appended again: those that write events, sessions, logins and idempotency keys. The worker projects these events once
+more, as after any crash, and the archiver adds the events that only the archive still has.
 
-Bytes that change inside a value, and leave the structure as it is, cannot be noticed.
+Changed bytes inside a value cannot be detected if the structure of the file is intact.
 """
 
 import mmap
@@ -24,7 +24,7 @@ from graph.log.log import ANY_REQUEST
 from graph.log.numbers import entry_id
 
 TAIL = 128 * 1024
-"""The distance from the end of the file, in bytes, within which damage is cut off. Elsewhere, a person decides."""
+"""Damage within this distance from the end of the file, in bytes, is cut off. The operator must repair other damage."""
 JOURNAL = "cut"
 IDEMPOTENCY = b"{log}:idempotency:"
 FRAME = re.compile(rb"\*(\d{1,9})\r\n")
@@ -32,16 +32,16 @@ WORD = re.compile(rb"\$(\d{1,10})\r\n")
 START = re.compile(rb"\*\d{1,9}\r\n\$\d{1,2}\r\n[A-Za-z]")
 
 Arities: TypeAlias = Mapping[bytes, int]
-"""The number of words of each command in lower case, with its name; negative: at least so many."""
+"""The number of words, including the name, by command name in lower case. −n means at least n words."""
 Source: TypeAlias = "mmap.mmap | bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The first damage of a file.
+    """The first damage in a file.
 
-    All transactions before `start` are whole, and the one that begins there is damaged at or before `position`. `size`
-    is the length of the file in bytes. With `is_zeros`, only zeros follow.
+    All transactions before `start` are complete. The transaction that begins there is damaged at or before `position`.
+    `size` is the length of the file in bytes. If `is_zeros`, all bytes from `position` on are zeros.
     """
 
     file: Path
@@ -52,7 +52,7 @@ class Damage:
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether the damage is near the end of the file, and the store knows its archive without what follows it."""
+        """Whether the damage is near the end of the file, or only zeros, and a cut keeps the binding to the archive."""
         if self.size - self.position > TAIL and not self.is_zeros:
             return False
         is_first = self.file.name.endswith(".1.incr.aof")  # later files follow a base file that has everything before
@@ -67,9 +67,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class RemovedTail:
-    """What was done to a file: `removed` bytes were cut off, and of their commands, `kept` were appended again.
+    """The result of a cut: `removed` bytes were cut off, and `kept` of the commands in them were appended again.
 
-    `copy` holds the bytes that were removed. With `empty`, they were only zeros.
+    `copy` is a file with the removed bytes. If `empty`, the bytes were all zeros.
     """
 
     file: Path
@@ -89,7 +89,7 @@ class RemovedTail:
 
 
 def last_file(folder: Path) -> Path | None:
-    """Return the file to which Valkey appends, by the manifest in the folder `appendonlydir`; None if there is none."""
+    """Return the file to which Valkey appends, according to the manifest in `appendonlydir`; None if there is none."""
     manifest = folder / "appendonlydir" / "appendonly.aof.manifest"
     with suppress(OSError):
         names = re.findall(r"^file (\S+) seq \d+ type i", manifest.read_text(encoding="utf-8", errors="replace"), re.M)
@@ -99,7 +99,7 @@ def last_file(folder: Path) -> Path | None:
 
 
 def find_damage(file: Path, arities: Arities) -> Damage | None:
-    """Return the first damage of an append-only file, or None. O(n) in its length; it is read through a memory map."""
+    """Return the first damage in an append-only file, or None. Uses a memory map. O(n) in the size of the file."""
     size = file.stat().st_size
     if not size:
         return None
@@ -124,7 +124,7 @@ def find_damage(file: Path, arities: Arities) -> Damage | None:
 
 
 def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
-    """Cut off a damaged end, and append what events cannot restore. `resume` continues after a crash in between."""
+    """Cut off a damaged end, and append its irreplaceable commands. After a crash in between, `resume` finishes."""
     removed = damage.removed()
     kept = _irreplaceable(removed, arities)
     numbers = [int(name.stem.partition("-")[2]) for name in folder.glob("removed-[0-9]*.aof")]
@@ -138,7 +138,7 @@ def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
 
 
 def resume(folder: Path) -> None:
-    """Finish a cut that was begun. Nothing happens if there is none."""
+    """Finish a cut that a crash interrupted, if there is one."""
     journal = folder / JOURNAL
     try:
         head, _, kept = journal.read_bytes().partition(b"\n")
@@ -156,7 +156,7 @@ def resume(folder: Path) -> None:
 
 
 def _irreplaceable(source: bytes, arities: Arities) -> list[bytes]:
-    """Return the whole commands in damaged bytes that add events or change sessions, logins or idempotency keys.
+    """Return the complete commands in damaged bytes that add events or change sessions, logins or idempotency keys.
 
     An idempotency key whose events are damaged is left out: the request must be able to append them again.
     """
@@ -166,7 +166,7 @@ def _irreplaceable(source: bytes, arities: Arities) -> list[bytes]:
 
 
 def _has_events(words: Sequence[bytes], entries: Collection[bytes]) -> bool:
-    """Return False for a command that sets an idempotency key of other events than these entries of the log."""
+    """Return False for a command that sets an idempotency key whose events are not all among these log entries."""
     if not words[1].startswith(IDEMPOTENCY) or words[0].lower() != b"set":
         return True
     digest, *numbers = words[2].decode("ascii", "replace").split()
@@ -176,9 +176,9 @@ def _has_events(words: Sequence[bytes], entries: Collection[bytes]) -> bool:
 
 
 def _whole_commands(source: bytes, arities: Arities) -> Iterator[tuple[list[bytes], bytes]]:
-    """Yield the words and the bytes of whole commands that write what events do not restore.
+    """Yield the words and the bytes of each complete command whose effect events cannot restore.
 
-    No value in the store contains a carriage return, so a user cannot write text that is read as a command here.
+    No value in the store contains a carriage return, so text by a user is never mistaken for a command.
     """
     position = 0
     while found := START.search(source, position):
@@ -192,7 +192,7 @@ def _whole_commands(source: bytes, arities: Arities) -> Iterator[tuple[list[byte
 
 
 def _is_irreplaceable(words: Sequence[bytes]) -> bool:
-    """Return True if no event restores what a command writes."""
+    """Return True if the data that a command writes cannot be restored from events."""
     if len(words) < 2:
         return False
     key = words[1].decode("utf-8", "replace")
@@ -202,7 +202,7 @@ def _is_irreplaceable(words: Sequence[bytes]) -> bool:
 
 
 def _command(source: Source, position: int, arities: Arities) -> tuple[list[bytes], int] | None:
-    """Return the words of the command at a position, and the position after it; None if there is no whole command."""
+    """Return the words of the command at a position, and the position after it; None if the command is incomplete."""
     frame = FRAME.match(source, position)
     if frame is None or not int(frame[1]):
         return None
@@ -224,7 +224,7 @@ def _command(source: Source, position: int, arities: Arities) -> tuple[list[byte
 
 
 def _sync(folder: Path) -> None:
-    """Wait until the names of the files in a folder are on disk."""
+    """Flush a folder's directory entries to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -233,7 +233,7 @@ def _sync(folder: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a private file, and wait until it is on disk."""
+    """Write a file that only its owner can read, and flush it to disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as opened:
         opened.write(content)

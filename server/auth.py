@@ -28,7 +28,7 @@ class BadToken(Exception):
 class Tokens:
     """Issues and verifies access tokens. The first key signs and every key verifies, so keys can be rotated.
 
-    A token is verified only with the key that its `kid` identifies.
+    A token is verified with the key that its `kid` identifies, and with no other.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ def _not_issued_here() -> BadToken:
 
 
 def _viewer(user: object, session: object, end: object) -> Viewer:
-    """Return the viewer of valid claims. Raises BadToken: other programs may share the key and sign other claims."""
+    """Return the viewer that claims identify. Raises BadToken if one is malformed: other programs may share the key."""
     if not isinstance(user, str) or not re.fullmatch(r"[1-9][0-9]{0,15}", user) or int(user) > MAX_NUMBER:
         raise BadToken("The access token does not identify a user.")
     if not isinstance(session, str) or not re.fullmatch(r"[\w-]{1,64}", session, re.ASCII):

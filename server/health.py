@@ -20,7 +20,7 @@ STORE_SECONDS = 2.0
 ARCHIVE_SECONDS = 1.0
 CHECK_SECONDS = 5.0
 NEARLY_FULL = 0.8
-"""The part of the log's limit from which `/health/ready` warns."""
+"""`/health/ready` warns when the log holds more than this share of its limit."""
 
 LOG_ADVICE = "Let the archiver catch up, or raise FANLINE_LOG_LIMIT if the store has enough memory."
 NO_STORE = "The store does not answer."
@@ -50,10 +50,9 @@ async def live(request: Request) -> Response:
 class Readiness:
     """The endpoint `/health/ready`.
 
-    The process is degraded if changes are refused, if the oldest event that is not projected is older than
-    `worker_lag`, or if the oldest event that is not archived is older than `max_archive_lag`. A degraded process is
-    ready only with `while_degraded`. There is a warning if the oldest event that is not archived is older than
-    `archive_lag`.
+    The process is degraded if changes are refused, if the oldest unprojected event is older than `worker_lag`, or if
+    the oldest unarchived event is older than `max_archive_lag`. A degraded process counts as ready only if
+    `while_degraded`. An unarchived event that is older than `archive_lag` causes a warning.
     """
 
     def __init__(
@@ -75,8 +74,8 @@ class Readiness:
     async def show(self, request: Request) -> Response:
         """Return 200 if the process can serve requests, with warnings for the operator, else 503 with the reason.
 
-        One round trip, and another one for the memory of the store at most once a second. Every five seconds, and when
-        the binding of the store has changed, the check of the archive adds a round trip and a query.
+        One round trip and, at most once a second, another one to read the store's memory use. Every five seconds, and
+        when the store was bound to another archive, checking the archive adds a round trip and a query.
         """
         graph: Graph = request.app.state.graph
         backlog, _ = await asyncio.gather(backlog_of(graph), graph.capacity.read())
@@ -95,7 +94,7 @@ class Readiness:
         return self._answer(list(reasons), warnings)
 
     def _answer(self, reasons: list[str], warnings: list[str]) -> Response:
-        """Return the response of a process that can serve pages. It is degraded if there are reasons."""
+        """Return the response of a process that can serve pages. `reasons` say why it is degraded, if it is."""
         if reasons and not self._while_degraded:
             return unavailable(reasons[0])
         warnings = [*reasons, *warnings]
@@ -104,7 +103,7 @@ class Readiness:
     async def _archive_problem(self, graph: Graph, binding: str) -> GraphError | None:
         """Return the error if the store and the archive cannot be used together, else None.
 
-        The result is kept for five seconds, unless the store does not answer or its binding changes.
+        The result is cached for five seconds, unless the store does not answer or its binding to an archive changes.
         """
         now = asyncio.get_running_loop().time()
         if binding != self._binding or now >= self._next_check:
@@ -116,7 +115,7 @@ class Readiness:
 
 
 async def backlog_of(graph: Graph) -> Backlog | None:
-    """Return the backlog; None if the shard of the log does not answer. One round trip."""
+    """Return the backlog of the log; None if the shard that holds the log does not answer. One round trip."""
     try:
         async with asyncio.timeout(STORE_SECONDS):
             return await graph.backlog()
@@ -137,7 +136,7 @@ async def check_archive(graph: Graph) -> GraphError | None:
 
 
 def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_archive_lag: timedelta) -> Iterator[str]:
-    """Yield the reasons why changes are refused or pages are too old, each with a remedy."""
+    """Yield the reasons why the process is degraded: changes are refused, or data is too old. Each states a remedy."""
     if backlog.ahead_seconds > MAX_AHEAD.total_seconds():
         yield (
             f"The store's clock, or its log, is {backlog.ahead_seconds / 3600:,.1f} hours ahead of this process, so "
@@ -162,7 +161,7 @@ def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_a
 
 
 def reasons_of_memory(capacity: Capacity) -> Iterator[str]:
-    """Yield the reason why the store is too full for changes or refuses them, with a remedy."""
+    """Yield the reason, with a remedy, if the store is too full for changes or refuses them."""
     if capacity.is_full:
         yield (
             f"The store uses {capacity.fullness:.0%} of its memory, so changes other than deletions, unfollows and "

@@ -1,7 +1,7 @@
-"""The latency of operations, as a histogram by the name of the operation.
+"""The latency of operations, as a histogram with the operation's name as label.
 
 Clients choose the names, so the number of labels is bounded: the names of trusted documents and the first 100 other
-names in a process have labels of their own. All further names share one label.
+names in a process each have their own label. All further names share one label.
 """
 
 from collections.abc import Iterable
@@ -31,11 +31,11 @@ class Latency:
         self._places = MAX_NAMES
 
     def trust(self, names: Iterable[str]) -> None:
-        """Give each of these names a label of its own, in addition to the first 100 that clients send."""
+        """Give each of these names its own label, in addition to the first 100 names that clients send."""
         self._by_name.update((name, self._histogram.labels(name)) for name in names)
 
     def observe(self, name: str | None, seconds: float) -> None:
-        """Add an operation. O(1)."""
+        """Record the duration of an operation. O(1)."""
         child = self._by_name.get(name)
         if child is None:
             child = self._other

@@ -44,7 +44,7 @@ class ArchiveUse(Enum):
 async def open_graph(
     settings: Settings, *, archive: ArchiveUse = ArchiveUse.READ_AND_WRITE, with_worker: bool = False
 ) -> AsyncIterator[Graph]:
-    """Open the graph, with an embedded store if the settings name no other; close everything in reverse order.
+    """Open the graph, with an embedded store if the settings name no other; close everything when the block ends.
 
     Raises WrongArchive, SchemaTooNew, and, if the archive is read only, SchemaOutdated.
     """
@@ -108,7 +108,7 @@ async def _check_archive(graph: Graph, use: ArchiveUse) -> None:
 
 
 async def _watch(store: EmbeddedStore) -> None:
-    """Restart the embedded store whenever its process has ended, and let it refuse writes while its disk is full."""
+    """Restart the embedded store whenever it has stopped, and make it refuse writes while its disk is nearly full."""
     reminder = Reminder()
     while True:
         await asyncio.sleep(WATCH_SECONDS)

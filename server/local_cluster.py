@@ -1,7 +1,7 @@
 """A private cluster of three primaries and three replicas on this machine, with its data in a folder.
 
 Each node is an embedded store that also listens on two TCP ports of 127.0.0.1, one for cluster clients and one for the
-other nodes. Nodes that a killed process left running are used again, like the server of the embedded store.
+other nodes. Nodes that a killed process left running are reused, like the server of the embedded store.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ NODE_TIMEOUT = 1000  # ms without an answer, after which the other nodes replace
 JOIN_SECONDS = 30.0  # that the nodes may take to find each other
 PORTS = range(10_240, 32_000)  # below the range that systems use for outgoing connections
 PORT_TAKEN = "Address already in use"
-"""The log of a server contains this text if its port is taken."""
+"""Text in the log of a server that could not start because its port is taken."""
 
 
 class ClusterNode(EmbeddedStore):
@@ -101,7 +101,7 @@ class ClusterNode(EmbeddedStore):
         }
 
     def _free_ports(self) -> tuple[int, int]:
-        """Return the ports of the last run, or other ports if one of them is taken or there was no run."""
+        """Return the ports of the previous run if both are free, else two random free ports."""
         with contextlib.suppress(FileNotFoundError):
             ports = self._ports()
             if all(map(_is_free, ports)):
@@ -112,8 +112,8 @@ class ClusterNode(EmbeddedStore):
 class LocalCluster:
     """The cluster of one data folder, in use by this process between `start` and `stop`.
 
-    Usable as a context manager. The first three nodes begin as primaries, the others as their replicas, in the same
-    order. `start` takes about two seconds.
+    Usable as a context manager. Initially, the first three nodes are primaries, and the other three are their replicas
+    in the same order. `start` takes about two seconds.
     """
 
     def __init__(self, data_dir: Path, durability: Durability = Durability.SAFE) -> None:
@@ -133,7 +133,7 @@ class LocalCluster:
         return "valkey+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
 
     def start(self) -> None:
-        """Start the nodes that are not running, and join them to a cluster. Raises EmbeddedStoreError."""
+        """Start the nodes that are not running, and form a cluster of all nodes. Raises EmbeddedStoreError."""
         with contextlib.ExitStack() as started:
             started.callback(self.stop)
             for node in self.nodes:
@@ -148,7 +148,7 @@ class LocalCluster:
             list(threads.map(ClusterNode.stop, self.nodes))
 
     def _join(self) -> None:
-        """Join the nodes to a cluster, unless they are one. If an earlier attempt did not finish, start over."""
+        """Form a cluster of the nodes, unless they already are one. Start over if an earlier attempt did not finish."""
         joined = self.folder / "joined"
         if not joined.exists():
             self._share_slots()

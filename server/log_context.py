@@ -9,7 +9,7 @@ MAX_NAME = 64
 
 
 def logged_fields() -> dict[str, str]:
-    """Return the fields that log records of the running operation have; none if no operation is running."""
+    """Return the fields to add to log records of the running operation; none if no operation is running."""
     found = LOGGED.get()
     if found is None:
         return {}

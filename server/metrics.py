@@ -156,7 +156,7 @@ class ProcessMetrics:
 class Metrics:
     """The endpoint `/metrics`. Requires a bearer token if the settings have one.
 
-    `latency` measures operations, and `deliveries` the events of subscriptions.
+    `latency` measures operations, and `deliveries` measures the events that subscriptions deliver.
     """
 
     def __init__(self, token: str | None) -> None:
@@ -167,9 +167,9 @@ class Metrics:
         self._folder = os.environ.get(FOLDER)
 
     async def show(self, request: Request) -> Response:
-        """Return the metrics, or only those of the processes if the store does not answer.
+        """Return the metrics of the processes and the store. Most store metrics are missing if it does not answer.
 
-        One round trip, and another one for the memory of the store at most once a second.
+        One round trip and, at most once a second, another one to read the store's memory use.
         """
         if not self._admits(request.headers.get("authorization", "")):
             return Response(
@@ -219,7 +219,7 @@ class Metrics:
 
 
 def forget_dead_processes(folder: Path) -> None:
-    """Remove the gauges of killed processes, which could not remove them. Their counters are kept."""
+    """Remove the gauges of killed processes, which could not do so themselves. Their counters are kept."""
     for file in folder.glob("gauge_live*.db"):
         if found := re.search(r"_(\d+)\.db$", file.name):
             pid = int(found[1])
@@ -238,8 +238,8 @@ def _mark_dead(pid: int, folder: str) -> None:
 async def store_metrics(graph: Graph) -> bytes:
     """Return the metrics that the store holds for all processes, as text.
 
-    One round trip, and another one for the memory of the store at most once a second. The values are exported directly:
-    those of a Gauge or Counter would be added up over the processes.
+    One round trip and, at most once a second, another one to read the store's memory use. The values are not set on a
+    Gauge or Counter, because such values would be added up over the processes.
     """
     backlog = None
     with suppress(StoreUnavailable):

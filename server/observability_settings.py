@@ -11,7 +11,7 @@ TOKEN_CHARACTERS = 16
 
 
 class ObservabilitySettings(BaseModel):
-    """The settings that only operators and developers notice. `server.settings.Settings` extends them."""
+    """The settings whose effects only operators and developers notice. `server.settings.Settings` extends them."""
 
     metrics_token: str | None = Field(
         default=None,

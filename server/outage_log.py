@@ -1,4 +1,4 @@
-"""The log of outages that make operations fail: the first error at once, then counts of errors, one line a minute."""
+"""The log of outages that make operations fail: the first error at once, then the number of errors once a minute."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ class OutageLog:
         self._next = 0.0
 
     def add(self, code: str, reason: str) -> None:
-        """Count an error. At most once a minute, log the counts since the last time and this reason."""
+        """Count an error. At most once a minute, log this reason and the counts since the previous line."""
         self._errors[code] += 1
         now = time.monotonic()
         if now >= self._next:

@@ -1,4 +1,4 @@
-"""The settings of rates and quotas: what one viewer or address may use of a process."""
+"""The settings of rate limits and quotas: how much of a process one viewer or address may use."""
 
 from pydantic import BaseModel, Field
 
@@ -6,7 +6,7 @@ from server.setting_values import Count
 
 
 class RateSettings(BaseModel):
-    """The settings that divide a process among its callers. `server.settings.Settings` extends them."""
+    """The settings that share a process among its clients. `server.settings.Settings` extends them."""
 
     rate_limits: bool | None = Field(
         default=None,

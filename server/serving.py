@@ -30,7 +30,7 @@ SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
 
 
 def from_environment() -> Starlette:
-    """Return the application with the settings of the environment. Each process of `serve_many` calls this."""
+    """Return the application with the settings from the environment. Each process of `serve_many` calls this."""
     raise_limit()
     app = create_app(Settings.load())
     freeze()
@@ -65,7 +65,7 @@ def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> 
 
 
 class Worker(multiprocess.Process):
-    """A server process whose pipe closes when it dies, so that the supervisor does not wait for its answer."""
+    """A server process whose pipe closes when it dies, so that the supervisor never waits for a dead process."""
 
     def start(self) -> None:
         """Start the process, and close the supervisor's copy of the child's end of the pipe."""
@@ -76,7 +76,7 @@ class Worker(multiprocess.Process):
 def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
     """Serve in several processes until stopped. A process that ends early is replaced.
 
-    Call `create_app` first, which reports invalid settings once: a process that cannot start is replaced repeatedly.
+    Call `create_app` first to report invalid settings once: a process that cannot start is replaced again and again.
     The processes share a temporary folder for their metrics.
     """
     listening.set_inheritable(True)

@@ -43,7 +43,7 @@ PREFIX = "FANLINE_"
 
 
 class SettingsError(Exception):
-    """A setting is invalid. The message names the setting and its allowed values."""
+    """A setting is invalid. The message names the setting and the values that it accepts."""
 
 
 class Settings(ObservabilitySettings, RateSettings):

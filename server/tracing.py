@@ -1,8 +1,8 @@
-"""Traces of operations for OpenTelemetry, made from the recordings of operations that have ended.
+"""OpenTelemetry traces of operations, built from the recording of each operation after it has ended.
 
-The spans of an operation are its layers, its exchanges with the store and its transactions in the archive. They hold
-names and numbers only: no document, no variable, no viewer. The packages of the extra `otel` are imported only if an
-endpoint is set.
+An operation has a span for each layer of the executor, each round trip to the store and each transaction in the
+archive. Spans hold names and numbers only: no document, no variable, no viewer. The packages of the extra `otel` are
+imported only if an endpoint is set.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ MISSING = "needs the extra `otel`: install `fanline[otel]`"
 class Tracing:
     """Sends traces of a share of all operations to one endpoint. Raises ImportError without the extra `otel`.
 
-    `share` is above 0 and at most 1. Outside a block of `sending`, no operation is traced.
+    `share` is above 0 and at most 1. Operations are traced only while a `sending` block is active.
     """
 
     def __init__(self, endpoint: str, share: float) -> None:
@@ -38,7 +38,7 @@ class Tracing:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Send the traces of this block in the background. At its end, wait up to 2 seconds for the last ones."""
+        """Send traces in the background during the block. At its end, wait up to 2 seconds for the last ones."""
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -57,7 +57,7 @@ class Tracing:
             await asyncio.to_thread(closing.join, SEND_SECONDS)
 
     def samples(self) -> bool:
-        """Return True if the next operation is to be traced, which is decided at random."""
+        """Decide at random whether to trace the next operation."""
         return self._tracer is not None and random.random() < self._share  # noqa: S311 - not for security
 
     def trace(self, recording: OperationRecording, kind: str, name: str | None, attributes: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Spans:
         self._recording = recording
 
     def add(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Add the span of the operation and all spans below."""
+        """Add the span of the operation and the spans of its parts."""
         from opentelemetry.context import Context
         from opentelemetry.trace import SpanKind, set_span_in_context
 
@@ -107,7 +107,7 @@ class Spans:
         return span
 
     def _time(self, moment: float | None) -> int:
-        """Return a time of the recording in nanoseconds since 1970. Parts without an end get the operation's."""
+        """Convert a time of the recording to nanoseconds since 1970. None, for a part without an end, is the end."""
         recording = self._recording
         moment = recording.ended if moment is None else moment
         return recording.started_ns + int(((moment or recording.started) - recording.started) * 1e9)

@@ -28,7 +28,7 @@ MEDIA_TYPES = {
     ".webp": "image/webp",
     ".woff2": "font/woff2",
 }
-"""The media types of the files that are served. The system's own list of types differs from machine to machine."""
+"""The media types of the files that are served. The operating system's own list differs from machine to machine."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:{media}; media-src 'self'{media}; "
@@ -39,10 +39,10 @@ SECURITY_HEADERS = {"Cross-Origin-Opener-Policy": "same-origin", "Referrer-Polic
 
 
 class WebApp:
-    """Serves the files of a folder, and `index.html` where a browser navigates to any other path.
+    """Serves the files of a folder, and `index.html` if a browser navigates to any other path.
 
-    If there is no such file, a path that looks like a file and a request that does not accept HTML are answered with
-    404. The pages may show pictures and videos from `media_hosts`.
+    Returns 404 for other missing files: if the path looks like a file's, or the request does not accept HTML. The pages
+    may show pictures and videos from `media_hosts`.
     """
 
     def __init__(self, folder: Path, media_hosts: Sequence[str] = ()) -> None:
@@ -65,7 +65,7 @@ class WebApp:
         return FileResponse(file, headers=headers, media_type=MEDIA_TYPES[file.suffix])
 
     def _find(self, path: str) -> Path | None:
-        """Return the file of a path, with links resolved, if it is inside the folder and has a known type."""
+        """Return the file for a URL path, with links resolved, if it is inside the folder and of a known type."""
         try:
             file = (self._folder / (path or PAGE)).resolve(strict=True)
         except (OSError, ValueError):  # such as a path with a zero byte

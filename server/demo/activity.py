@@ -40,7 +40,7 @@ logger = logging.getLogger("fanline.demo")
 
 @asynccontextmanager
 async def activity(graph: Graph) -> AsyncIterator[None]:
-    """Act as users of the demo until the block ends."""
+    """Act as users of the demo for the duration of the block."""
     task = asyncio.create_task(_act(graph, Random()))  # noqa: S311 - nothing secret
     try:
         yield
@@ -65,10 +65,10 @@ async def _act(graph: Graph, random: Random) -> None:
 
 
 class Crowd:
-    """The users of the demo who act.
+    """The users of the demo, of whom all but the watchers act.
 
-    Users whose home timelines are being watched do not act. While there are none, the last ones do not act; before any
-    home timeline was watched, the first user of the demo does not.
+    The watchers are the users whose home timelines are being watched or, if there are none, were watched last. Before
+    any home timeline was watched, the first user of the demo is the only watcher.
     """
 
     def __init__(self, graph: Graph, characters: Mapping[int, Character], random: Random) -> None:
@@ -81,7 +81,7 @@ class Crowd:
 
     @classmethod
     async def gather(cls, graph: Graph, random: Random) -> "Crowd":
-        """Return a crowd of the users of the demo world who exist. One round trip."""
+        """Return a crowd of those users of the demo world who exist in the store. One round trip."""
         known = list(profiles(PEOPLE, SEED))
         found = await graph.users.ids_of_logins([person.login for person, _ in known])
         ids = zip(found, known, strict=True)
@@ -103,7 +103,7 @@ class Crowd:
             await self._publish(await self._author(actors))
 
     async def _follow(self, actors: Sequence[int]) -> bool:
-        """Let a user follow one of the watchers. Return False if that changes nothing."""
+        """Let a user follow one of the watchers. Return False if the user already does or may not."""
         follower, followee = self._random.choice(actors), self._random.choice(self._watchers)
         [outcome] = await self._graph.follows.follow(follower, [followee])
         return outcome is FollowOutcome.FOLLOWED
@@ -114,9 +114,9 @@ class Crowd:
         return self._random.choice([user for user in actors if user in followed] or actors)
 
     async def _converse(self, actor: int) -> bool:
-        """Like, repost or reply to a recent post by a watcher or in the watcher's home timeline.
+        """Like, repost or reply to a recent post by a watcher or in a watcher's home timeline.
 
-        Return False if there is no such post, or if the user may not answer it.
+        Return False if there is no such post, or if the user may not react to it.
         """
         watcher, window = self._random.choice(self._watchers), Window(RECENT, forward=True)
         if self._random.random() < TO_THE_WATCHER:

@@ -121,10 +121,10 @@ def generated_profile(who: Character, random: Random) -> Person:
 
 
 def rank_by_popularity(random: Random, size: int) -> int:
-    """Return a random rank out of `size`, by popularity; 0 is the most popular."""
+    """Return a random popularity rank below `size`, lower ranks more often; 0 is the most popular."""
     return int(size * random.random() ** 2)
 
 
 def following_count(random: Random, mean: float, most: int) -> int:
-    """Return a random number of follows: usually small, sometimes large, `mean` on average."""
+    """Return how many users a user follows, at random: usually few, sometimes many, `mean` on average."""
     return min(most, int(mean / 2 * random.paretovariate(2) + 0.5))

@@ -14,8 +14,8 @@ from server.demo.posts import SILENCE, Resident, write_text
 from server.demo.schedule import Lane, Planned, by_time, numbered
 
 REPLIED, ANSWERED, QUOTED, REPOSTED, LIKED = 0.12, 0.4, 0.02, 0.05, 0.5
-"""The shares of posts with replies, of replies with answers, of posts with quotes, of posts with reposts, and of posts
-and replies with likes."""
+"""The shares of posts that have replies, of replies that have an answer, of posts that have a quote, of posts that have
+reposts, and of posts and replies that have likes."""
 
 MOST_REPLIES, MOST_REPOSTS = 4, 3
 
@@ -51,7 +51,7 @@ class Conversations:
         most: int,
         make: Callable[[int, Event, PostPublished], EventBody],
     ) -> list[Event]:
-        """Return events about a share of the posts, by followers of their authors. `make` returns each event."""
+        """Return events that react to a share of the posts, by the authors' followers. `make` builds each event."""
         planned: list[Planned] = []
         for event in posts:
             if isinstance(event.body, PostPublished) and self._random.random() < share:
@@ -65,7 +65,7 @@ class Conversations:
         yield from self._random.sample(users, count)
 
     def _later(self, time: datetime, lane: Lane) -> datetime:
-        """Return a time some minutes or hours after a post. The latest possible time is later for later lanes."""
+        """Return a time some minutes or hours after a post. Later lanes have later limits: answers follow replies."""
         latest = self._base - SILENCE * (len(Lane) - lane) / (2 * len(Lane))
         return min(time + timedelta(minutes=self._random.paretovariate(0.7)), latest)
 
@@ -73,7 +73,7 @@ class Conversations:
         return as_reply(PostPublished(fan, self._phrase(fan)), published_post(event.number, body))
 
     def _answer(self, fan: int, event: Event, body: PostPublished) -> PostPublished:
-        """Return an answer to a reply, by the author of the original post, or by `fan` if that author has replied."""
+        """Return an answer to a reply, by the author of the original post, or by `fan` if that author replied."""
         asked = body.reply_to_author
         author = asked if asked is not None and asked != body.author else fan
         return as_reply(PostPublished(author, self._phrase(author)), published_post(event.number, body))

@@ -28,7 +28,8 @@ SEED = 7
 OPENING = timedelta(days=70)
 ALL_HERE = timedelta(days=40)
 LATELY = timedelta(days=5)
-"""How long before the base time the first user signs up, the last user signs up, and the newest follows begin."""
+"""How long before the base time the first user signs up, the last user signs up, and the follows among the seven
+begin."""
 
 MEAN_FOLLOWING = 14
 SEVEN_FOLLOW = 30
@@ -94,8 +95,8 @@ FOLLOWS_AMONG_SEVEN = (
     ("alice", "carol"), ("erin", "alice"), ("dave", "alice"), ("erin", "wei"), ("bob", "carol"), ("bob", "alice"),
     ("xiaoming", "bob"), ("erin", "bob"), ("carol", "bob"), ("wei", "bob"), ("alice", "bob"),
 )  # fmt: skip
-"""In chronological order, from LATELY on. The last five are bob's newest followers, whose relationships to alice are
-NONE, FOLLOWED_BY, FOLLOWING, MUTUAL and SELF."""
+"""(follower, followee) in chronological order, from LATELY before the base time on. The last five are bob's newest
+followers, whose relationships to alice are NONE, FOLLOWED_BY, FOLLOWING, MUTUAL and SELF."""
 
 
 def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed: int = SEED) -> World:
@@ -137,7 +138,7 @@ def profiles(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
 
 
 def sign_up_all(base: datetime, people: int, seed: int) -> list[Resident]:
-    """Return the users, who sign up in random order within a month, in the order of their profiles."""
+    """Return the users in the order of their profiles. They sign up in random order within a month."""
     random = random_numbers("joining", seed)
     starts = list(
         spread_apart(
@@ -180,7 +181,7 @@ def plan_follows(base: datetime, residents: Sequence[Resident], seed: int) -> tu
 def choices(
     place: int, residents: Sequence[Resident], ranking: Sequence[int], random: Random
 ) -> Iterator[tuple[int, int]]:
-    """Yield the follows of one user, and those of users who follow back, as pairs of positions in the list."""
+    """Yield the follows of one user and the follows back, as pairs of positions in the list: (follower, followee)."""
     wanted = following_count(random, MEAN_FOLLOWING, len(residents) // 2)
     if place < len(SEVEN):
         wanted = max(wanted, min(SEVEN_FOLLOW, len(residents) // 2))
@@ -195,7 +196,7 @@ def choices(
 
 
 def ranked(people: int) -> list[int]:
-    """Return positions in the list by popularity. The seven have fixed ranks, or come last in a small world."""
+    """Return positions in the list, most popular first. The seven have fixed ranks, or come last in a small world."""
     ranking = list(range(len(SEVEN), people))
     for place, role in sorted(enumerate(SEVEN), key=lambda pair: pair[1].rank):
         ranking.insert(role.rank, place)

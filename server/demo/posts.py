@@ -1,7 +1,7 @@
 """Generated posts: authors, times, locations and texts, and deletions.
 
-Some users write a lot and most a little. They write during the waking hours of their city, more often recently than
-earlier, and sometimes to users they follow.
+Some users write a lot and most a little. They write during the waking hours of their city, more in recent weeks than in
+earlier ones, and sometimes address users they follow.
 """
 
 import re
@@ -20,7 +20,7 @@ from server.demo.world import Person
 
 WEEKS = timedelta(days=28)
 SILENCE = timedelta(minutes=2)
-"""Posts lie between WEEKS and SILENCE before the base time."""
+"""Posts are published between WEEKS and SILENCE before the base time."""
 
 HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 11, 9, 8, 9, 12, 11, 8, 7, 7, 8, 10, 12, 14, 14, 10, 5)
 """The relative number of posts in each hour of the day, in the local time of the author's city."""
@@ -33,7 +33,7 @@ PLATFORM_WEIGHTS = (28, 30, 18, 4, 4, 6, 10)
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A user who has signed up: id, profile, character, and share of all posts, if fixed."""
+    """A user who has signed up: id, profile, character, and share of all posts (None if it is random)."""
 
     id: int
     person: Person

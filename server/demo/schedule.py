@@ -10,11 +10,11 @@ from graph.model import number_at
 from server.demo.world import spread_apart
 
 Planned: TypeAlias = tuple[datetime, EventBody]
-"""An event and its approximate time. Its final time is a distinct millisecond."""
+"""An event and its approximate time, which `numbered` shifts to a millisecond that no other event has."""
 
 
 class Lane(IntEnum):
-    """The milliseconds, modulo the number of lanes, of each kind of event, so that no two events have the same time."""
+    """The kinds of events. Each kind has its own milliseconds, modulo the number of lanes, so that no times collide."""
 
     JOINING = 0
     FOLLOWING = auto()

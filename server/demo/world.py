@@ -54,7 +54,7 @@ class World:
         return follows
 
     def posts(self) -> dict[int, PostPublished]:
-        """Return the posts that remain in the final state, by id, oldest first."""
+        """Return the undeleted posts of the final state, by id, oldest first."""
         gone = {event.body.post for event in self.events if isinstance(event.body, PostDeleted)}
         return {
             event.number: event.body
@@ -63,7 +63,7 @@ class World:
         }
 
     def entries(self) -> dict[int, int]:
-        """Return the entries of timelines in the final state, by id, oldest first, with their authors.
+        """Return the author of each timeline entry in the final state, by the entry's id, oldest first.
 
         The entries are the reposts and the listed posts. Reposted posts are never deleted in the demo world.
         """

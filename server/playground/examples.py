@@ -58,7 +58,7 @@ OPENED = ("home", "followers-with-relations", "publish", "live")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example: its name, the group in the menu, the name of the operation, a sentence, and the document."""
+    """An example: its name, its group in the menu, the name of its operation, a description, and the document."""
 
     name: str
     group: str

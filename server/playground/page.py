@@ -1,4 +1,4 @@
-"""The page of the playground, under a content security policy that allows only the pinned files.
+"""The page of the playground, with a content security policy that allows only the pinned files.
 
 The files of GraphiQL are served from this machine if they are installed, and loaded from a CDN otherwise. In both cases
 the browser checks their hashes.
@@ -25,8 +25,8 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 class Playground:
     """The playground's page and files. In the demo, the page is logged in as one of the visitors.
 
-    A visitor's token is sent only to clients on this machine and to pages of this server, which excludes a site whose
-    host name resolves to this machine.
+    A visitor's token is sent only to clients on this machine, and only to this server's own pages, so a foreign site
+    whose host name resolves to this machine does not get it.
     """
 
     def __init__(self, visitors: Visitors | None = None) -> None:

@@ -14,7 +14,7 @@ from server.playground.variables import variables
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A session of a visitor, its token, and the time from which another session is started."""
+    """A session of a visitor, its token, and the time from which a new session replaces it."""
 
     session: Session
     token: str

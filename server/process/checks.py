@@ -96,7 +96,7 @@ def check_store(settings: Settings, primaries: Sequence[Memory]) -> list[Finding
 
 
 def removes_keys(policy: str) -> str:
-    """Return the sentence about a `maxmemory-policy` that removes keys."""
+    """Return the message for a `maxmemory-policy` that removes keys."""
     return (
         f"The store removes keys when it is full (`maxmemory-policy {policy}`): users would be logged out, and a "
         f"repeated request would be carried out twice. Set `maxmemory-policy {SAFE_POLICY}`."
@@ -112,7 +112,7 @@ def _refusal(text: str) -> Finding:
 
 
 def _keys(settings: Settings, facts: Facts) -> Iterator[Finding]:
-    """Find keys that were copied from examples. Settings refuses short and repetitive keys."""
+    """Find keys that were copied from examples. `Settings` already refuses short and repetitive keys."""
     name = "FANLINE_SECRET_FILE" if settings.secret_file else "FANLINE_SECRET"
     for key in facts.keys:
         if word := next((word for word in GUESSABLE if word in key.lower()), None):
@@ -167,7 +167,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
 
 
 def _hosts(rest: str) -> Iterator[str]:
-    """Yield the hosts of a store's URL, of which a cluster has several."""
+    """Yield the hosts in a store's URL: one, or several for a cluster."""
     for node in rest.partition("/")[0].partition("?")[0].rpartition("@")[2].split(","):
         yield urlsplit(f"//{node}").hostname or "localhost"
 
@@ -183,7 +183,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
 
 
 def _listening(settings: Settings, host: str) -> Iterator[Finding]:
-    """Find a missing or untrusted proxy, with which all clients would share one address and its limits."""
+    """Find a missing or untrusted proxy. Behind an untrusted one, all clients share one address and its limits."""
     if settings.trusted_proxies:
         return
     if _is_loopback(host):

@@ -16,7 +16,7 @@ LOOK_SECONDS = 10.0
 def freeze() -> None:
     """Freeze long-lived objects, such as code and the schema, and raise the thresholds of the collector.
 
-    Thousands of sockets are millions of objects, and scanning them repeatedly took a third of the time. There is no
+    Thousands of sockets are millions of objects, and scanning them repeatedly took a third of the CPU time. There is no
     collection before freezing, because imports leave hardly any garbage.
     """
     gc.freeze()

@@ -20,7 +20,7 @@ LONGEST = 8_000  # characters of a message, and of a traceback
 class Throttle(logging.Filter):
     """Passes at most 30 records of one kind per minute, and logs the number of suppressed records.
 
-    Records are of one kind if the same statement logged them. Records below the level WARNING always pass.
+    Records are of the same kind if the same statement logged them. Records below the level WARNING always pass.
     """
 
     def __init__(self, name: str = "", *, lines: int = LINES_A_MINUTE, clock: Any = time.monotonic) -> None:
@@ -53,14 +53,14 @@ class Line(logging.Formatter):
 
 
 def shortened(text: str) -> str:
-    """Return a text without its middle if it is too long."""
+    """Return a text, with its middle removed if it is too long."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n…\n{text[-LONGEST // 2 :]}"
 
 
 def json_formatter() -> logging.Formatter:
     """Return the formatter that writes a record as a JSON object with the request id and the name of the operation.
 
-    A traceback is a text without the values of variables.
+    A traceback is written as text and does not contain the values of variables.
     """
     import structlog
 

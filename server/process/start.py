@@ -20,7 +20,7 @@ if sys.platform != "win32":
 def start_safely(settings: Settings, warn: Callable[[str], None], host: str | None = None) -> None:
     """Set the limits of this process and its children, and run the safety checks. `host` is the address to listen on.
 
-    Calls `warn` with a sentence for each unsafe condition. Raises UnsafeStart for those that cannot be intentional.
+    Calls `warn` with a message for each unsafe condition. Raises UnsafeStart if one cannot be intentional.
     """
     set_limits(production=settings.production)
     for path in make_files_private(settings):
@@ -52,9 +52,10 @@ def set_limits(*, production: bool) -> None:
 
 
 def make_files_private(settings: Settings) -> Iterator[Path]:
-    """Set the mode of data files to 600 if every user of the machine can open them. Yield the files changed.
+    """Set the mode of data files to 600 if every user of the machine can open them. Yield the changed files.
 
-    Older versions created the archive with such a mode. Group access is kept: backups may use it.
+    Older versions created the archive with such open modes. Files that only the owner and the group can open are left
+    unchanged: backups may use the group.
     """
     for path in data_files(settings):
         with contextlib.suppress(OSError):  # missing, or owned by another user: the checks look at the mode

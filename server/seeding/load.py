@@ -1,6 +1,6 @@
 """Seeding: write generated or imported data into an unused archive in bulk, and rebuild an empty store from it.
 
-The archive keeps a note about the seeding. An interrupted seeding resumes where it stopped when it is started again. A
+The archive holds a note about the seeding. An interrupted seeding, when started again, resumes where it stopped. A
 complete seeding is not repeated, and a store or archive that holds anything else is not changed.
 """
 
@@ -29,9 +29,10 @@ DEMO = "the demo world"
 WRITING, FILLING = "Writing events", "Filling the store"
 
 Advance = Callable[[str, int, int], None]
-"""Called with the step, WRITING events or FILLING the store with users, with the number done and the total.
+"""Called to report progress: with the step (WRITING events or FILLING the store with users), the number done and the
+total.
 
-The first call reports the events that an earlier run wrote.
+The first call for WRITING reports the events that an earlier run wrote.
 """
 
 
@@ -57,7 +58,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The archive's note of a seeding: the data, the base time as a log number, and whether all events are written."""
+    """The archive's note about a seeding: the data, the base time as an event number, and whether all is written."""
 
     what: str
     version: str
@@ -65,12 +66,12 @@ class Note:
     complete: bool = False
 
     def written(self) -> str:
-        """Return the note as it is stored."""
+        """Return the note as text, to be stored in the archive."""
         return json.dumps([self.what, self.version, self.base, self.complete], ensure_ascii=False)
 
     @classmethod
     def read(cls, text: str) -> "Note":
-        """Return the note in a stored text."""
+        """Parse a stored note."""
         what, version, base, complete = json.loads(text)
         return cls(what, version, base, complete)
 
@@ -114,8 +115,8 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
     """Seed an empty store and an unused archive. Return False if they already hold the same data.
 
     The base time is now, or the time at which the seeding first began. Memory holds three batches of 5,000 events, the
-    data of the source, and what a rebuild needs. Raises SeedRefused if the store or the archive holds anything else, or
-    if another process takes over, and WrongArchive if the store was lost after the seeding.
+    data of the source, and the working memory of a rebuild. Raises SeedRefused if the store or the archive holds
+    anything else, or if another process takes over, and WrongArchive if the store was lost after the seeding.
     """
     state = await graph.archive.state()
     note = check(state, source)
@@ -156,7 +157,7 @@ def check(state: ArchiveState, source: Source) -> Note | None:
 
 
 def new_note(source: Source, now: datetime) -> Note:
-    """Return the note of a seeding that begins now. Its base time is rounded down to a millisecond, as in numbers."""
+    """Return the note of a seeding that begins now. Its base time is rounded down to a millisecond, like event numbers."""
     base = (now - timedelta(microseconds=now.microsecond % 1000)).astimezone(UTC)
     return Note(source.what, source.version, number_at(base))
 
@@ -166,7 +167,7 @@ async def write(
 ) -> None:
     """Write the events that are not in the archive yet, with the password hashes. One transaction per 5,000 events.
 
-    Raises Overtaken if the archive is bound to another store in the meantime.
+    Raises Overtaken if another process binds the archive to another store in the meantime.
     """
     secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
     total = await asyncio.to_thread(source.count, time_of(note.base)) if advance else 0
@@ -204,7 +205,7 @@ async def prefetched(batches: Iterator[Batch]) -> AsyncGenerator[Batch]:
 
 
 def batches(events: Iterable[Event], secrets: Mapping[str, str]) -> Iterator[Batch]:
-    """Split events into batches, which depend only on the events, so a resumed seeding has the same batches."""
+    """Split events into batches. The same events always give the same batches, also when a seeding resumes."""
     iterator = iter(events)
     while part := list(islice(iterator, BATCH)):
         yield Batch(

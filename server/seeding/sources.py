@@ -31,15 +31,16 @@ USERS = 1000
 FOLLOWING = 20
 SEED = 7
 WORLD = "2"
-"""Changes whenever the same options generate different data, so that two versions are not mixed in one store."""
+"""The version of the generated data. It changes when the same options generate different data, so that an interrupted
+seeding never resumes with different data."""
 
 KINDS = 1000
-"""The number of distinct characters: the users with numbers n and n + 1000 have the same character."""
+"""The number of distinct characters (see `characters`): users n and n + 1000 have the same character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Thirty days with `count` evenly distributed events, each in its own millisecond, from `first` on."""
+    """Thirty days from the millisecond `first` on, with `count` evenly spaced events, each in its own millisecond."""
 
     first: int
     count: int
@@ -50,7 +51,7 @@ class Month:
         return cls(number_at(base - months * MONTH) >> SEQUENCE_BITS, max(1, count))
 
     def number(self, index: int) -> int:
-        """Return the log number of the event with this index, from 0."""
+        """Return the event number of the event with this index, from 0."""
         return (self.first + index * MONTH_MS // self.count) << SEQUENCE_BITS
 
 
@@ -90,7 +91,7 @@ class EdgeList:
         return int(match[1])
 
     def read(self) -> Iterator[tuple[int, int]]:
-        """Yield (follower, followee) by the file's numbers, in the file's order."""
+        """Yield (follower, followee) in the order of the file, with the user numbers of the file."""
         with opened(self.path) as lines:
             lines.readline()
             for line in lines:
@@ -188,7 +189,7 @@ class Plan:
         yield from generated_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
 
     def _following_counts(self) -> Iterator[int]:
-        """Yield each user's number of follows: less than the users, and than the milliseconds of a month per user."""
+        """Yield how many users each user follows: fewer than all, and few enough for the milliseconds of a month."""
         random = random_numbers("appetites", SEED)
         most = min(self.people, MONTH_MS // self.people) - 1
         return (following_count(random, self.following, most) for _ in range(self.people if self.following else 0))
@@ -234,7 +235,7 @@ def generated_posts(joins: Month, month: Month, posts: int, texts: Texts | None)
 
 
 def generated_text(who: Character, random: Random) -> str:
-    """Return a text about one of the character's topics, in the first language."""
+    """Return a text about one of the character's topics, in the character's first language."""
     return compose(who.voices[0], random.choice(who.topics), random)
 
 
@@ -267,7 +268,7 @@ def text_of(line: str) -> str:
 
 
 def version_of(files: list[Path]) -> str:
-    """Return a digest of the files, so that a seeding resumes with the same files only."""
+    """Return a digest of the files' contents. A seeding resumes only if the digest is the same."""
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

@@ -53,7 +53,7 @@ def reply(voice: Voice, login: str, random: Random) -> str:
 
 
 def fill(sentence: str, slots: Mapping[str, tuple[str, ...]], random: Random) -> str:
-    """Replace each `{slot}` by one of its fillings, which may contain slots."""
+    """Replace each `{slot}` with one of its fillings, which may contain further slots."""
     parts = parts_of(sentence)
     if len(parts) == 1:
         return sentence
