@@ -61,7 +61,7 @@ async def log_in(
 
 
 async def start_session(context: Context, user: User, password: int | None = None) -> SessionPayload:
-    """Start a session. `password` is the number of the last change of the password that was checked. One round trip."""
+    """Start a session. `password` is the event number of the last change of the checked password. One round trip."""
     session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
     context.client.note_session(session)
     return SessionPayload(session=session)
@@ -75,7 +75,7 @@ async def log_out(
 ) -> Payload:
     """End the viewer's session or all of their sessions.
 
-    Later fields of the document have no viewer, even if this one fails.
+    Later fields of the document have no viewer, even if this mutation fails.
     """
     viewer = context.end_session()
     await context.graph.sessions.end(viewer.user, None if input.everywhere else viewer.session)
@@ -140,7 +140,7 @@ async def update_profile(
 
 
 def cleared(value: str | None) -> str | None:
-    """Return the new value of a field that null clears: an empty text for None, and None for UNSET."""
+    """Convert the input of a field that null clears: None (clear) to an empty text, and UNSET (keep) to None."""
     return None if value is strawberry.UNSET else value or ""
 
 

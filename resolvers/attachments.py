@@ -15,7 +15,7 @@ def attachments(posts: Sequence[Post], context: Context) -> list[list[Attachment
 
 
 def given(inputs: Sequence[AttachmentInput] | None) -> list[Attachment]:
-    """Return the attachments of an input, not validated yet."""
+    """Convert attachments from the API's input type. They are not validated yet."""
     return [
         Attachment(each.kind, each.url, each.preview_url, each.width, each.height, each.alt or "", bool(each.sensitive))
         for each in inputs or ()

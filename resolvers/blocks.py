@@ -1,4 +1,4 @@
-"""The resolvers of mutes and blocks, and the viewer's own lists of both."""
+"""The resolvers of mutes and blocks, and of the lists of users whom the viewer mutes or blocks."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class BlockPayload(UserPayload):
 
 @dataclass(frozen=True, slots=True)
 class UserPage:
-    """A page of a list of users. An entry is a user with a number, the position in the list."""
+    """A page of a list of users. Each entry has a user and a number, which is the user's position in the list."""
 
     page: Page[Follow]
 

@@ -1,4 +1,4 @@
-"""The resolvers of bookmarks: bookmark posts, remove bookmarks, and the viewer's own bookmarks."""
+"""The resolvers of bookmarks: adding and removing bookmarks, and the viewer's own bookmarks."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ async def remove_bookmark(
 async def payload_posts(payloads: Sequence[BookmarkPayload], context: Context) -> list[Post | None]:
     """Return the post after each mutation; None if it failed, or the post is deleted or hidden. One round trip.
 
-    The loader `viewer_bookmarks` gets the outcomes, so that it need not read them.
+    The outcomes are added to the loader `viewer_bookmarks`, so that it need not read them.
     """
     known = {each.post: each.is_bookmarked for each in payloads if each.post is not None}
     if known:

@@ -1,6 +1,6 @@
-"""Paging arguments, and the records behind connections and `PageInfo`.
+"""Paging arguments, and the records behind connections and `PageInfo`. A record is the object that resolvers get.
 
-Edges have no record of their own: the record of a `PostEdge` is the post, and that of a `FollowEdge` is the follow.
+Edges have no record of their own: the record of a `PostEdge` is the post, and the record of a `FollowEdge` the follow.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ Before: TypeAlias = Annotated[
 
 
 class PageEnds(NamedTuple):
-    """The record of `PageInfo`: the numbers of the ends, which are formatted only if their cursors are selected."""
+    """The record of `PageInfo`. The ends of the page are numbers, which become cursors only if these are selected."""
 
     has_next_page: bool
     has_previous_page: bool
@@ -46,7 +46,7 @@ class PageEnds(NamedTuple):
 
     @property
     def end_cursor(self) -> str | None:
-        """The cursor of the oldest entry, or where the next page continues, if there is one."""
+        """The cursor of the oldest entry or, if known, of the position where the next page continues."""
         return None if self.end is None else encode_cursor(self.kind, self.end)
 
 
@@ -73,14 +73,14 @@ class PostPage(NamedTuple):
 
 
 def as_post_pages(pages: Sequence[Page[Post] | Exception]) -> list[PostPage | Exception]:
-    """Return the records of pages, or the exceptions of pages that cannot be read."""
+    """Return the record of each page, or the exception of a page that could not be read."""
     return [page if isinstance(page, Exception) else PostPage(page) for page in pages]
 
 
 class FollowPage(NamedTuple):
     """A page of the owner's followers if `incoming`, otherwise of the users whom the owner follows.
 
-    `total` is the length of the whole list if it is known with the page, as for `followersYouKnow`.
+    `total` is the length of the whole list if reading the page also yields it, as for `followersYouKnow`.
     """
 
     owner: int
@@ -101,7 +101,7 @@ class FollowPage(NamedTuple):
 
 
 def page_ends(page: Page[Any], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Return the page info of a page. `numbers` are those of its first and last entries, or none if it is empty."""
+    """Return the page info of a page. `numbers` has the numbers of its first and last entries, or is empty."""
     start, end = numbers if numbers else (None, None)
     if page.reached is not None:
         start, end = (start, page.reached) if page.has_next else (page.reached, end)

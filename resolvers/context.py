@@ -34,20 +34,20 @@ class Client(Protocol):
 
     @property
     def holder(self) -> str | None:
-        """The viewer or network whose streams share a limit of concurrent replays; None for no limit."""
+        """The key of the viewer or network whose streams share a limit on concurrent replays; None for no limit."""
 
     @property
     def user_agent(self) -> str | None:
-        """The program of the client, from its `User-Agent`; None without this header."""
+        """The name of the client's program, from the header `User-Agent`; None without this header."""
 
     def event_delay(self) -> float:
-        """Return the seconds that the client's next live event must wait; more than 0 after many events."""
+        """Return the seconds by which to delay the client's next live event; more than 0 after many events."""
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
-        """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
+        """Count an event filter's terms. Return a function that releases them. Raises if the client has too many."""
 
     def note_session(self, session: Session | None) -> None:
-        """Record the session that the operation has started; None if it has ended the viewer's session."""
+        """Record that the operation started this session or, if None, that it ended the viewer's session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ class LocalClient:
 
 
 class Context:
-    """The context of one request. A subscription has one, which `forget` clears after each event.
+    """The context of one request. A subscription has one context for all events; `forget` clears it after each.
 
     `issue_token` returns the access token of a session. `resume_after` is the cursor from a reconnecting client's
     `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
     client's rate limit, and is None if there are no rate limits. `courier` may deliver updates of a subscription.
     `users_created` counts successful sign-ups. `unshown` are the ids of users, posts and lists that this request has
-    changed, but that the store cannot show yet (`graph.unshown`). Requires a running event loop.
+    changed, but whose new state the store cannot show yet (`graph.unshown`). Requires a running event loop.
     """
 
     def __init__(
@@ -148,9 +148,9 @@ class Context:
         return self.graph.store.running_loop().create_task(work)
 
     async def watermark(self) -> int:
-        """Return a watermark from before any page of `loaders` was read, from the memory of the process.
+        """Return a projection watermark, cached in this process, from before `loaders` read any page.
 
-        With a watermark that is newer than a page, a stream would skip posts that are missing from the page.
+        A stream resumes at this watermark. If it were newer than a page, posts missing from the page would be skipped.
         """
         if self._followed is not None:
             return await self._followed.watermark()
@@ -162,7 +162,7 @@ class Context:
         return self._watermark
 
     def note_watermark(self) -> bool:
-        """Record the watermark if that needs no waiting. Return True if it is known."""
+        """Record the watermark if it is available without waiting. Return True if it is known."""
         if self._followed is not None:
             return self._followed.note_watermark()
         if self._watermark is None:

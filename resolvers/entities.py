@@ -12,7 +12,7 @@ from graph.text.entities import MAX_ENTITIES, SIGN, USUAL_ENTITIES, Hashtag, Lin
 from resolvers.context import Context
 
 STEPS_PER_ENTITY = 4
-"""The cost of an entity, in items of `graph.archive.usage`."""
+"""The cost of an entity, in the items that `graph.archive.usage` counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ TextEntity: TypeAlias = UserMention | Hashtag | Link
 async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEntity]]:
     """Return the entities of the texts of posts. If users are mentioned, one round trip, shared with the authors.
 
-    A mention of a login that no user had when the post was published is plain text. Entities of a post beyond the usual
-    number are charged to the operation afterwards.
+    A mention of a login that no user had when the post was published is plain text. Entities in excess of the usual
+    number per post are charged to the operation afterwards.
     """
     mentioned = list({user: None for post in posts for user in post.mentions})
     if mentioned:
@@ -58,7 +58,7 @@ def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:
 async def mentioned_users(mentions: Sequence[UserMention], context: Context) -> list[User | None]:
     """Return the users who are mentioned; None for a user who is gone or hidden from the viewer.
 
-    The users are loaded with the entities, so this takes a round trip only for a viewer with hundreds of blocks.
+    The users were loaded with the entities, so a round trip is needed only for a viewer with hundreds of blocks.
     """
     ids = [mention.user for mention in mentions]
     users = await context.loaders.users.fetch_many(ids)
@@ -68,7 +68,7 @@ async def mentioned_users(mentions: Sequence[UserMention], context: Context) -> 
 async def users_mentioned_to_viewers(
     mentions: Sequence[UserMention], contexts: Sequence[Context]
 ) -> list[list[User | None]]:
-    """Return for each context what `mentioned_users` returns. One round trip, regardless of the number of viewers."""
+    """Return the result of `mentioned_users` for each context. One round trip, regardless of the number of viewers."""
     ids = [mention.user for mention in mentions]
     viewers = list({context.viewer.user: None for context in contexts if context.viewer is not None})
     users, hidden = await asyncio.gather(
@@ -79,5 +79,5 @@ async def users_mentioned_to_viewers(
 
 
 def without(hidden: Set[int], users: list[User | None]) -> list[User | None]:
-    """Return the users with None in place of hidden ones."""
+    """Return the users, with None in place of users whose ids are in `hidden`."""
     return [None if user is not None and user.id in hidden else user for user in users] if hidden else users

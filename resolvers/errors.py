@@ -30,7 +30,7 @@ class Unauthenticated(Exception):
 
 
 class RedactedError(Exception):
-    """An unexpected error without its message, which may contain a password. The message is the type of the error."""
+    """Stands for an unexpected error whose message may contain a password. The error's type is the only message."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__qualname__)

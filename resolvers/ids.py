@@ -90,7 +90,7 @@ def number(kind: Kind, text: str) -> int | None:
 
 
 def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:
-    """Return the numbers of global ids of a kind with one number; None unless all are such ids.
+    """Return the numbers of global ids of one kind, whose ids have one number; None if an id is of any other form.
 
     Takes a third of the time of calling `number` for each id.
     """
@@ -105,7 +105,7 @@ def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:
 
 @lru_cache(maxsize=1000)
 def _form(label: str, digits: int) -> tuple[str, str]:
-    """Return the format of ids with this number of digits, followed by padding, and the padding in base64: slashes.
+    """Return the format of padded ids with this number of digits, and the padding as it appears in base64: slashes.
 
     The slashes separate ids that are encoded together: letters, digits and colons never produce a slash. The padding
     does not change the base64 character before it.

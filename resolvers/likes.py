@@ -104,7 +104,7 @@ async def change_like(context: Context, post_id: str, *, is_liked: bool) -> Like
 async def payload_posts(payloads: Sequence[LikePayload], context: Context) -> list[Post | None]:
     """Return the post after each mutation; None if the mutation failed. One round trip.
 
-    The loader `viewer_likes` gets the outcomes, so that it need not read them.
+    The outcomes are added to the loader `viewer_likes`, so that it need not read them.
     """
     likes = {each.post: each.is_liked for each in payloads if each.post is not None}
     if likes:

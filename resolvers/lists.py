@@ -125,7 +125,7 @@ def list_number(list_id: str) -> int:
 
 
 def user_numbers(user_ids: Sequence[str] | None, field: str) -> list[int]:
-    """Return the numbers of user ids in a field of the input.
+    """Return the numbers of the user ids in a field of the input.
 
     Raises Rejected: TOO_MANY for more than 100 ids, NOT_FOUND for each malformed id and each id of another kind.
     """

@@ -41,7 +41,7 @@ V = TypeVar("V")
 
 
 class lazy(Generic[V]):  # noqa: N801 - used like a property
-    """A cached property without the lock of `functools.cached_property` in Python 3.11."""
+    """A cached property that avoids the lock of `functools.cached_property` in Python 3.11."""
 
     def __init__(self, make: Callable[[Any], V]) -> None:
         self._make = make
@@ -57,9 +57,9 @@ class lazy(Generic[V]):  # noqa: N801 - used like a property
 class Loaders:
     """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
 
-    `view` is the viewer's view of users and posts, which all look-ups share. Create the loaders when the request
-    begins, and again after a write: look-ups return no state of the store that is older than the loaders. Look-ups of
-    ids in `unshown` raise StoreUnavailable.
+    `view` decides which users and posts the viewer may see; all look-ups share it. Create the loaders when the request
+    begins, and again after a write: look-ups never return a state of the store that is older than the loaders. Look-ups
+    of ids in `unshown` raise StoreUnavailable.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Loaders:
 
     @lazy
     def shown_users(self) -> DataLoader[int, User | None]:
-        """Users by id whose visibility need not be checked, such as the authors of the posts that the view shows."""
+        """Users by id, without a visibility check, such as the authors of posts that the viewer may see."""
         return self._loader("shown_users", partial(self._graph.users.get_many, moment=self._moment))
 
     @lazy
@@ -180,7 +180,7 @@ class Loaders:
 
     @lazy
     def notifications(self) -> DataLoader[Group, Notification | None]:
-        """Notifications of the viewer by group; None if there is none. Raises ValueError if anonymous."""
+        """Notifications of the viewer by group of events; None if there is none. Raises ValueError if anonymous."""
         if self._viewer is None:
             raise ValueError("Notifications need a viewer, but the request is anonymous. Check for a viewer first.")
         return self._loader("notifications", IsolatedFailures(partial(self._graph.notifications.get_many, self.view)))

@@ -102,14 +102,14 @@ async def delete_post(
 async def deleted_replies_parents(
     payloads: Sequence[DeletePostPayload], context: Context
 ) -> list[Post | Exception | None]:
-    """Return the posts that the deleted posts replied to, after the deletions. One round trip."""
+    """Return the posts that the deleted posts replied to, as they are after the deletions. One round trip."""
     return await related(context, [payload.reply_to for payload in payloads])
 
 
 async def deleted_quotes_originals(
     payloads: Sequence[DeletePostPayload], context: Context
 ) -> list[Post | Exception | None]:
-    """Return the posts that the deleted posts quoted, after the deletions. One round trip."""
+    """Return the posts that the deleted posts quoted, as they are after the deletions. One round trip."""
     return await related(context, [payload.repost_of for payload in payloads])
 
 

@@ -67,7 +67,7 @@ def decode_or_error(text: str) -> ids.GlobalId | BadInput:
 
 
 async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Record | Exception]:
-    """Return the objects with these ids, or the errors of failed look-ups; None if missing or not visible."""
+    """Return each object, or the error if its look-up failed; None if it does not exist or is not visible."""
     user_ids = [key.numbers[-1] for key in keys if key.kind in USER_KINDS]
     post_ids = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
     subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]
@@ -106,7 +106,7 @@ def _visible_list(key: ids.GlobalId, lists: Mapping[int, UserList | None]) -> Re
 
 
 async def load_public(context: Context, keys: Sequence[ids.GlobalId]) -> list[Timeline | ArchiveUnavailable]:
-    """Return the public timeline for each key, or the error if the archive does not answer. One query, if any."""
+    """Return the public timeline for each key, or the error if the archive does not answer. One query per key."""
     try:
         return [await context.graph.public_timeline.begin() for _ in keys]
     except ArchiveUnavailable as outage:
@@ -150,7 +150,7 @@ async def _nothing() -> list[Any]:
 
 
 def _viewers_group(context: Context, key: ids.GlobalId) -> Group | None:
-    """Return the group in the global id of a notification of the viewer; None for other ids."""
+    """Return the group of events that the global id of one of the viewer's notifications names; None for other ids."""
     if key.kind is not ids.Kind.NOTIFICATION or key.numbers[0] != context.viewer_id:
         return None
     _, code, subject = key.numbers

@@ -1,4 +1,4 @@
-"""The resolvers of notifications: the feed of the viewer, its entries, and how far they are read."""
+"""The resolvers of notifications: the viewer's feed, its entries, and up to which entry they are read."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def unread_counts(feeds: Sequence[NotificationFeed], context: Context) -> Awaita
 
 
 def live_cursors(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[str]]:
-    """Return the log cursor from which a subscription receives every change that the pages do not contain."""
+    """Return log cursors. A subscription that starts from one receives every change that the pages do not contain."""
     return context.start(live_cursors_of(feeds, context))
 
 
@@ -93,7 +93,7 @@ def entries(
 async def pages(
     feeds: Sequence[NotificationFeed], context: Context, window: Window
 ) -> list[NotificationPage | Exception]:
-    """Return a page of each feed, after the watermark for the live cursor is known."""
+    """Return a page of each feed. The watermark for the live cursor is read first: it must not be newer than a page."""
     await context.watermark()
     loaded = await context.loaders.notification_pages.fetch_many([(feed.owner, window) for feed in feeds])
     found: Sequence[Page[Notification] | Exception] = list(loaded)
@@ -123,7 +123,7 @@ def times(notifications: Sequence[Notification], context: Context) -> list[Forma
 def actors(
     notifications: Sequence[Notification], context: Context, *, first: FirstActors = DEFAULT_ACTORS
 ) -> Awaitable[list[list[User | None]]]:
-    """Return the newest users who act in each notification. One round trip. Raises BadPaging."""
+    """Return the newest users whose actions each notification is about. One round trip. Raises BadPaging."""
     if not 1 <= first <= MAX_ACTORS:
         raise BadPaging(f"'first' must be from 1 to {MAX_ACTORS}, not {first}.")
     return context.start(users_of([each.actors[:first] for each in notifications], context))
@@ -151,7 +151,7 @@ async def mark_notifications_read(
 
 
 def position_of(cursor: str) -> int:
-    """Return the number in a cursor of a notification or of the log. Raises Rejected (INVALID)."""
+    """Return the number in a notification cursor or a log cursor. Raises Rejected (INVALID)."""
     live = cursor.startswith(f"{CursorKind.LOG.value}-")
     try:
         return decode_cursor(CursorKind.LOG if live else CursorKind.NOTIFICATION, cursor, "upTo")

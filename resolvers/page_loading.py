@@ -28,9 +28,10 @@ PageKey: TypeAlias = tuple[int, Window]
 async def timeline_pages(
     read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> Sequence[Page[Post] | Exception]:
-    """Return pages of timelines, each from a `read` of its own, and prime their posts.
+    """Return pages of timelines, each read by a separate call of `read`, and prime their posts.
 
-    If there are several pages, ScanLimit takes the place of those for which the operation's budget does not suffice.
+    If there are several pages, ScanLimit takes the place of each page that exceeds the operation's budget. An error of
+    a single page is raised.
     """
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
@@ -40,7 +41,7 @@ async def timeline_pages(
 
 
 async def page_or_limit(read: Callable[[int, Window], Awaitable[Page[Post]]], key: PageKey) -> Page[Post] | Exception:
-    """Return a page, or ScanLimit if the operation's budget does not suffice for it."""
+    """Return a page, or ScanLimit if the page exceeds the operation's budget."""
     try:
         return await read(*key)
     except ScanLimit as limit:
@@ -58,14 +59,14 @@ async def notification_pages(
 
 
 async def unread_counts(graph: Graph, view: View, users: Sequence[int]) -> list[int]:
-    """Return the number of unread notifications of the viewer, who is the only one of these users."""
+    """Return the viewer's number of unread notifications, for each of `users`, all of whom are the viewer."""
     return [await graph.notifications.unread_count(view)] * len(users)
 
 
 async def list_pages(
     graph: Graph, view: View, posts: DataLoader[int, Post | None], of: PostList, keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
-    """Return pages of lists of one kind and prime the posts."""
+    """Return pages of post lists of one kind, such as replies, and prime the posts."""
     return prime_posts(posts, await pages_by_window(partial(graph.timelines.listed, view, of), keys))
 
 
@@ -76,7 +77,7 @@ async def scanned_pages(
 ) -> list[Page[Post] | Exception]:
     """Return pages that are read from the archive one after another, and prime their posts.
 
-    ScanLimit and ArchiveUnavailable take the place of the pages that they concern.
+    ScanLimit or ArchiveUnavailable takes the place of each page whose read raises it.
     """
     found: list[Page[Post] | Exception] = []
     for key in keys:
@@ -98,7 +99,7 @@ async def marked_pages(
 
 
 async def each_page(read: Callable[[int, Window], Awaitable[Page[T]]], keys: Sequence[PageKey]) -> list[Page[T]]:
-    """Return pages, each from a `read` of its own. The reads run concurrently and share round trips."""
+    """Return pages, each read by a separate call of `read`. The calls run concurrently and share round trips."""
     return await asyncio.gather(*(read(*key) for key in keys))
 
 
@@ -133,7 +134,7 @@ async def pages_by_window(
 
 @dataclass(frozen=True, slots=True)
 class Shown(Generic[K, V]):
-    """A look-up that fails for ids in `unshown`: the viewer has changed them, and the store cannot show that yet.
+    """A look-up that fails for ids in `unshown`, which the viewer has changed and the store cannot show correctly yet.
 
     Keys are ids, or tuples that begin with the id of an owner.
     """
@@ -142,7 +143,7 @@ class Shown(Generic[K, V]):
     unshown: Collection[int]
 
     async def __call__(self, wanted: list[K]) -> Sequence[V | Exception]:
-        """Return the values, and errors for ids that cannot be shown."""
+        """Return the values, and StoreUnavailable for ids in `unshown`."""
         shown = [key for key in wanted if not self._is_unshown(key)]
         values = iter(await self.get_many(shown) if shown else [])
         outage = StoreUnavailable("a change is not projected yet")

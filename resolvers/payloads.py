@@ -1,7 +1,7 @@
 """Payloads of mutations: invalid input becomes `user_errors`, and then nothing is written.
 
 After each mutation the context forgets all loaded values, so that the payload and the later mutations of the document
-show the new state. If the store cannot show it in time, look-ups of what a mutation changed fail instead.
+show the new state. If the store cannot show the new state in time, look-ups of the changed objects fail instead.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -67,7 +67,7 @@ def redact_errors(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
 
 
 def error_fields(problems: Sequence[Problem], context: Context) -> list[tuple[str, ...] | None]:
-    """Return the path of each problem inside the input; None if the problem does not concern a single field."""
+    """Return the path to each problem's field in the input; None if the problem does not concern a single field."""
     return [problem.field or None for problem in problems]
 
 

@@ -1,4 +1,4 @@
-"""The recording of an operation: besides the costs in the graph, its layers and the batches of its dataloaders."""
+"""The recording of an operation: its costs in the graph, the executor's layers, and the batches of its dataloaders."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ Load = Callable[[list[K]], Awaitable[Sequence[V | Exception]]]
 
 @dataclass(slots=True)
 class LoaderRecord:
-    """A dataloader: the number of keys in each batch, and how many requested keys needed no look-up of their own."""
+    """The record of a dataloader: the number of keys in each batch, and the number of requested keys."""
 
     name: str
     batches: list[int] = field(default_factory=list)
@@ -27,7 +27,7 @@ class LoaderRecord:
 
     @property
     def hits(self) -> int:
-        """The requested keys that were cached, or in a batch already."""
+        """The number of requested keys that were already cached or in a batch."""
         return self.requested - sum(self.batches)
 
 
@@ -43,8 +43,8 @@ class LayerRecord:
 class OperationRecording(Recording):
     """The costs of one operation. It is the observer of the executor (`executor.observer`).
 
-    `plan` is True once a plan runs; `fallback` is the reason why graphql-core executes the operation instead. `traced`
-    is True if the operation's spans are sent.
+    `plan` is True once the breadth-first executor runs the operation's plan; `fallback` is the reason if graphql-core
+    executes the operation instead. `traced` is True if the operation's spans are sent.
     """
 
     def __init__(self, *, traced: bool = False) -> None:
@@ -57,7 +57,7 @@ class OperationRecording(Recording):
         self._layer_started = self.started
 
     def plan_started(self) -> None:
-        """Record that a plan runs the operation."""
+        """Record that the breadth-first executor runs the operation's plan."""
         self.plan = True
         self._layer_started = time.perf_counter()
 
@@ -91,7 +91,7 @@ class RecordedLoader(DataLoader[K, V], Generic[K, V]):
         return self._load(keys)
 
     def load(self, key: K) -> "asyncio.Future[V]":
-        """Return a future of the value of one key, and count the key."""
+        """Return a future for the value of a key, and count the key."""
         self._record.requested += 1
         return super().load(key)
 
@@ -113,6 +113,6 @@ def current_recording() -> OperationRecording | None:
 
 
 def make_loader(name: str, load: Load[K, V], loop: "asyncio.AbstractEventLoop") -> DataLoader[K, V]:
-    """Return a dataloader, which records itself if the operation is recorded."""
+    """Return a dataloader. If the operation is recorded, so are the loader's batches."""
     recording = current_recording()
     return DataLoader(load, loop=loop) if recording is None else RecordedLoader(recording.loader(name), load, loop)

@@ -67,7 +67,7 @@ async def payload_posts(payloads: Sequence[UnrepostPayload], context: Context) -
 def viewer_has_reposted(
     posts: Sequence[Post], context: Context
 ) -> Awaitable[Sequence[bool | None]] | Sequence[bool | None]:
-    """Return for each post, or the original of a plain repost, whether the viewer has reposted it. One round trip.
+    """Return whether the viewer has reposted each post; for a plain repost, its original counts. One round trip.
 
     None for anonymous requests.
     """

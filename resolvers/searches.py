@@ -51,7 +51,7 @@ async def search_users(
     last: Last = None,
     before: Before = None,
 ) -> UserPage:
-    """Return a page of the users that a text finds. One round trip, and one for a login that is not in the cache.
+    """Return a page of the users who match a text. One round trip, and another for a login that is not in the cache.
 
     Raises BadFilter, BadPaging and ArchiveUnavailable.
     """
@@ -62,7 +62,7 @@ async def search_users(
 
 
 def live_cursors(searches: Sequence[Search], context: Context) -> list[str]:
-    """Return the log cursors from which a subscription with the same filter receives every later post."""
+    """Return log cursors. A subscription with a search's filter that starts from its cursor gets every later post."""
     return [encode_cursor(CursorKind.LOG, search.watermark) for search in searches]
 
 
@@ -75,6 +75,6 @@ def posts(
     last: Last = None,
     before: Before = None,
 ) -> Awaitable[list[PostPage | Exception]]:
-    """Return a page of the posts that each search finds. Raises BadPaging. If the archive is down, the pages fail."""
+    """Return a page of the posts that each search finds. Raises BadPaging. Pages fail if the archive is down."""
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
     return context.loaders.found_posts.fetch_many([(search, window) for search in searches]).then(as_post_pages)

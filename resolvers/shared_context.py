@@ -1,7 +1,7 @@
 """The context of an execution whose result goes to several clients. It has no viewer, and raises if one is requested.
 
-Only operations whose fields are declared `independent` of the client run in it. A field that is declared so by mistake
-therefore fails, instead of showing one client what only another may see.
+Only operations whose fields are all declared `independent` of the client use it. If a field is declared `independent`
+by mistake, it fails, instead of showing one client data that only another may see.
 """
 
 from typing import NoReturn

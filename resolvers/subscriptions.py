@@ -89,14 +89,14 @@ async def events(
 
 
 def _position(context: Context, after: str | None) -> int | None:
-    """Return the number to resume after. A client's `Last-Event-ID` is newer than the cursor in its document."""
+    """Return the event number to resume after. `Last-Event-ID` is preferred, being newer than the document's cursor."""
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
     return None if after is None else decode_cursor(CursorKind.LOG, after)
 
 
 def _building(given: EventFilter) -> Generator[None, None, filters.EventFilter]:
-    """Decode and check the filter of a client, in slices. Raises BadInput and BadFilter."""
+    """Decode and check a client's filter. Yields often so that other tasks can run. Raises BadInput and BadFilter."""
     box = given.within
     return (
         yield from filters.EventFilter.building(
@@ -111,13 +111,13 @@ def _building(given: EventFilter) -> Generator[None, None, filters.EventFilter]:
 
 
 def user_numbers(ids_: Sequence[str]) -> list[int]:
-    """Return the numbers of the entries of `users`. Raises BadInput for anything other than the id of a user."""
+    """Return the user numbers of the ids in `users`. Raises BadInput for anything other than the id of a user."""
     found = ids.numbers(ids.Kind.USER, ids_)
     return [user_number(id_) for id_ in ids_] if found is None else found
 
 
 def user_number(id_: str) -> int:
-    """Return the number of an entry of `users`. Raises BadInput for anything other than the id of a user."""
+    """Return the user number of an id in `users`. Raises BadInput for anything other than the id of a user."""
     try:
         user = ids.number(ids.Kind.USER, id_)
     except BadInput:

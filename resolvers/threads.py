@@ -12,22 +12,22 @@ from resolvers.page_loading import PageKey
 
 
 def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the posts that posts reply to; None if a post is not a reply or its parent is gone. One round trip."""
+    """Return the parent of each post; None if the post is not a reply or its parent is gone. One round trip."""
     return context.start(related(context, [post.reply_to for post in posts]))
 
 
 def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the first posts of the threads of replies; None where `parents` returns None. One round trip."""
+    """Return the first post of each reply's thread; None if the post is not a reply, or it is gone. One round trip."""
     return context.start(related(context, [post.root for post in posts]))
 
 
 def originals(
     posts: Sequence[Post], context: Context
 ) -> Awaitable[list[Post | Exception | None]] | list[Post | Exception | None]:
-    """Return the posts that posts quote or repost; None if they do neither, or these posts are gone. One round trip.
+    """Return the original that each post quotes or reposts; None if it does neither, or the original is gone.
 
-    If the loader holds all originals, as those of a page's plain reposts, they are returned without waiting: then the
-    executor need not wait before it resolves their fields.
+    One round trip. No waiting if the loader already holds all originals, as it does for a page's plain reposts: then
+    the executor can resolve the originals' fields at once.
     """
     wanted = [post.repost_of for post in posts]
     held = context.loaders.posts.cached_many(post for post in wanted if post is not None)
@@ -38,7 +38,7 @@ def originals(
 
 
 async def ancestors(posts: Sequence[Post], context: Context) -> list[list[Post | None] | Exception]:
-    """Return the posts above replies, oldest first; None for each that is gone. One round trip."""
+    """Return the chain of posts above each reply, oldest first, with None for posts that are gone. One round trip."""
     chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to] for post in posts]
     found = iter(await related(context, [id_ for chain in chains for id_ in chain]))
     return [first_failure([next(found) for _ in chain]) for chain in chains]
@@ -55,19 +55,19 @@ def first_failure(chain: list[Post | Exception | None]) -> list[Post | None] | E
 
 
 async def related(context: Context, posts: Sequence[int | None]) -> list[Post | Exception | None]:
-    """Return the posts with these ids; None where the id is None, and for those that are deleted or hidden."""
+    """Return the posts with these ids; None where the id is None, or the post is deleted or hidden."""
     known = [post for post in posts if post is not None]
     loaded = iter(await context.loaders.posts.fetch_many(known)) if known else iter(())
     return [None if post is None else next(loaded) for post in posts]
 
 
 def parent_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
-    """Return the global ids of the posts that posts reply to."""
+    """Return the global id of each post's parent."""
     return optional_ids([post.reply_to for post in posts])
 
 
 def original_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
-    """Return the global ids of the posts that posts quote or repost."""
+    """Return the global id of the original that each post quotes or reposts."""
     return optional_ids([post.repost_of for post in posts])
 
 

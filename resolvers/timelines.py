@@ -50,15 +50,15 @@ async def public_timeline(context: Context) -> Timeline:
 
 
 def live_cursors(timelines: Sequence[Timeline], context: Context) -> Awaitable[list[str]]:
-    """Return the log cursor from which a subscription receives every event that the pages do not contain.
+    """Return log cursors. A subscription that starts from one receives every event that the pages do not contain.
 
-    The watermark comes from the memory of the process; the public timeline has its own, from the archive.
+    The cursor is a watermark cached in the process; for the public timeline, the archive watermark.
     """
     return context.start(live_cursors_of(timelines, context))
 
 
 async def live_cursors_of(timelines: Sequence[Timeline], context: Context) -> list[str]:
-    """Return cursors of the watermark from before any page is read; for the public timeline, its archive watermark."""
+    """Return cursors for a watermark from before any page is read, and for a public timeline, its archive watermark."""
     watermark = await context.watermark()
     numbers = [each.watermark if each.kind is TimelineKind.PUBLIC else watermark for each in timelines]
     return [encode_cursor(CursorKind.LOG, number) for number in numbers]
@@ -75,8 +75,8 @@ def posts(
 ) -> Awaitable[list[PostPage | Exception]]:
     """Return a page of each timeline, newest first.
 
-    Two round trips for cached home timelines and for users' own. Raises BadPaging. If the archive is down, only the
-    pages that need it fail.
+    Two round trips for cached home timelines and users' own timelines. Raises BadPaging. If the archive is down, only
+    the pages that need it fail.
     """
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
     kinds = {timeline.kind for timeline in timelines}
@@ -103,7 +103,7 @@ def pages_of_kind(
 
 
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
-    """Return a page of each timeline, after the watermark for the live cursor is known."""
+    """Return a page of each timeline. The live cursor's watermark is read first: it must not be newer than a page."""
     await context.watermark()
     kinds = {timeline.kind for timeline in timelines}
     lookups = [

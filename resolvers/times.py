@@ -1,4 +1,4 @@
-"""Formats the times in event numbers as `DateTime` values: RFC 3339 in UTC, with milliseconds.
+"""Format the times in event numbers as `DateTime` values: RFC 3339 in UTC, with milliseconds.
 
 A page has dozens of times. Formatting each with `datetime` took longer than looking up its post.
 """
@@ -33,5 +33,5 @@ def format_times(numbers: Iterable[int]) -> list[FormattedTime]:
 
 @cache
 def format_date(day: int) -> str:
-    """Return the date of a day, counted from the epoch of event numbers."""
+    """Return the date, such as `2026-01-02`, of a day that is counted from the epoch of event numbers."""
     return (EPOCH + timedelta(days=day)).strftime("%Y-%m-%d")

@@ -50,13 +50,13 @@ async def user_by_login(context: Context, login: str) -> User | None:
 
 
 def user_reference(context: Context, *, by: By) -> Reference | None:
-    """Return a reference to the user; None if that takes a look-up. Raises BadInput for a malformed id."""
+    """Return a reference to the user; None if finding the id takes a look-up. Raises BadInput for a malformed id."""
     number = known_id(context, by)
     return None if number is None else Reference(number)
 
 
 def known_id(context: Context, by: UserBy) -> int | None:
-    """Return the id of the user if it is given or cached by login. Raises BadInput for a malformed id."""
+    """Return the user's id if it is given, or cached for the given login; else None. Raises BadInput if malformed."""
     if by.id is not None:
         return ids.number(ids.Kind.USER, by.id)
     return context.graph.users.remembered_id(by.login or "")
@@ -68,7 +68,7 @@ def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
 
 
 def avatar_urls(users: Sequence[User], context: Context) -> list[str | None]:
-    """Return the URLs of the pictures; None for those on hosts that the operator does not list."""
+    """Return the URLs of the users' pictures; None for a URL on a host that the operator does not allow."""
     hosts = context.graph.tuning.media_hosts
     return [user.avatar_url if user.avatar_url and may_show(user.avatar_url, hosts) else None for user in users]
 
@@ -143,7 +143,7 @@ async def known_follower_pages(
 ) -> list[FollowPage | Exception | None]:
     """Return a page of each user's followers whom the viewer follows; None for anonymous requests.
 
-    ScanLimit takes the place of the pages for which the operation's budget does not suffice.
+    ScanLimit takes the place of each page that exceeds the operation's budget.
     """
     if context.viewer is None:
         return [None] * len(users)

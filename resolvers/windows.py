@@ -1,7 +1,7 @@
-"""One read for all windows of a list with the same bounds in one operation, such as `first: 71` and `first: 72`.
+"""Share one read between windows of a list that differ only in size, such as `first: 71` and `first: 72`.
 
-The widest window is read, and the pages of the others are cut from its page. The calls of one event-loop iteration
-share a read; the fields of one layer make their calls in one iteration.
+Only the widest window is read, and the pages of the narrower windows are cut from its page. Calls in the same
+event-loop iteration share a read. All fields in a layer of the executor call in the same iteration.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ LoadPages: TypeAlias = Callable[[Sequence[tuple[O, Window]]], Awaitable[Sequence
 
 @dataclass(slots=True)
 class WindowBatch(Generic[O, V]):
-    """The keys of the calls that share a read, and the pages once they are read, if there are several calls."""
+    """The keys of the calls that share a read and, if there are several calls, a future of the pages."""
 
     keys: list[tuple[O, Window]] = field(default_factory=list)
     pages: "asyncio.Future[dict[tuple[O, Window], V | Exception]] | None" = None
 
 
 class SharedWindows(Generic[O, V]):
-    """A batch function of pages by owner and window. `cut` returns the page of a window from a wider page.
+    """A batch function that loads pages by owner and window. `cut` returns a window's part of a wider window's page.
 
-    The first call of an event-loop iteration reads for the calls that follow in the same iteration.
+    The first call of an event-loop iteration reads the pages for all calls in the same iteration.
     """
 
     def __init__(self, load: LoadPages[O, V], cut: Callable[[Window, V], V]) -> None:
@@ -37,7 +37,7 @@ class SharedWindows(Generic[O, V]):
         self._batch: WindowBatch[O, V] | None = None
 
     def __call__(self, keys: Sequence[tuple[O, Window]]) -> Awaitable[Sequence[V | Exception]]:
-        """Return the page of each owner and window. Costs what the widest windows cost."""
+        """Return the page of each owner and window. Costs as much as reading only the widest window of each owner."""
         batch = self._batch
         if batch is None:
             self._batch = WindowBatch([*keys])

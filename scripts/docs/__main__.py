@@ -30,7 +30,7 @@ def pages() -> dict[Path, str]:
 
 
 def _filled(part: re.Match[str]) -> str:
-    """Return a generated part with up-to-date content. Raises SystemExit for an unknown name."""
+    """Return the text of a generated part with up-to-date content. Raises SystemExit for an unknown name."""
     if part[2] not in PARTS:
         raise SystemExit(f"No part of the documentation is called {part[2]!r}. Known: {', '.join(PARTS)}.")
     return f"{part[1]}\n{PARTS[part[2]]().strip()}\n\n{part[3]}"

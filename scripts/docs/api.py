@@ -91,7 +91,7 @@ def fields(type_: GraphQLNamedType) -> str:
 
 
 def explained(field: GraphQLField | GraphQLInputField) -> str:
-    """Return the description of a field, its default and its arguments."""
+    """Return the text about a field: its description, its default and its arguments."""
     text = (field.description or "") + default_of(field)
     arguments = field.args.items() if isinstance(field, GraphQLField) else ()
     return text + "".join(
@@ -107,7 +107,7 @@ def shown(type_: str, field: str) -> str:
 
 @cache
 def examples() -> list[tuple[str, str, str]]:
-    """Return the file, root type and name of every root field that the examples select."""
+    """Return the file name, root type and field name of each root field that an example selects."""
     return [
         (path.name, operation.operation.value.title(), field.name.value)
         for path in sorted(EXAMPLES.glob("*.graphql"))
@@ -126,7 +126,7 @@ def default_of(value: GraphQLField | GraphQLInputField | GraphQLArgument) -> str
 
 
 def linked(type_: GraphQLType) -> str:
-    """Return a type as written in a document, with a link to its section."""
+    """Return a type in GraphQL notation, such as `[Post!]`, with a link to its section."""
     named = get_named_type(type_)
     return f"`{type_}`" if is_specified_scalar_type(named) else f"[`{type_}`](#{named.name.lower()})"
 

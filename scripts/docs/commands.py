@@ -33,7 +33,7 @@ def section(name: str, command: TyperCommand) -> str:
 
 
 def spelled(parameter: Parameter) -> str:
-    """Return an argument by its placeholder, an option by its name and its placeholder."""
+    """Return how a parameter is written: an argument as its placeholder, an option as its name and placeholder."""
     if isinstance(parameter, TyperArgument):
         return placeholder(parameter)
     name = next(each for each in parameter.opts if each.startswith("--"))
@@ -56,6 +56,6 @@ def usage_of(parameter: Parameter) -> str:
 
 
 def default_of(parameter: Parameter) -> str:
-    """Return the default of a parameter; nothing for flags and required ones."""
+    """Return the default of a parameter; an empty text for flags and required parameters."""
     default = parameter.default
     return "" if default in (None, False, ()) or parameter.required else f"`{default}`"

@@ -92,7 +92,7 @@ NOTED = {code: "503, or 200 with the rest of the data" for code, status in STATU
     "PERSISTED_QUERY_NOT_IN_LIST": "400",
     "PERSISTED_QUERY_ID_REQUIRED": "400",
 }
-"""Statuses that depend on the request."""
+"""The HTTP status by error code, for errors whose status depends on the request or is not 200."""
 
 USER = {
     "INVALID": ("the value breaks a rule, which the message states", "show the message next to the `field`"),
@@ -196,7 +196,7 @@ HTTP = {
 
 
 def table() -> str:
-    """Return the table. Raises SystemExit if a code of the server is missing."""
+    """Return the table. Raises SystemExit if a code that the server uses is not described here."""
     if missing := sorted(known() - {*GRAPHQL, *USER} | {*map(str, closing() - CLOSE.keys())}):
         raise SystemExit(f"scripts/docs/errors.py does not have {', '.join(missing)}: add the cause and what to do.")
     return markdown(("code", "where", "status", "cause", "what to do"), rows())
@@ -222,6 +222,6 @@ def known() -> set[str]:
 
 
 def closing() -> set[int]:
-    """Return the close codes of the WebSocket endpoint, and the statuses of refused connections that HTTP lacks."""
+    """Return the close codes of the WebSocket endpoint, and its statuses for refused connections that `HTTP` lacks."""
     codes = {each for each in vars(websocket).values() if isinstance(each, int) and 1000 < each < 5000}
     return codes | (responses.TEXTS.keys() - HTTP.keys())

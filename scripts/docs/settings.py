@@ -26,7 +26,7 @@ GROUPS = {
     "rates": "rate_limits points_per_minute writes_per_minute log_ins_per_minute sign_ups_per_hour operations_at_once "
     "max_anonymous_streams max_streams max_streams_per_field event_points_per_minute max_filter_terms max_connections",
 }
-"""The settings of each table of docs/configuration.md, in its order."""
+"""The settings by table, in the order of docs/configuration.md."""
 
 IN_WORDS = {
     "data_dir": "a user data folder",
@@ -39,16 +39,16 @@ IN_WORDS = {
     "explain": "on, but off in production",
     "trusted_documents_mode": "allow with trusted documents, off without",
 }
-"""Defaults that depend on other settings."""
+"""Descriptions of the defaults that depend on other settings."""
 
 
 def tables() -> dict[str, Callable[[], str]]:
-    """Return the functions that build the tables, by the names of the parts."""
+    """Return the functions that build the tables, by the name of the generated part."""
     return {f"settings {group}": partial(table, group) for group in GROUPS}
 
 
 def table(group: str) -> str:
-    """Return the table of a group. Raises SystemExit if a setting is in no group."""
+    """Return the table of a group. Raises SystemExit if any setting belongs to no group."""
     if missing := Settings.model_fields.keys() - " ".join(GROUPS.values()).split():
         raise SystemExit(f"scripts/docs/settings.py: GROUPS lacks {', '.join(sorted(missing))}. Add each to a group.")
     rows = []

@@ -1,4 +1,4 @@
-"""A hook of mkdocs: pages from the top level of the repository, links to its other files, and no external resources."""
+"""A hook for mkdocs: adds pages from the repository's top level, links to its files, and forbids external resources."""
 
 import posixpath
 import re
@@ -12,23 +12,23 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = "docs"
 TOP = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-"""Files of the top level that are pages of the site."""
+"""The files of the repository's top level that become pages, with the names of the pages."""
 BOOSTS = {"adr/": 0.2, "benchmarks/": 0.5, "changelog": 0.2, "errors": 3, "configuration": 2, "api": 2}
-"""How much a match counts in the search, by the beginning of the page's path."""
+"""The weight of a page in the search, by the beginning of its path."""
 EXTERNAL = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\ssrc="?https?:|<link\b(?![^>]*canonical)[^>]*href="?https?:"""
 )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the top level."""
+    """Add the pages from the repository's top level."""
     for source, page in TOP.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text("utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links that leave the site to the repository, and rank the page in the search."""
+    """Point links to files outside the site at the repository, and set the page's weight in the search."""
     shown = page.file.src_uri
     page.meta["search"] = {"boost": next((boost for start, boost in BOOSTS.items() if shown.startswith(start)), 1)}
     source = next((top for top, name in TOP.items() if name == shown), f"{DOCS}/{shown}")
@@ -41,7 +41,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def moved(link: str, source: str, shown: str, config: MkDocsConfig) -> str:
-    """Return a link from the file `source`, rewritten for the page `shown`."""
+    """Return a link in the file `source`, rewritten for the page `shown` that is made from the file."""
     path, hash_, anchor = link.partition("#")
     if not path or re.match(r"[a-z]+:", path):
         return link
@@ -56,14 +56,15 @@ def moved(link: str, source: str, shown: str, config: MkDocsConfig) -> str:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Prepare tables for phones, which show the rows of some tables as blocks, with the column titles in the cells."""
+    """Prepare tables for phones, where each row of some tables becomes a block whose cells repeat the column titles."""
     return re.sub(r"<table>.*?</table>", lambda table: labelled(table[0]), html, flags=re.S)
 
 
 def labelled(table: str) -> str:
-    """Return a table whose cells have the attribute `data-label`.
+    """Return a table whose cells have the attribute `data-label`, the title of the column.
 
-    It has `data-blocks` if its first column is code, or if it has three or four columns; wider ones are mostly numbers.
+    The table gets `data-blocks` if its first column is code, or if it has three or four columns; wider tables are
+    mostly numbers.
     """
     titles = [re.sub("<.*?>", "", title) for title in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.S)]
 

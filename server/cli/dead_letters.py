@@ -13,7 +13,7 @@ from server.settings import Settings
 
 
 def handle(action: str, entries: Sequence[str], everything: bool) -> bool:
-    """List, retry or drop dead letters: those of these entries, or all. Return False if some failed or do not exist.
+    """List, retry or drop the dead letters of these log entries, or all. Return False if some failed or do not exist.
 
     Raises SettingsError if there is no store. Raises typer.BadParameter for an unknown action, and if `retry` or `drop`
     gets neither entries nor `everything`, or both.
@@ -42,7 +42,7 @@ async def show(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Project dead letters again. Print those that failed or do not exist, and return True if there are none."""
+    """Process dead letters again. Print which failed or do not exist, and return True if there are none of either."""
     done = failed = 0
     missing = set(entries or ())
     async for letter, problem in graph.redelivery().retry(entries):
@@ -55,7 +55,7 @@ async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Remove dead letters. Print entries that do not exist, and return True if there are none."""
+    """Remove dead letters. Print the entries that have no dead letter, and return True if there are no such entries."""
     letters = [letter async for letter in graph.dead_letters.all() if entries is None or letter.entry in entries]
     await graph.dead_letters.drop([letter.id for letter in letters])
     say(f"{number_of_letters(len(letters))} dropped.")
@@ -63,7 +63,7 @@ async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 def found_all(missing: Collection[str]) -> bool:
-    """Print the entries that are not dead letters. Return True if there are none."""
+    """Print a message for each entry in `missing`, which has no dead letter. Return True if there are none."""
     for entry in sorted(missing):
         say(f"There is no dead letter of the entry {entry}. List them with `fanline dead-letters list`.")
     return not missing

@@ -33,7 +33,7 @@ HOME_TIMELINE = (
 def serve_demo(port: int, data: Path | None, *, quiet: bool = False) -> None:
     """Seed the demo world, unless the store already holds it, and serve it. Raises SettingsError in production.
 
-    Unless `quiet`, users of the demo publish and follow as long as it runs.
+    Unless `quiet`, users of the demo publish posts and follow each other while it runs.
     """
     settings, listening = _begin(port, data)
     with store_of(settings):

@@ -41,7 +41,7 @@ class Question:
 
 
 class Operator(Caller):
-    """The operator, who reads as a user without a session."""
+    """The operator, who runs the query as a user, but without a session."""
 
     def start_session_check(self) -> None:
         """Do nothing: there is no session to check."""
@@ -86,7 +86,7 @@ def _not_explained(kind: OperationType) -> str:
 
 
 def _with_place(file: Path, error: GraphQLError) -> str:
-    """Return the message of an error, with its place in the file if it has one."""
+    """Return the message of an error with the file's name and, if known, the line and column."""
     message = error.message.replace("in 'operationName'", "with --operation")
     place = error.locations[0] if error.locations else None
     return f"{file}, line {place.line}, column {place.column}: {message}" if place else f"{file}: {message}"
@@ -110,7 +110,7 @@ def _variables(text: str) -> dict[str, Any]:
 
 
 def tree_of(explanation: Mapping[str, Any], login: str | None) -> Tree:
-    """Return a tree of the explanation of a query, which the user with this login or an anonymous reader has run."""
+    """Return an explanation as a tree. The query ran as the user with this login, or anonymously if it is None."""
     name, kind = explanation["operation"] or "(anonymous)", explanation["kind"]
     cost = explanation["cost"]
     reader = "anonymous" if login is None else f"as {login}"

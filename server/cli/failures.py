@@ -1,4 +1,4 @@
-"""Expected failures of commands, and their explanations."""
+"""The errors that commands expect, and the messages that explain them."""
 
 from graph.archive.migrations import SchemaMismatch
 from graph.archive.rows import ConflictingEvent

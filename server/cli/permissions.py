@@ -34,7 +34,7 @@ def revoke(login: str, name: str) -> None:
 
 
 def permission_named(name: str) -> Permission:
-    """Return the permission with this name. Raises typer.BadParameter for an unknown name."""
+    """Return the permission with this name. Raises typer.BadParameter if there is none."""
     try:
         return Permission(name)
     except ValueError:

@@ -52,7 +52,7 @@ def _show_progress(advance: Callable[[str, int, int], None], part: str, done: in
 
 
 def show(report: RepairReport, console: Console) -> None:
-    """Print the numbers of comparisons and differences, examples of each defect, and what to do next."""
+    """Print how much was compared and differs, examples of each defect, and what to do next."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for heading in ("compared", "different", "corrected")[: 3 if report.corrects else 2]:

@@ -1,4 +1,4 @@
-"""`fanline seed`: generated or imported data in bulk."""
+"""`fanline seed`: fill an empty store with generated or imported data in bulk."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ from server.settings import Settings, SettingsError
 
 
 def print_token(login: str) -> None:
-    """Start a session of a user and print its token. Raises SettingsError in production, and for unknown users."""
+    """Start a session for a user and print its token. Raises SettingsError in production, and for unknown users."""
     settings = Settings.load()
     if settings.production:
         raise SettingsError("`fanline token` does not run with FANLINE_ENV=production. Use the mutation logIn.")

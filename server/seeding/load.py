@@ -157,7 +157,7 @@ def check(state: ArchiveState, source: Source) -> Note | None:
 
 
 def new_note(source: Source, now: datetime) -> Note:
-    """Return the note of a seeding that begins now. Its base time is rounded down to a millisecond, like event numbers."""
+    """Return the note of a seeding that begins now. Its base time is rounded down to a millisecond."""
     base = (now - timedelta(microseconds=now.microsecond % 1000)).astimezone(UTC)
     return Note(source.what, source.version, number_at(base))
 
