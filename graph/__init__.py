@@ -1,6 +1,6 @@
 """The social graph: users, posts, follows and timelines.
 
-`Graph` is the entry point for the packages above. The social graph does not depend on GraphQL.
+Other packages use the social graph through `Graph`. The social graph does not depend on GraphQL.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ __all__ = ["Graph", "Tuning"]
 
 
 class Graph:
-    """The social graph in one store, with the whole log in an archive. Connections are opened on first use."""
+    """The social graph of one store and its archive, which holds the whole log. Connections are opened on first use."""
 
     def __init__(self, store: Store, archive: "Archive", tuning: Tuning | None = None) -> None:
         self.tuning = tuning = tuning or Tuning()
@@ -114,7 +114,7 @@ class Graph:
         self._prepare_background(tuning)
 
     def _prepare_pages(self, cache: HomeCache) -> None:
-        """Prepare moderation, lists of users, bookmarks, timelines and searches."""
+        """Create the services for moderation, lists of users, bookmarks, timelines and searches."""
         self.moderation = Moderation(self.store, self.commit, self.binding, self.log, self.users, self.posts)
         self.lists = Lists(self.store, self.log, self.commit)
         self.bookmarks = Bookmarks(self.store, self.log, self.commit, self.binding, self.posts)
@@ -125,12 +125,12 @@ class Graph:
         self.user_searches = UserSearches(self.binding, self.users)
 
     def _prepare_accounts(self) -> None:
-        """Prepare password changes and account deletion."""
+        """Create the services for password changes and account deletion."""
         self.passwords = PasswordChanges(self.store, self.commit, self.users, self.sessions)
         self.account_deletion = AccountDeletion(self.store, self.commit, self.users)
 
     def _prepare_background(self, tuning: Tuning) -> None:
-        """Prepare the objects that workers and archivers use."""
+        """Create the objects that workers and archivers use."""
         store, archive = self.store, self.archive
         self.dead_letters = DeadLetters(store)
         self.lease = lease = Lease(store)
@@ -154,16 +154,17 @@ class Graph:
         tuning: Tuning | None = None,
         store: Callable[[str], Store] = Store,
     ) -> "Graph":
-        """Return the graph in the store at this URL. Raises ValueError if the URL does not name a store.
+        """Return the graph in the store at this URL. Raises ValueError if the URL is not a valid store URL.
 
-        `close` also closes the archive.
+        `Graph.close` also closes the archive.
         """
         return cls(store(url), archive, tuning)
 
     def worker(self, lease: timedelta = LEASE) -> Worker:
         """Return a worker that projects this graph's log.
 
-        It claims events and tasks of other workers that have not renewed their lease for this duration.
+        The worker takes over the events and tasks of any other worker that has not renewed its lease for the duration
+        `lease`.
         """
         return Worker(
             self.store,
@@ -184,7 +185,7 @@ class Graph:
         )
 
     def redelivery(self) -> "Redelivery":
-        """Return the redelivery of dead letters."""
+        """Return the service that delivers dead letters again."""
         from graph.worker.redelivery import Redelivery
 
         live = self.tuning.tombstones_live
@@ -195,10 +196,10 @@ class Graph:
         return await read_backlog(self.store)
 
     def probe(self, answered: Callable[[str], None]) -> None:
-        """Start a read of the store in the round trip of other reads, from another primary each time.
+        """Start a read that checks whether the store answers. It shares the round trip of other reads.
 
-        Call `answered` with the key that was read when the reply arrives. It is not called if the primary does not
-        answer.
+        Each call reads from the next primary in turn. When the reply arrives, `answered` is called with the key that
+        was read. It is not called if the primary does not answer.
         """
         key = self.store.next_sample() or keys.LOG
 
@@ -209,19 +210,19 @@ class Graph:
         self.store.ask([("EXISTS", key)], unchanged).add_done_callback(end_probe)
 
     def repair(self) -> "Repair":
-        """Return a repair of the keys that this graph's store derives from events."""
+        """Return the service that repairs the keys in this graph's store that are derived from events."""
         from graph.repair.repair import Repair
 
         return Repair(self.store, self.log, self.archive, self.binding, self.commit, self.tuning)
 
     def export(self) -> "Export":
-        """Return an export of the data of users."""
+        """Return the service that exports users' data."""
         from graph.export import Export
 
         return Export(self.log, self.archive, self.binding, self.users, self.sessions)
 
     def rebuild(self) -> "Rebuild":
-        """Return a rebuild of this graph's store from its archive."""
+        """Return the service that rebuilds this graph's store from its archive."""
         from graph.rebuild.rebuild import Rebuild
 
         return Rebuild(self.store, self.archive, self.tuning)

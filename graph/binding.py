@@ -1,12 +1,12 @@
-"""The binding of a store and an archive: each holds the identity of the other.
+"""The binding of a store and an archive: each stores the id of the other.
 
-The store holds `<store id>:<archive id>` in `{log}:binding`, and the archive holds the store's id. A process refuses a
-store that is empty although its archive holds events, and a used store with another archive. Every append names the
-binding that the process knows, so a store that was emptied or rebuilt meanwhile accepts nothing from it.
+The store holds `<store id>:<archive id>` in `{log}:binding`, and the archive holds the store's id. A process refuses to
+use an empty store whose archive holds events, or a used store with a different archive. Every append names the binding
+that the process has read, so a store that was emptied or rebuilt in the meantime refuses the appends of this process.
 
-A version that changes the content of keys increments `FORMAT`, which the binding then contains: `<store id>:<archive
-id>:2`. It writes the new binding after it has changed all keys. Processes of earlier versions refuse such a store and
-cannot append to it, and their workers stop.
+A version that changes the format of keys increments `FORMAT`, which is then part of the binding: `<store id>:<archive
+id>:2`. It writes the new binding after it has converted all keys. Processes of earlier versions refuse to use such a
+store and cannot append to it, and their workers stop.
 """
 
 import secrets
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 FORMAT = 1
-"""The number of the format of all keys (`graph.keys`). A binding without a number has format 1."""
+"""The version number of the format of all keys (`graph.keys`). A binding without a format number has format 1."""
 EMPTY_STORE = (
     "The store is empty, but the archive belongs to another store and may hold its events. Run `fanline rebuild` to "
     "fill this store from the archive, or configure the store that was used before."
@@ -46,7 +46,7 @@ REBUILDING = "The store is being rebuilt from the archive. If no `fanline rebuil
 class Binding:
     """The archive of this process, and the check that it and the store belong together.
 
-    `shared_reads` are the reads of the archive that serve several callers at once.
+    `shared_reads` runs the archive reads whose results several callers share.
     """
 
     def __init__(self, store: Store, archive: "Archive") -> None:
@@ -58,7 +58,7 @@ class Binding:
         self._is_checked = False
 
     async def token(self) -> str:
-        """Return the binding of the store, which an append must name.
+        """Return the binding of the store, which every append must name.
 
         Binds an empty store to an unused archive. One round trip the first time, then none. If the store is bound, the
         archive is not read. Raises StoreNotReady if the store and the archive do not belong together, or the store is
@@ -123,7 +123,10 @@ class Binding:
         raise StoreNotReady("The binding of the store keeps changing.")
 
     async def _match(self, token: str | None, last: int, state: ArchiveState) -> str | None:
-        """Return the valid binding, or None if another process has changed it meanwhile."""
+        """Return the binding if it is valid, after binding the store and the archive if they are unused.
+
+        Return None if another process has changed the binding in the meantime. Raises WrongArchive.
+        """
         if token is None or archive_of(token) != state.id:
             if last:
                 raise WrongArchive(UNBOUND_STORE if token is None else OTHER_ARCHIVE)
@@ -157,7 +160,7 @@ class Binding:
         return (await self.shared_reads.read(archive, archive.state)).watermark
 
     async def look_up(self, ids: Sequence[int]) -> FoundPosts:
-        """Return posts of the archive by id, and the archive watermark. One query. Raises ArchiveUnavailable."""
+        """Return archived posts by id, with the archive watermark. One query. Raises ArchiveUnavailable."""
         return await (await self.archive()).look_up(ids)
 
 

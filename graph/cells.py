@@ -32,9 +32,9 @@ class Area(Protocol):
 
 
 def covering(area: Area, levels: Sequence[int] = LEVELS) -> list[Cell]:
-    """Return the cells that cover an area, in the finest of these levels that needs at most 16 cells.
+    """Return the cells that cover an area, at the finest of these levels that needs at most 16 cells.
 
-    `levels` ascend; the first one has at most 16 cells.
+    `levels` are in ascending order. No area needs more than 16 cells of the first one.
     """
     for level in reversed(levels):
         columns = 1 << level
@@ -55,7 +55,7 @@ def cell_at(latitude: float, longitude: float, level: int) -> Cell:
 
 
 def _column(longitude: float, columns: int) -> int:
-    """Return the column of a longitude. Longitude 180 returns `columns`, which stands for the first column."""
+    """Return the column of a longitude. The result for longitude 180 is `columns`, which stands for column 0."""
     return int((longitude + 180) / 360 * columns)
 
 

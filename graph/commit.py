@@ -32,8 +32,8 @@ from graph.store.capacity import Capacity
 from graph.unshown import UNSHOWN
 
 PROJECTION_SECONDS = 4.0
-"""The time limit of the projection of fewer than 100 events: longer than a failover. Every 100 events extend it by the
-same time."""
+"""The time limit for projecting fewer than 100 events, longer than a failover takes. Every 100 events extend the limit
+by the same time."""
 IMMEDIATE = (
     PasswordChanged,
     SessionsEnded,
@@ -43,9 +43,11 @@ IMMEDIATE = (
     UserUnsuspended,
     UserDeleted,
 )
-"""Events that must be projected before a change succeeds: tokens, passwords and permissions stop working at once."""
+"""Kinds of events that must be projected before a change succeeds, because revoked tokens, old passwords and revoked
+permissions must stop working at once."""
 WITHDRAWALS = (PostDeleted, Unfollowed, Blocked, Muted)
-"""Events that must be projected before a change succeeds, within the time limit: what they hide must not be shown."""
+"""Kinds of events that must be projected within the time limit for a change to succeed, because the content that they
+hide must not be shown afterwards."""
 QUIET_SECONDS = 1.0
 
 logger = logging.getLogger("fanline.commit")
@@ -72,10 +74,10 @@ class Commit:
         *,
         erasing: bool = False,
     ) -> list[Event]:
-        """Append events to the log, and project what must be visible when a mutation returns.
+        """Append events to the log, and project the changes that must be visible when a mutation returns.
 
-        Return the events with their numbers. The append is the commit: whatever the projection leaves undone, because
-        the process ends, a shard does not answer, or some seconds have passed, a worker projects. Raises Rejected
+        Return the events with their numbers. The append is the commit. If the projection is not completed, because the
+        process ends, a shard does not answer or the time limit passes, a worker completes it. Raises Rejected
         (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
         the store nearly full, and ClockAhead. Unless `erasing` is True, it raises AccountDeleted and FolloweesDeleted
         for events of deleted users. For `IMMEDIATE` events and `WITHDRAWALS`, it also raises StoreUnavailable if they
@@ -108,8 +110,8 @@ class Commit:
     async def _project(self, events: Sequence[Event]) -> None:
         """Project events as far as the store allows within the time limit.
 
-        Unless only other users are waiting for the rest, add the ids in the events to `UNSHOWN`. Raises
-        StoreUnavailable then if the events withdraw something.
+        If only the fan-out to other users is incomplete, a worker completes it. If anything else is incomplete, raise
+        StoreUnavailable if the events include `WITHDRAWALS`, else add the ids in the events to `UNSHOWN`.
         """
         try:
             async with asyncio.timeout(PROJECTION_SECONDS * (1 + len(events) // 100)):
@@ -132,7 +134,8 @@ class Commit:
             logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
 
     async def _append(self, append: Callable[..., Awaitable[Appended]]) -> Appended:
-        """Append events; check the binding again if the store was rebuilt since it was read."""
+        """Append events. If the store was replaced since the binding was read, read the binding again and retry once.
+        """
         try:
             return await append(binding=await self._binding.token())
         except StoreReplaced:

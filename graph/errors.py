@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 FULL_SECONDS = 10
-"""How long clients should wait while the store or the log is full, until something is archived or deleted."""
+"""The retry delay for clients, in seconds, while the store or the log is full. Archiving and deletions free space."""
 
 
 class ProblemCode(Enum):
@@ -117,7 +117,8 @@ class StoreFull(StoreUnavailable):
 
 
 class ClockAhead(StoreUnavailable):
-    """The number of the next event would be more than an hour ahead of this process's clock. Nothing was written.
+    """The time in the next event's number would be more than an hour ahead of this process's clock. Nothing was
+    written.
 
     `reason` says what an operator must do.
     """
@@ -147,7 +148,7 @@ class StoreReplaced(GraphError):
 
 
 class Overloaded(GraphError):
-    """Too many passwords wait to be hashed, too many events wait to be archived, or the store is nearly full.
+    """Too many passwords are waiting for hashing or events for archiving, or the store is nearly full.
 
     Nothing was written. The message is safe to show to clients, which should try again after `seconds`.
     """
@@ -218,7 +219,7 @@ class NotPermitted(GraphError):
 
 
 class ViewerNeeded(GraphError):
-    """A result that several viewers were to share depends on the viewer."""
+    """An execution whose result is for several viewers needs data that depends on the viewer."""
 
     def __init__(self) -> None:
         super().__init__("This depends on the viewer, and is executed for several viewers at once.")

@@ -1,7 +1,7 @@
 """The export of a user's data: the profile, the sessions, and every event that the user caused or that names the user.
 
-Archived events are read from the archive, one kind after the other and in pages, and the others from the log. A new
-kind of event is exported without further code. Memory is bounded by one page.
+Archived events are read from the archive, kind by kind and in pages; all others are read from the log. A new kind of
+event is exported without further code. At most one page of events is in memory.
 """
 
 from collections.abc import AsyncIterator
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
 Line: TypeAlias = dict[str, Any]
-"""A line of an export, which is written as JSON. `kind` says what it is."""
+"""A line of an export, to be written as a JSON object. Its field `kind` is `Profile`, `Session` or a kind of event."""
 
 PAGE = 1000
 ARCHIVE_KINDS = {ENDED_LIKE: LIKE, CLOSED_REPORT: REPORT}
-"""Maps kinds of archive rows to the kinds of the events that they hold. Rows of deleted posts hold nothing."""
+"""Maps kinds of archive rows to the kinds of events in them, if the two differ. Rows of deleted posts hold no data."""
 ROW_KINDS = {kind: [kind, *(of for of, event in ARCHIVE_KINDS.items() if event == kind)] for kind in KINDS}
-"""The kinds of rows of each kind of event. They are read together: a row can change its kind during the export."""
+"""Maps kinds of events to the kinds of archive rows that can hold them. These are read together, because a row can
+change its kind during the export."""
 
 ABOUT_USER = (Followed.__name__, Unfollowed.__name__)
-"""Kinds of events that are also data of the user who is their subject: followers are visible to all users."""
+"""Kinds of events that also belong to the data of their subject, because followers are visible to all users."""
 
 WITHHELD = frozenset({"nonce", "terms", "sessions", "notified"})
-"""Fields that are not data of the user: random numbers, terms of deleted posts, ids in tokens, notified users."""
+"""Event fields that are not exported, because they are not the user's data: random numbers, terms of deleted posts,
+session ids in tokens, and notified users."""
 
 
 class Export:
-    """Exports the data of users."""
+    """Exports users' data."""
 
     def __init__(self, log: Log, archive: "Archive", binding: Binding, users: Users, sessions: Sessions) -> None:
         self._log = log
@@ -48,7 +50,7 @@ class Export:
         self._sessions = sessions
 
     async def lines(self, user: int) -> AsyncIterator[Line]:
-        """Yield the lines of a user: the profile, the sessions, then the events, each once.
+        """Yield a user's data line by line: the profile, the sessions, then the events, each once.
 
         Archived events are ordered by kind and number, later ones by number. One query for every 1,000 events, at least
         one per kind, and one round trip for every 500 events of the log that are not archived. Raises
@@ -88,7 +90,7 @@ class Export:
 
 
 def concerns(event: Event, user: int) -> bool:
-    """Return True if an event is the data of a user: the user acted, or is followed or unfollowed."""
+    """Return True if an event belongs to a user's data: the user acted, or was followed or unfollowed."""
     encoded = encode(event.body)
     actor = event.number if encoded.actor is None else encoded.actor
     return actor == user or (encoded.kind in ABOUT_USER and encoded.subject == user)

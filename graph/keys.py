@@ -103,7 +103,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 KeyOf: TypeAlias = Callable[[int], str]
-"""Returns the key of an object by its id. A page builds a hundred: `str.__mod__` takes half the time of a function."""
+"""A function that returns the key of an object by its id. A page needs about a hundred keys, and `str.__mod__` takes
+half the time of a Python function."""
 
 LOG = "{log}"
 WATERMARK = "{log}:watermark"
@@ -156,15 +157,16 @@ CONTENT = (
     "bookmarks:{",
     "notifications:{",
 )
-"""The prefixes of the keys that only events write. Logins and sessions are not included: requests write them, too."""
+"""The prefixes of the keys that are written only by projecting events. Logins and sessions are not included, because
+requests also write them."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
-"""The prefixes of the keys that a rebuild writes, and of those that depend on them."""
+"""The prefixes of the keys that a rebuild writes, and of the keys that depend on these."""
 IRREPLACEABLE = ("{log}:idempotency:", "login:{", "session:{")
 """The prefixes of the keys that neither events nor the archive restore completely."""
 
 
 def write_mark(key: str, token: str = "") -> str:
-    """Return the key that marks a write to the slot of a key."""
+    """Return the key of the write mark in the slot of a key: see `{<any>}:mark` in the table of keys."""
     return f"{{{key.partition('{')[2].partition('}')[0] or key}}}:mark{token}"
 
 
@@ -174,12 +176,12 @@ def idempotency(user: int | str, key: str) -> str:
 
 
 def login(login: str) -> str:
-    """Return the key of the claim and account of a folded login."""
+    """Return the key that holds the claim to a login, then its account. The login must be folded."""
     return f"login:{{{login}}}"
 
 
 def next_secret(login: str, nonce: str) -> str:
-    """Return the key of the new password hash of a change that is not projected yet."""
+    """Return the key of the new hash of a password change that is not projected yet."""
     return f"login:{{{login}}}:next:{nonce}"
 
 
@@ -260,7 +262,7 @@ def bookmarks(user: int) -> str:
 
 
 def held(versioned_set: str) -> str:
-    """Return the key of the held follows of a list: a block keeps them from counting."""
+    """Return the key of the held follows of a list, which do not count because of a block."""
     return f"{versioned_set}:held"
 
 
@@ -298,7 +300,7 @@ def reposted(user: int) -> str:
 
 
 def archived_of(post_list: str) -> str:
-    """Return the key of the count of a list's archived posts. That of a timeline is `cold`."""
+    """Return the key of the count of a list's archived posts. The key for a timeline is `cold`."""
     return f"{post_list}:cold"
 
 
@@ -347,7 +349,7 @@ def home(viewer: int) -> str:
 
 
 def notifications(user: int) -> str:
-    """Return the key of the groups of notifications of a user."""
+    """Return the key of a user's list of notification groups."""
     return f"notifications:{{{user}}}"
 
 
@@ -357,4 +359,4 @@ def notifications_read(user: int) -> str:
 
 
 USER_SETS = (following, followers, blocking, blockers, muting, bookmarks, lists, liked, reposted, posts, replied)
-"""The keys of the versioned sets of a user."""
+"""The functions that return the keys of a user's versioned sets."""

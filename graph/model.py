@@ -33,7 +33,7 @@ def seconds_of(number: int) -> float:
 
 
 def number_at(time: datetime) -> int:
-    """Return the lowest number that an event of this time can have."""
+    """Return the lowest number that an event at this time can have."""
     return ((time - EPOCH) // timedelta(milliseconds=1)) << SEQUENCE_BITS
 
 
@@ -75,8 +75,8 @@ class Location:
 class Post(NamedTuple):
     """A post. `author` is the author's id.
 
-    `replies`, `reposts` and `likes` are counts, for all viewers alike; quotes count as reposts. The rest is None or
-    empty unless the post is a reply or a quote, mentions users or has attachments:
+    `replies`, `reposts` and `likes` are counts, which are the same for all viewers; quotes count as reposts. The
+    following fields have their defaults unless the post is a reply, repost or quote, mentions users or has attachments:
 
     reply_to, root: the parent and the first post of the thread.
     repost_of: the quoted or reposted post.
@@ -133,11 +133,11 @@ Details: TypeAlias = tuple[
     bool,
 ]
 NO_DETAILS: Details = (None, None, None, (), (), (), None, None, None, True)
-"""The fields of a Post from `reply_to` on."""
+"""The default values of the fields of a Post from `reply_to` on."""
 
 
 def details_of(values: Mapping[str, Any]) -> Details:
-    """Return the fields of a Post from `reply_to` on, from those of its event in JSON."""
+    """Return the fields of a Post from `reply_to` on, given the JSON fields of its event."""
     return (
         values.get("reply_to"),
         values.get("root"),
@@ -160,7 +160,11 @@ class Follow(NamedTuple):
 
 
 class Like(NamedTuple):
-    """An entry of a list of likes: the id of the user (of the post, in a user's list) and the number of the like."""
+    """An entry of a list of likes, with the number of the like.
+
+    In a list of a post's likes, `user` is the user who likes the post. In a list of a user's likes, `user` is the id of
+    the liked post.
+    """
 
     user: int
     number: int
@@ -222,8 +226,8 @@ STATES = {
 class Relationship(NamedTuple):
     """The relationship between two users, `viewer` and `subject`, read from the viewer's sets.
 
-    The two numbers are those of the Followed events, or None if there is no follow. `muting` and `blocking` are True if
-    the viewer mutes or blocks the subject, and `blocked_by` if the subject blocks the viewer.
+    The two numbers are the numbers of the Followed events, or None if there is no follow. `muting` and `blocking` are
+    True if the viewer mutes or blocks the subject, and `blocked_by` if the subject blocks the viewer.
     """
 
     viewer: int
@@ -258,12 +262,12 @@ class Relationship(NamedTuple):
 
     @property
     def following_since(self) -> datetime | None:
-        """When the viewer followed the subject, or None."""
+        """When the viewer began to follow the subject, or None."""
         return None if self.following_number is None else time_of(self.following_number)
 
     @property
     def followed_by_since(self) -> datetime | None:
-        """When the subject followed the viewer, or None."""
+        """When the subject began to follow the viewer, or None."""
         return None if self.followed_by_number is None else time_of(self.followed_by_number)
 
 
@@ -285,7 +289,7 @@ class Timeline(NamedTuple):
     """A timeline: its kind, and the id of its owner, a user or a list.
 
     `graph.timelines.timelines`, `graph.timelines.list_timelines` and `graph.timelines.public_timeline` read its pages.
-    The public timeline has the owner 0, and the archive watermark from before its pages are read.
+    The owner of the public timeline is 0, and its `watermark` is the archive watermark that was read before its pages.
     """
 
     owner: int
@@ -300,7 +304,7 @@ class Page(NamedTuple, Generic[T]):
     """Consecutive entries of a list, newest first, and whether there are more at either end.
 
     `reached` is the number at which the next page continues, if that is not the page's last entry: a page that has
-    scanned many hidden entries ends there and may be short. `related` has the originals of plain reposts by id.
+    scanned many hidden entries ends early and may be short. `related` maps ids to the originals of plain reposts.
     """
 
     items: tuple[T, ...]
@@ -337,4 +341,4 @@ new_relationship: Callable[[tuple[int, int, int | None, int | None, bool, bool, 
     tuple.__new__,
     Relationship,
 )
-"""Builds a record from a tuple of its fields without running Python code per record."""
+"""These functions build a record from a tuple of its fields without running Python code for each record."""

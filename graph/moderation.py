@@ -62,7 +62,8 @@ class Moderation:
         return await self._change(UserSuspended(user))
 
     async def unsuspend(self, user: int) -> bool:
-        """Show a user again; return False if the user was not suspended. Raises and costs like `suspend`."""
+        """Make a suspended user visible again; return False if the user was not suspended. Raises and costs like
+        `suspend`."""
         return await self._change(UserUnsuspended(user))
 
     async def _change(self, body: UserSuspended | UserUnsuspended) -> bool:
@@ -86,7 +87,7 @@ class Moderation:
     async def report_user(
         self, view: View, viewer: int, user: int, reason: ReportReason, comment: str | None = None
     ) -> None:
-        """Report a user to the operators. Within a day, a repetition appends nothing.
+        """Report a user to the operators. A repeated report within a day appends nothing.
 
         Raises Rejected: NOT_FOUND, and INVALID for oneself and for a comment that is too long. Two round trips.
         """
@@ -100,7 +101,7 @@ class Moderation:
     async def report_post(
         self, view: View, viewer: int, post: int, reason: ReportReason, comment: str | None = None
     ) -> None:
-        """Report a post, or the original of a plain repost. Within a day, a repetition appends nothing.
+        """Report a post, or the original of a plain repost. A repeated report within a day appends nothing.
 
         Raises Rejected: NOT_FOUND, and INVALID for a comment that is too long; and ArchiveUnavailable. Two round trips,
         and what `Posts.hydrate` needs for a plain repost or an archived post.
@@ -118,9 +119,9 @@ class Moderation:
     async def reports(self) -> AsyncIterator[Report]:
         """Yield the open reports, oldest first.
 
-        One query for every 1,000, and two round trips for every 500 events that are not archived: they are read twice,
-        because a later event can close a report, and only the closed subjects are kept in memory. Raises
-        ArchiveUnavailable and StoreUnavailable.
+        One query for every 1,000 reports, and two round trips for every 500 events that are not archived. These events
+        are read twice, because a later event can close a report, and only the closed subjects are kept in memory.
+        Raises ArchiveUnavailable and StoreUnavailable.
         """
         archive: Archive = await self._binding.archive()
         upto, head = (await archive.state()).watermark, await self._log.last()
@@ -142,7 +143,7 @@ class Moderation:
                 yield report_of(event)
 
     async def close(self, numbers: Sequence[int]) -> list[int]:
-        """Close reports, and all other reports of the same users and posts. Return the numbers that are not reports.
+        """Close reports, and all other reports of the same users and posts. Return the numbers that no report has.
 
         Closing a closed report appends nothing. One query, and one round trip for each report that is not archived.
         """
