@@ -134,8 +134,7 @@ class Commit:
             logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
 
     async def _append(self, append: Callable[..., Awaitable[Appended]]) -> Appended:
-        """Append events. If the store was replaced since the binding was read, read the binding again and retry once.
-        """
+        """Append events. If the store was replaced in the meantime, read its binding again and retry once."""
         try:
             return await append(binding=await self._binding.token())
         except StoreReplaced:

@@ -117,8 +117,7 @@ class StoreFull(StoreUnavailable):
 
 
 class ClockAhead(StoreUnavailable):
-    """The time in the next event's number would be more than an hour ahead of this process's clock. Nothing was
-    written.
+    """The next event's number would be more than an hour ahead of this process's clock. Nothing was written.
 
     `reason` says what an operator must do.
     """

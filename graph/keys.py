@@ -91,9 +91,10 @@ key                            type            content
 `notifications:{u}:read`       string          number up to which u has read the notifications
 =============================  ==============  ==================================================================
 
-A *versioned set* is two sorted sets: members with the number that added them, and in `…:gone` tombstones with the
-number that removed them. The member `f` of `…:gone` is the tombstone floor. An event changes a member only if its
-number is greater than the member's version: its score, else that of its tombstone, else the floor.
+A *versioned set* consists of two sorted sets: the members, scored by the number of the event that added them, and in
+`…:gone` the tombstones, scored by the number of the event that removed the member. The member `f` of `…:gone` is the
+tombstone floor. An event changes a member only if the event's number is greater than the member's version: the score of
+the member, else of its tombstone, else of the floor.
 
 An erased user keeps the tombstone in `user:{u}`. The number of the UserErased event is the tombstone floor of each set,
 the floor of the notifications, and the number up to which they are read, so that late events change nothing.

@@ -62,8 +62,7 @@ class Moderation:
         return await self._change(UserSuspended(user))
 
     async def unsuspend(self, user: int) -> bool:
-        """Make a suspended user visible again; return False if the user was not suspended. Raises and costs like
-        `suspend`."""
+        """End a suspension; return False if the user was not suspended. Raises and costs like `suspend`."""
         return await self._change(UserUnsuspended(user))
 
     async def _change(self, body: UserSuspended | UserUnsuspended) -> bool:
@@ -143,7 +142,7 @@ class Moderation:
                 yield report_of(event)
 
     async def close(self, numbers: Sequence[int]) -> list[int]:
-        """Close reports, and all other reports of the same users and posts. Return the numbers that no report has.
+        """Close reports, and all other reports of the same users and posts. Return the numbers without a report.
 
         Closing a closed report appends nothing. One query, and one round trip for each report that is not archived.
         """

@@ -1,7 +1,7 @@
 """Pagination: cursors, and windows over numbers, newest first.
 
-A cursor contains the number of an entry and the kind of its list. So it stays valid when entries are added and removed,
-and a cursor of another kind of list is refused. Cursors of a kind have the same length and compare like their numbers,
+A cursor contains the number of an entry and the kind of its list. It therefore stays valid when entries are added and
+removed, and is refused for another kind of list. Cursors of one kind have the same length and sort like their numbers,
 so that clients can sort live posts into a page.
 """
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 MAX_PAGE = 100
 DIGITS = 14
-"""The hexadecimal digits of MAX_NUMBER."""
+"""The number of hexadecimal digits of MAX_NUMBER."""
 LOG_CURSOR_HINT = "a subscription requires a log cursor: a `liveCursor` or an event's `cursor`"
 
 
@@ -39,7 +39,7 @@ IS_NUMBER = re.compile(f"[01][0-9a-f]{{{DIGITS - 1}}}", re.ASCII).fullmatch
 
 
 def encode_cursor(kind: CursorKind, number: int) -> str:
-    """Return the cursor of an entry. As texts, cursors of a kind compare like their numbers."""
+    """Return the cursor of an entry. As strings, cursors of one kind sort like their numbers."""
     return f"{kind.value}-{number:0{DIGITS}x}"
 
 
@@ -64,9 +64,10 @@ def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The entries that a page asks for: `count` of those with a number between `low` and `high`, both exclusive.
+    """A request for a page: at most `count` entries with numbers between `low` and `high`, both exclusive.
 
-    A `forward` page (first) has the newest of them, a backward page (last) the oldest. Both are ordered newest first.
+    A `forward` window (`first`) has the newest of these entries, a backward one (`last`) the oldest. Pages are always
+    ordered newest first.
     """
 
     count: int
@@ -84,9 +85,10 @@ class Window:
         last: int | None = None,
         before: str | None = None,
     ) -> "Window":
-        """Return the window of a connection's arguments.
+        """Return the window that a connection's arguments request.
 
-        Raises BadPaging unless exactly one of first and last is given, from 1 to 100, with cursors of this kind.
+        Raises BadPaging unless exactly one of `first` and `last` is given, from 1 to 100, and all cursors are of this
+        kind.
         """
         if first is None and last is None:
             raise BadPaging(f"Specify 'first' or 'last', from 1 to {MAX_PAGE}: the number of entries to return.")
@@ -110,17 +112,17 @@ class Window:
         return self.low > 0
 
     def beyond(self, bound: int) -> "Window | None":
-        """Return the rest of the window from a number on, in the direction of paging; None if nothing is left."""
+        """Return the part of the window beyond a number, in the direction of paging; None if it is empty."""
         rest = replace(self, high=bound) if self.forward else replace(self, low=bound)
         return rest if rest.low + 1 < rest.high else None
 
     def page(
         self, found: Sequence[T], reached: int | None = None, related: Mapping[int, T] = NOTHING_RELATED
     ) -> Page[T]:
-        """Return the page of up to `count + 1` entries, given in the direction of paging.
+        """Build the page from up to `count + 1` entries in the direction of paging.
 
-        The last entry only shows that there are more. `reached` is the number of the last entry that was looked at, if
-        the page is short although there may be more.
+        An entry beyond `count` only shows that there are more. `reached` is the number of the last entry that was
+        scanned, if the page is short although there may be more entries.
         """
         items, more = tuple(found[: self.count]), len(found) > self.count
         reached = None if more else reached

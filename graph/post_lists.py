@@ -1,7 +1,8 @@
 """The lists of posts, in the store and the archive: timelines, authors' replies, and replies to and reposts of a post.
 
-All of them hold each post under its own number, newest first, and a post is added and removed once. So one rule decides
-for all lists which part is hot and stays in the store. The whole list is in the archive.
+All of these lists are ordered by the numbers of the posts, newest first, and a post is added and removed only once. One
+rule therefore decides for all lists which posts are *hot*, which means that the store keeps them. The archive holds the
+whole lists.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,7 +60,7 @@ class Listable(Protocol):
 
 
 def lists_of(post: Listable) -> Iterator[tuple[PostList, int]]:
-    """Yield the lists that a post is in, with their owners. The first list decides whether the store has the record."""
+    """Yield the lists of a post, with their owners. The first list decides whether the store keeps the record."""
     if post.listed:
         yield TIMELINE, post.author
     if post.reply_to is not None:

@@ -1,13 +1,13 @@
 """Rate limits, counted in the store and shared by all processes.
 
 The algorithm is GCRA, the generic cell rate algorithm of ITU-T I.371: a bucket holds `burst` units and refills evenly.
-The store keeps one number for each rate of a holder, the time at which the bucket will be full. A script charges all
-rates of a holder, or none. The charge is sent together with the first reads of a request (`Store.ask`), without a round
-trip of its own. While the store does not answer, each process counts on its own.
+The store keeps one number for each rate of a holder, which is a user or a network: the time at which the bucket will be
+full. A script charges several rates of a holder, or none of them. The charge is sent together with the first reads of a
+request (`Store.ask`), without a round trip of its own. While the store does not answer, each process counts on its own.
 
-With an `advance`, a process takes that many units more than it needs, and spends them on later requests without asking
-the store. Units that are not spent within the rate's period are lost. All processes together admit at most what one
-bucket would admit, plus the advance of each process.
+If a rate has an `advance`, a process takes that many units more than it needs, and spends them on later requests
+without asking the store. Units that are not spent within the rate's period are lost. All processes together admit at
+most as much as one bucket would, plus the advance of each process.
 
 A process remembers when the buckets that it has seen will be full, and refuses a charge that exceeds such a bucket
 without asking the store.
@@ -32,7 +32,7 @@ MAX_BUCKETS = 20_000  # remembered by a process, one for each holder and rate
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate of `limit` units in `period` seconds: at most `burst` at once, of which `advance` are taken in advance."""
+    """A rate of `limit` units per `period` seconds, at most `burst` at once. `advance` units are taken in advance."""
 
     name: str
     limit: int
@@ -52,7 +52,7 @@ class Rate:
 
 
 Charge: TypeAlias = tuple[Rate, int]
-"""A rate and the units to charge. More units than its burst are charged as the burst."""
+"""A rate and the units to charge. If there are more units than the rate's burst, only the burst is charged."""
 
 
 class Decision(NamedTuple):
@@ -103,7 +103,7 @@ class PendingCharge:
         self._decisions: list[Decision] | None = None
 
     async def decisions(self) -> list[Decision]:
-        """Return the decision on each charge, in order. Counts locally if the store does not answer."""
+        """Return the decision on each charge, in order. Charges locally if the store does not answer."""
         if self._decisions is None:
             try:
                 self._decisions = await self._reply
@@ -157,10 +157,10 @@ class Rates:
         return PendingCharge(self, holder, charges, self._ask(holder, charges, used, words))
 
     def owe(self, holder: str, rate: Rate, units: int) -> None:
-        """Charge units of an operation that are known only after it has run. The charge is sent in the background.
+        """Charge an operation for units that are known only after it has run. The charge is sent in the background.
 
-        It is never refused: the bucket goes into debt, by its burst at most, and later charges wait until it has
-        refilled. One round trip, shared with other reads; none if the units taken in advance suffice.
+        The charge is never refused: the bucket can go into debt, by its burst at most, and later charges are refused
+        until it has refilled. One round trip, shared with other reads; none if the units taken in advance suffice.
         """
         used = self._use_advance(holder, rate, units)
         if used < units:
@@ -176,7 +176,7 @@ class Rates:
             bucket.full_at = now + min(owed, 2 * rate.full_seconds)
 
     def give_back(self, holder: str, rate: Rate, units: int) -> "asyncio.Future[list[Decision]]":
-        """Return charged units that were not used. One round trip, which the caller may await."""
+        """Refund charged units that were not used. One round trip, which the caller may await."""
         giving = self._ask(holder, [(rate, 0)], [0.0], _words(rate, -units, 0))
         giving.add_done_callback(_retrieve)
         return giving
@@ -189,7 +189,7 @@ class Rates:
         return self._store.ask([command], partial(self._decide, holder, charges, used))
 
     def refusal(self, holder: str, charges: Sequence[Charge]) -> list[Decision] | None:
-        """Return the decisions if this process knows that one of the charges is refused, else None. No round trip."""
+        """Return the decisions if this process knows that a charge would be refused, else None. No round trip."""
         now, found = self._now(), []
         for rate, cost in charges:
             bucket = self._buckets.get((holder, rate.name))
@@ -218,7 +218,7 @@ class Rates:
     def _decide(
         self, holder: str, charges: Sequence[Charge], used: Sequence[float], replies: Sequence[Sequence[int]]
     ) -> list[Decision]:
-        """Return the decisions in the script's reply. `used` are the units of each charge taken from its advance."""
+        """Return the decisions in the script's reply. `used` has the units of each charge taken from the advance."""
         [[charged, *answers]] = replies
         now = self._now()
         decisions = []
@@ -258,7 +258,7 @@ def _words(rate: Rate, units: float, advance: float, debt: float = 0) -> list[st
 
 
 def _decision(charge: Charge, wait: float, advance: float, *, charged: bool) -> Decision:
-    """Return the decision on a charge, if the bucket is full in `wait` seconds and `advance` units are left."""
+    """Return the decision on a charge, given that the bucket is full in `wait` seconds and `advance` units are left."""
     rate, cost = charge
     if wait < 0:
         wait = 0.0

@@ -1,7 +1,7 @@
-"""Recordings of what one operation costs: exchanges with the store, transactions of the archive, pages of timelines.
+"""Recordings of the cost of one operation: exchanges with the store, archive transactions and timeline pages.
 
-`RECORDING` holds the recording of the current operation, or usually None. Tasks inherit it. A task that outlives its
-operation adds nothing more, because the recording has ended. All times are of `time.perf_counter`.
+`RECORDING` holds the recording of the current operation; usually it is None. Tasks inherit it. A task that outlives its
+operation adds nothing more, because the recording has ended. All times are values of `time.perf_counter`.
 """
 
 import time
@@ -71,7 +71,7 @@ class TimelinePage:
 class Recording:
     """The cost of one operation so far. Nothing is recorded after its end.
 
-    `owed` is the number of points that are charged after the operation, for what it has read from the archive.
+    `owed` is the number of points that are charged after the operation for its reads of the archive.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class Recording:
 
 @contextmanager
 def recorded(recording: Recording) -> Iterator[None]:
-    """Record the operation of this block."""
+    """Record the cost of the operation that runs in this block."""
     token = RECORDING.set(recording)
     try:
         yield

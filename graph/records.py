@@ -46,7 +46,7 @@ USER_COLUMNS = ("id", "login", "name", "bio", "avatar_url", "website_url")
 
 
 class SplitPosts(NamedTuple):
-    """Posts by id, ids of deleted posts, ids without a record, and the counts of absent posts that have some."""
+    """Posts by id, ids of deleted posts, ids without a record, and the counts of posts that have only counts."""
 
     posts: dict[int, Post]
     deleted: list[int]
@@ -75,7 +75,7 @@ def as_post(post: int, row: Sequence[Any]) -> Post | None:
 
 
 def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stored]:
-    """Return what each row of POST_COLUMNS holds. O(n)."""
+    """Return the content of each row of POST_COLUMNS. O(n)."""
     found: list[Stored] = []
     for id_, row in zip(ids, rows, strict=True):
         author, text, platform, latitude, longitude, details, replies, reposts, likes, gone = row
@@ -143,7 +143,7 @@ def reposters_in(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dic
 
 
 def parse_details(details: str) -> Details:
-    """Return the details of a post; none if they are damaged."""
+    """Return the details of a post, or NO_DETAILS if they are damaged."""
     try:
         return details_of(orjson.loads(details))
     except (AttributeError, TypeError, ValueError):
@@ -151,7 +151,7 @@ def parse_details(details: str) -> Details:
 
 
 def with_counts(post: Post, counts: Counts) -> Post:
-    """Return a post with other counts."""
+    """Return a post with these counts."""
     return post._replace(replies=counts.replies, reposts=counts.reposts, likes=counts.likes)
 
 
@@ -179,7 +179,7 @@ def record_fields(number: int, body: PostPublished) -> list[str]:
 
 
 def as_published(record: Mapping[str, str]) -> PostPublished | None:
-    """Return the body of the event that a whole record was written from, or None for a tombstone or an empty record.
+    """Return the event body from which a complete record was written, or None for a tombstone or an empty record.
 
     Raises ValueError for a damaged record.
     """

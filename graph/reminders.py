@@ -1,4 +1,4 @@
-"""Log messages about problems that last: each is logged when it is new, and once a minute while it repeats."""
+"""Limits log messages about lasting problems: each is logged when it is new, and once a minute while it repeats."""
 
 import time
 
@@ -13,7 +13,7 @@ class Reminder:
         self._next = 0.0
 
     def is_due(self, message: str) -> bool:
-        """Return True if the message differs from the last one, or a minute has passed since that was due."""
+        """Return True if the message differs from the last one, or a minute has passed since it was last due."""
         now = time.monotonic()
         if message == self._last and now < self._next:
             return False

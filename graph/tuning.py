@@ -12,14 +12,14 @@ class Tuning:
     `home_size` is the number of posts in a home cache, which lives for at most `hibernate_after` after its rebuild. A
     mutation pushes a post to the newest `sync_followers` followers; workers push it to the others, in tasks of
     `fan_out_task` followers. Posts of authors with more than `push_limit` followers are merged when a page is read
-    instead: infinity means push only, 0 pull only. The store keeps the newest `hot_posts` posts of a list and up to
-    `hot_slack` more; of those older than `hot_age`, only the newest `hot_newest`. Tombstones live for at least
-    `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for blocks and for events
-    that withdraw something, such as deletions, unfollows and log-outs. The store accepts only these events once the
-    fraction `store_full_at` of its memory is used. Files may be on `media_hosts`, domain names in lower case, some with
-    a port. No user can sign up with one of the `reserved_logins`. A user's list of notifications keeps the newest
-    `notifications_kept` groups. A user follows at most `max_following` others, and mutes and blocks at most
-    `max_blocked` each.
+    instead: infinity means that all posts are pushed, 0 that none are. The store keeps the newest `hot_posts` posts of
+    a list and up to `hot_slack` more; of the posts that are older than `hot_age`, it keeps only the newest
+    `hot_newest`. Tombstones live for at least `tombstones_live`. The log holds at most `log_limit` events; the last
+    tenth is reserved for blocks and for events that withdraw something, such as deletions, unfollows and log-outs. The
+    store accepts only these events once the fraction `store_full_at` of its memory is used. Pictures and videos must be
+    on one of the `media_hosts`, domain names in lower case, optionally with a port. No user can sign up with one of the
+    `reserved_logins`. A user's list of notifications keeps the newest `notifications_kept` groups. A user follows at
+    most `max_following` others, and mutes and blocks at most `max_blocked` each.
     """
 
     home_size: int = 800

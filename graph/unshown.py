@@ -1,10 +1,11 @@
-"""Changes that a request has committed, but that its reads would not show yet.
+"""Changes that a request has committed, but that its own reads may not show yet.
 
-The log has them, but the store did not answer in time for their projection. What the request reads of their users,
-posts and lists could be older than its own changes.
+The changes are in the log, but the store did not answer in time for their projection. The request may therefore read
+older states of the users, posts and lists that it has changed.
 """
 
 from contextvars import ContextVar
 
 UNSHOWN: ContextVar[set[int] | None] = ContextVar("unshown", default=None)
-"""The ids of users, posts and lists of such changes: a commit adds them. None if the caller does not read on."""
+"""The ids of the users, posts and lists in such changes, which a commit adds. None if the caller reads nothing
+afterwards."""

@@ -1,10 +1,10 @@
 """Changes of passwords.
 
 The log holds no secrets, so a change has two parts: the new hash is stored under a nonce, and a PasswordChanged event
-with the nonce makes it the user's. Its projection sets the hash and then ends the sessions whose log-in was checked
-with an earlier password, in this order: a log-in that has read the old hash finds, when it starts its session, that its
-password has changed. Of concurrent changes, the one with the highest number wins. A change whose nonce has expired
-before a worker could project it keeps the old password, and ends the sessions nevertheless.
+with the same nonce makes it the user's current hash. The projection first sets the hash, then ends the sessions that
+were started with an earlier password. Because of this order, a log-in that has read the old hash finds, when it starts
+its session, that the password has changed. Of concurrent changes, the one with the highest number wins. If the nonce
+expires before a worker projects the change, the old password stays, but the sessions end nevertheless.
 """
 
 import secrets
@@ -19,7 +19,7 @@ from graph.store.store import Store
 from graph.text.validation import Check
 
 NEXT_SECRET_SECONDS = 24 * 3600
-"""How long a new hash waits for the projection of its event: longer than an outage of one shard."""
+"""How many seconds a new hash is kept for the projection of its event: longer than the outage of a shard."""
 
 
 class PasswordChanges:

@@ -27,7 +27,7 @@ from graph.store.store import Store, unchanged
 MAX_SESSIONS = 100
 MAX_USER_AGENT = 200
 USE_SECONDS = 3600
-"""Times of use are accurate to this duration."""
+"""The accuracy, in seconds, of the time at which a session was last used."""
 MAX_REMEMBERED_USES = 20_000
 RENEWAL_SECONDS = 86_400
 MAX_REMEMBERED_ENDED = 10_000
@@ -48,9 +48,9 @@ class Sessions:
     async def start(self, user: int, user_agent: str | None = None, password: int | None = None) -> Session:
         """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
 
-        `user_agent` names the program that logs in. Users see it in the list of their sessions. `password` is the
-        number of the change of the password that was checked, if one was. Raises Rejected: WRONG_CREDENTIALS if the
-        password was changed after it was checked, and NOT_ALLOWED if the user is suspended.
+        `user_agent` names the program that logs in. Users see it in the list of their sessions. If a password was
+        checked, `password` is the number of the event that last changed it, 0 if none has. Raises Rejected:
+        WRONG_CREDENTIALS if the password was changed after it was checked, and NOT_ALLOWED if the user is suspended.
         """
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
@@ -107,7 +107,7 @@ class Sessions:
         return live
 
     def _note_use(self, user: int, session: str) -> None:
-        """Record in the background that a session was used. If this fails, it is not repeated within the hour."""
+        """Record in the background that a session was used. If this fails, it is not retried within the hour."""
         now = int(time.time())
         self._noted[user, session] = now
         note = script("note_use").call(keys_of(user), session, now, USE_SECONDS)
@@ -151,7 +151,7 @@ def keys_of(user: int) -> list[str]:
 def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionInfo]:
     """Return the live sessions in the hashes of expiries and details, newest first.
 
-    A session that a process of an older version has started has no details: it was created `ttl` before its expiry.
+    A session that an older version has started has no details: its creation is assumed to be `ttl` before its expiry.
     """
     expiries, details = replies
     found = []
@@ -165,7 +165,7 @@ def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionI
 
 
 def info_id(session: str) -> int:
-    """Return a number that identifies a session and does not reveal it: 53 bits of a hash."""
+    """Return a number that identifies a session without revealing its id: 53 bits of a hash."""
     digest = hashlib.blake2b(session.encode(), digest_size=8, person=b"session").digest()
     return int.from_bytes(digest) % MAX_NUMBER + 1
 

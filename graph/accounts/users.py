@@ -37,7 +37,7 @@ FOLLOWERS: LookUp[int] = LookUp("ZCARD", keys.followers, (), lambda _, sizes: si
 FOLLOWING: LookUp[int] = LookUp("ZCARD", keys.following, (), lambda _, sizes: sizes)
 HOT_POSTS: LookUp[int] = LookUp("ZCARD", keys.posts, (), lambda _, sizes: [max(0, size - 1) for size in sizes])
 COLD_POSTS: LookUp[int] = LookUp("GET", keys.cold, (), lambda _, counts: [int(count or 0) for count in counts])
-"""The look-ups of counts. A hot timeline has a floor among its members."""
+"""The look-ups of counts. One member of a hot timeline is its floor, which is not counted."""
 INVALID_LOGIN = "-"  # counts the attempts of all logins that cannot exist
 MAX_REMEMBERED_LOGINS = 10_000
 
@@ -79,7 +79,7 @@ class Users:
     ) -> list[User | None]:
         """Return users by id, None for unknown ids and for suspended users. One round trip, which the view shares.
 
-        `load` replaces `get_many`, for a caller that may have loaded some of the users.
+        `load` replaces `get_many`, for a caller that may already have loaded some of the users.
         """
         view.begin_suspended()
         users = await (load or self.get_many)(ids)
@@ -123,7 +123,7 @@ class Users:
     async def posts_counts(self, ids: Sequence[int], moment: Moment | None = None) -> list[int]:
         """Return the numbers of live posts, archived ones included. One round trip, O(1) per user, or none.
 
-        Reads from the store if the near cache does not remember absent keys: few users have cold posts.
+        Reads from the store if the near cache does not remember absent keys, because most users have no cold posts.
         """
         if self._store.near is not None and not self._store.near.absences:
             moment = None
@@ -161,7 +161,7 @@ class Users:
     async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
         """Claim logins for an import, each as (folded login, nonce, secret or None); return which claims succeeded.
 
-        A claim expires after 15 minutes without a UserCreated event of its nonce. One round trip.
+        A claim expires after 15 minutes unless there is a UserCreated event with its nonce. One round trip.
         """
         groups = list(self._store.together(enumerate(claims), lambda claim: keys.login(claim[1][0]), CLAIMS_PER_SCRIPT))
         commands = []
@@ -190,7 +190,7 @@ class Users:
     async def _refuse_reserved(self, login: str, nonce: str) -> None:
         """Raise Rejected (LOGIN_TAKEN) and release the claim if a deleted user had the login. One round trip.
 
-        The deletion reserves the login before it frees it, so a reservation is found once the login is claimed.
+        A deletion reserves the login before it frees the login, so a successful claim sees the reservation.
         """
         if await self.is_reserved(login):
             await self._store.send([script("release_login").call([keys.login(login)], nonce)])
@@ -260,7 +260,7 @@ class Users:
             raise Rejected(replace(problem, message="The password is wrong.") if is_wrong else problem) from None
 
     async def _attempt(self, login: str, password: str | None, network: str) -> tuple[int, int]:
-        """Check a password, None for one that cannot be valid; return the user's id and the password's version."""
+        """Check a password, or None for an impossible one; return the user's id and the password's version."""
         self.hashing.check_room(network)
         attempt = await self._attempts.begin(login, network)
         try:

@@ -4,7 +4,7 @@ Users who follow, like or repost are read from the sets that hold them, so undoi
 notifications. Users who are hidden from or muted by the recipient are left out, and so are recipients who like their
 own posts.
 
-Each set is read with one plain command: a script that reads a hundred sets takes the store longer.
+Each set is read with one plain command: a script that reads a hundred sets would take the store longer.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from graph.store.store import Store
 from graph.visibility.views import View
 
 FEW_ACTORS = 3
-"""The number of newest entries of a set that are read to find one visible user."""
+"""How many of the newest entries of a set are read at first to find one visible user."""
 MAX_SEARCHED = 250
-"""The number of newest entries of a set that are searched for a visible user."""
+"""How many of the newest entries of a set are searched for a visible user at most."""
 FOLLOW, LIKE, REPOST = NotificationKind.FOLLOW, NotificationKind.LIKE, NotificationKind.REPOST
 CROWDS = frozenset({FOLLOW, LIKE, REPOST})
 """The kinds of groups in which many users can act. In the other kinds, only the author of the post acts."""
@@ -47,8 +47,8 @@ class Entries(NamedTuple):
 class Crowd(NamedTuple):
     """The newest visible users who act in a group.
 
-    `left_out` is the number of entries that were read and show no such user. `counted` is the `others` of the entries:
-    the number of the followers of a day, or that of the quotes that are newer than the newest repost and were not read.
+    `left_out` is the number of entries that were read and show no such user. `counted` is `Entries.others`: the number
+    of the followers of a day, or the number of quotes that are newer than the newest repost and were not read.
     `is_whole` is True if no other users act, and `is_cut` if older entries were not read.
     """
 
@@ -81,7 +81,7 @@ class Actors:
     async def of(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return the users who act in each of the viewer's groups, which are given with their numbers.
 
-        One round trip; one more for the authors of older reposts than the newest of a group; and one more if a group
+        One round trip; one more for the authors of reposts other than the newest of a group; and one more if a group
         has more than ten reposts and quotes, some of them newer than the group's number. The same again if none of the
         newest users of a group is visible. Such a group of reposts takes one or two round trips more, and a query of
         the archive unless all reposts of its post are in the store. Up to two queries of the archive for the authors of
@@ -95,7 +95,7 @@ class Actors:
         return crowds | await self._further(view, groups, crowds, counted=True)
 
     async def some(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
-        """Return at least one visible user of each group that has any. Numbers of users are not counted.
+        """Return at least one visible user of each group that has any. The users are not counted.
 
         One round trip of one command per group. More for groups whose newest users are not visible, like `of`. Raises
         ArchiveUnavailable.
@@ -126,7 +126,7 @@ class Actors:
     async def _entries(
         self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool = False
     ) -> dict[Group, Entries]:
-        """Return the newest `most` entries of each group. One round trip, and one for reposts behind newer entries."""
+        """Return the newest `most` entries of each group. One round trip, and one more for `_behind`."""
         viewer = view.viewer or 0
         follows = [group for group in groups if group.kind is FOLLOW]
         posts = [group for group in groups if group.kind is not FOLLOW]
@@ -171,7 +171,7 @@ class Actors:
     async def _crowds(
         self, view: View, entries: Mapping[Group, Entries], authors: Mapping[int, int | None]
     ) -> dict[Group, Crowd]:
-        """Return the visible users of entries. `authors` are known authors of reposts. One round trip for others."""
+        """Return the visible users of entries. `authors` has known authors of reposts; one round trip for others."""
         reposts = chain.from_iterable(some.numbers for group, some in entries.items() if group.kind is REPOST)
         authors = await self._authors(reposts, authors)
         users: dict[Group, Sequence[int]] = {
@@ -195,7 +195,7 @@ class Actors:
     async def _archived(self, view: View, groups: Sequence[Group]) -> dict[Group, Crowd]:
         """Return the users of groups of reposts from the newest archived reposts, if the list continues in the archive.
 
-        The entries in the store can all be quotes.
+        The archive is needed because all entries in the store can be quotes.
         """
         floors = await self._store.read([("ZSCORE", keys.reposts(group.subject), "f") for group in groups])
         some = [group for group, floor in zip(groups, floors, strict=True) if floor is not None]

@@ -1,8 +1,9 @@
 """The notifications of users: pages, the number of unread ones, and marking them as read.
 
-A user's list holds groups with numbers. The users who act in a group are read from the sets of followers, likes and
-reposts, and from the posts. So undoing an action does not change the list: groups without users are left out. Groups
-whose post is deleted or hidden, or in which only muted or blocked users act, are left out, too.
+A user's list holds groups of notifications, each with the number of its newest event. The users who act in a group are
+read from the sets of followers, likes and reposts, and from the posts. So undoing an action does not change the list:
+groups without users are left out. Groups whose post is deleted or hidden, or in which only muted or blocked users act,
+are left out, too.
 """
 
 import asyncio
@@ -26,11 +27,11 @@ from graph.visibility.views import View
 MAX_UNREAD = 100
 """Unread notifications are counted up to this number."""
 MIN_WINDOW = 20
-"""The fewest groups that are read after some groups were left out."""
+"""The minimum number of groups that are read at once after some groups were left out."""
 STEPS_PER_GROUP = 7
 """The cost of checking one unread group, in items (`graph.archive.usage`)."""
 MAX_WINDOW = 1000
-"""The most groups that are read at once after some groups were left out."""
+"""The maximum number of groups that are read at once after some groups were left out."""
 LIKE = NotificationKind.LIKE
 
 
@@ -65,7 +66,7 @@ class Notifications:
             rest = replace(following, high=last) if rest.forward else replace(following, low=last)
 
     async def _slice(self, view: View, window: Window) -> tuple[int, list[tuple[str, float]]]:
-        """Return the number read up to, and the members of a window with their numbers. One round trip."""
+        """Return how far the viewer has read, and the members of a window with their numbers. One round trip."""
         viewer = viewer_of(view)
         low, high = f"({window.low}", f"({window.high}"
         bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")

@@ -1,4 +1,4 @@
-"""Pages of lists in the archive whose candidates are scanned, because not all of them are shown."""
+"""Pages of archived lists whose entries are scanned as candidates, because not all of them are shown."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,13 +25,15 @@ async def scanned_page(
     upto: int = MAX_NUMBER,
     most: int = MOST_SCANNED,
 ) -> Page[T]:
-    """Return a page of the shown candidates of a window with numbers up to `upto`. Scans at most `most` candidates.
+    """Return a page of the candidates in a window that are shown, with numbers up to `upto`.
+
+    Scans at most `most` candidates.
 
     The scan also stops when the operation's budget, which all its pages share, is used up (`graph.archive.usage`). The
     page may then be short, even empty, although there are more candidates; it has the number at which the next page
     continues. Raises ScanLimit if the budget was used up before. `read` returns the next candidates of a window, up to
     its count, and the rest of the window, None if it is finished; its second argument counts the reads, of which there
-    are 16 at most. `show` returns the shown ones among candidates.
+    are 16 at most. `show` returns the entries that are shown for a sequence of candidates.
     """
     check_budget()
     usage = USAGE.get()

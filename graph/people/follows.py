@@ -1,10 +1,11 @@
 """Follows: follow and unfollow, and the lists of followers and followed users.
 
-A follow or unfollow that changes nothing appends no event. Whether it changes something depends on the last event
-(`graph.relations.latest`).
+A follow or unfollow that changes nothing appends no event. Whether it changes something depends on the last event about
+the two users, projected or not (`graph.relations.latest`).
 
-A follow is renewed if a follow or a tombstone of the same two users is known when it is committed. So a user who
-repeatedly follows and unfollows another user notifies that user only once while the tombstone exists.
+A follow counts as *renewed* if an earlier follow of the same two users, or its tombstone, is known when it is
+committed. A user who repeatedly follows and unfollows another user therefore notifies that user only once while the
+tombstone exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +29,10 @@ from graph.visibility.views import View
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether the viewer follows a user, perhaps held by a block, and whether there is a block between the two.
+    """Whether the viewer follows a user, and whether there is a block between the two.
 
-    `known` is True if a follow is known, even one that has ended.
+    `follows` is also True for a held follow, which does not count because of a block. `known` is True if any follow is
+    known, even one that has ended.
     """
 
     follows: bool
@@ -90,7 +92,7 @@ class Follows:
         """Return the outcome for each id, the users whose follow changes or may change, and the number of follows.
 
         The second value maps users to whether an earlier follow is known, and leaves out refused users. The number is
-        an upper bound of the follows after the change.
+        an upper bound on the viewer's follows after the change.
         """
         if not users:
             return [], {}, 0
@@ -136,7 +138,7 @@ class Follows:
         return {} if latest.events is None else latest.after(standings(users, latest.rows), partial(after, viewer))
 
     async def followed_by(self, viewer: int) -> dict[int, int]:
-        """Return the followed users with the numbers of the Followed events. One round trip, O(n) for n follows."""
+        """Return whom a viewer follows, with the numbers of the Followed events. One round trip, O(n) for n follows."""
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
 
@@ -162,7 +164,7 @@ OUTCOMES = {
     (False, True): FollowOutcome.UNFOLLOWED,
     (False, False): FollowOutcome.NOT_FOLLOWING,
 }
-"""The outcome of following (True) or unfollowing a user whom the viewer followed before (True) or not."""
+"""Maps (whether the request is to follow, whether the viewer followed the user before) to the outcome."""
 
 
 def standing_reads(viewer: int, users: Sequence[int]) -> list[Command]:

@@ -1,7 +1,7 @@
-"""The followers of a user whom the viewer follows.
+"""Known followers: the followers of a user whom the viewer also follows.
 
-No set holds them. The viewer's list of followed users, which has a limit, is looked up in the user's followers; if the
-list of followers is shorter, all of it is read instead.
+They are not stored in a set. The users whom the viewer follows, whose number is limited, are looked up among the user's
+followers; if the user has fewer followers, all followers are read instead.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from graph.visibility.views import View
 
 
 class KnownFollowers(NamedTuple):
-    """A page of the followers of a user whom the viewer follows, and their total number."""
+    """A page of a user's followers whom the viewer also follows, and the total number of these followers."""
 
     page: Page[Follow]
     total: int
@@ -30,11 +30,11 @@ class KnownFollowers(NamedTuple):
 async def known_followers(
     store: Store, viewer: int, users: Sequence[int], window: Window, view: View
 ) -> list[KnownFollowers | ScanLimit]:
-    """Return for each user a page of the followers whom the viewer follows, by the number of their follow.
+    """Return for each user a page of the followers whom the viewer also follows, the newest followers first.
 
     Two round trips; one if the viewer does not follow any users. O(f log f) for each user, if the viewer follows f
-    users or the user has f followers, whichever is less. The operation pays for them; users for whom its budget does
-    not suffice have ScanLimit. `view` is the viewer's view: users hidden from it get an empty page.
+    users or the user has f followers, whichever is less. This is charged to the operation; users for whom its budget
+    does not suffice get ScanLimit. `view` is the viewer's view: users hidden from it get an empty page.
     """
     view.begin(users)
     followed, *sizes = await store.read(
@@ -63,14 +63,14 @@ async def known_followers(
 
 
 def _compared(user: int, followers: int, followed: Sequence[str]) -> Command:
-    """Return the command that finds followed users among a user's followers. It looks up or reads the fewer ones."""
+    """Return the command that finds followed users among a user's followers, or reads all followers if fewer."""
     if followers > len(followed):
         return ("ZMSCORE", keys.followers(user), *followed)
     return ("ZRANGE", keys.followers(user), 0, -1, "WITHSCORES")
 
 
 def page_of(followed: Sequence[str], numbers: Sequence[float | None], window: Window) -> KnownFollowers:
-    """Return the page of the followed users who have a number: that of their follow of the user."""
+    """Return the page of the followed users with a number, which is that of their Followed event."""
     follows = [(int(number), int(user)) for user, number in zip(followed, numbers, strict=True) if number is not None]
     found = sorted((each for each in follows if window.low < each[0] < window.high), reverse=window.forward)
     return KnownFollowers(

@@ -125,7 +125,7 @@ class Lists:
         await self._commit([ListDeleted(viewer, list_id)], IdempotencyKey("-", f"list-deletion:{list_id}"))
 
     async def _confirmed(self, viewer: int, list_id: int, users: Sequence[int], watermark: int) -> KnownList | None:
-        """Return a list after the last event (`graph.relations.latest`), or None if that is uncertain."""
+        """Return the state of a list after the last event (`graph.relations.latest`), or None if it is uncertain."""
         latest = await read_latest(self._store, self._log, read_held(viewer, list_id, users), watermark)
         if latest.events is None:
             return None
@@ -162,7 +162,7 @@ class Lists:
     async def members(self, view: View, owner: int, lists: Sequence[int], window: Window) -> list[Page[Follow]]:
         """Return a page of the members of each list, the newest users first, without users hidden from the view.
 
-        The position of a member is the user's id. One round trip, which reads all members of the lists.
+        The position of a member in the list is the user's id. One round trip, which reads all members of the lists.
         """
         view.begin()
         rows = await self._store.read([("ZRANGE", keys.list_members(owner, each), 0, -1) for each in lists])
@@ -178,7 +178,7 @@ READS = 5
 
 
 def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
-    """Return the commands that read the state of a list in the store, and which of some users are its members."""
+    """Return the commands that read the state of a list in the store, and which of these users are its members."""
     lists, members = keys.lists(owner), keys.list_members(owner, list_id)
     return [
         ("ZSCORE", lists, list_id),
@@ -235,7 +235,7 @@ def refuse_too_many(held: KnownList, body: ListChanged) -> None:
 
 
 def within(window: Window, users: Collection[int]) -> list[int]:
-    """Return the users of a window, in paging direction, and one more if there is one."""
+    """Return the users in a window, in paging direction: at most one more than the window's count."""
     inside = sorted((user for user in users if window.low < user < window.high), reverse=window.forward)
     return inside[: window.count + 1]
 

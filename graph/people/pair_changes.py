@@ -38,15 +38,16 @@ class PairChanges:
         self._at_limit = at_limit
 
     def reads(self, owner: int, member: str) -> list[Command]:
-        """Return the commands whose replies `change` needs. A member is given as the store holds it."""
+        """Return the commands whose replies `change` needs. `member` is in the form in which the store holds it."""
         key = self._pair_set.key(owner)
         return [("GET", keys.WATERMARK), ("ZCARD", key), ("ZSCORE", key, member)]
 
     async def change(self, owner: int, member: str, rows: Sequence[Any], *, begin: bool) -> None:
         """Begin or end a pair, unless the store and the last event say that this is already done.
 
-        `rows` are the replies to `reads`. One round trip for the commit and those of the projection; for a repetition,
-        those of `read_latest`. Concurrent calls may exceed the limit together.
+        `rows` are the replies to `reads`. One round trip for the commit, and the round trips of the projection; if the
+        change seems to be done already, also the round trips of `read_latest`. Concurrent calls may exceed the limit
+        together.
         """
         watermark, count, score = rows
         if (score is not None) is begin:

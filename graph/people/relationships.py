@@ -12,7 +12,7 @@ from graph.visibility.views import Exclusions, View, Visibility
 
 
 class Relationships:
-    """Derives relationships. None are stored."""
+    """Derives relationships, which are not stored."""
 
     def __init__(self, store: Store, visibility: Visibility) -> None:
         self._store = store
@@ -54,7 +54,7 @@ class Relationships:
 
 
 def _scores(viewer: int, subjects: Sequence[int]) -> list[Command]:
-    """Return the commands that read when the viewer followed each subject, and each subject the viewer."""
+    """Return the commands that read when the viewer followed each subject, and each subject followed the viewer."""
     return [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]
 
 

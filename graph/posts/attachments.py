@@ -1,8 +1,8 @@
 """Attachments: pictures and videos on other servers that a post shows. Fanline stores their URLs, not the files.
 
 The browsers of all readers load these URLs, so the hosts must be in the setting `media_hosts`: see
-`graph.text.media_hosts`. The grammar of URLs is that of `graph.text.web_urls`, so that all programs find the same host
-in a URL.
+`graph.text.media_hosts`. URLs follow the grammar of `graph.text.web_urls`, so that all programs find the same host in a
+URL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ def decoded(objects: Sequence[Mapping[str, Any]]) -> list[Attachment]:
 
 
 def checked(check: Check, attachments: Sequence[Attachment], hosts: frozenset[str]) -> tuple[Attachment, ...]:
-    """Check and return the normalised attachments of a post, which may be loaded from these hosts.
+    """Check and return the normalised attachments of a post, whose files must be on these hosts.
 
     A post has at most 4. URLs have up to 500 characters, alternative texts up to 1,000. Width and height are given
     together, from 1 to 65,535. The path of a problem contains the index of the attachment.

@@ -25,7 +25,7 @@ REMOVED_AT_ONCE = 100
 
 
 class Bookmarks:
-    """The bookmarks of users. A user has at most `MAX_BOOKMARKS`, not counting those of deleted posts."""
+    """The bookmarks of users. A user has at most `MAX_BOOKMARKS`, not counting bookmarks of deleted posts."""
 
     def __init__(self, store: Store, log: Log, commit: Commit, binding: Binding, posts: Posts) -> None:
         self._store = store

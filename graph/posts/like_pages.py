@@ -1,8 +1,8 @@
 """Pages of the users who like a post, and of the posts that a user likes: newest likes first.
 
 The newest likes are in the store, down to the archive floor of the list, and all are in the archive. The store is read
-first, so that a like that moves to the archive in the meantime is in at least one of them. Rows of the archive are left
-out if the store knows that the like was removed or repeated since.
+first, so that a like that moves to the archive in the meantime is found in at least one of the two. Rows of the archive
+are left out if the store knows that the like was removed or repeated since.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 L = TypeVar("L", Like, LikedPost)
 
 Visible: TypeAlias = Callable[[Sequence[Sequence[Like]]], Awaitable[list[list[L]]]]
-"""Returns the part of each list of likes that a viewer sees."""
+"""A function that returns the likes that a viewer may see in each list of likes."""
 
 NO_LIKE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LikeList:
-    """A kind of list: its key, the column of the archive that holds its owner, and how to get its member from a row."""
+    """A kind of like list: its key, the archive column that holds its owner, and how to get its member from a row."""
 
     key: Callable[[int], str]
     owner: str
@@ -93,7 +93,7 @@ class LikePages:
         return await full_pages(owners, window, partial(self._likes, kind), show)
 
     async def _likes(self, kind: LikeList, windows: Mapping[int, Window]) -> list[list[Like]]:
-        """Return the first likes of each list in its window, in the direction of paging; `user` is the member."""
+        """Return the first likes of each list in its window, in the direction of paging. Their `user` is the member."""
         commands: list[Command] = []
         for owner, window in windows.items():
             commands += [

@@ -2,8 +2,9 @@
 
 A like or unlike that changes nothing appends no event (`graph.relations.latest`).
 
-A like is renewed if the store held a like or a tombstone of the same user and post when the request read it. So a user
-who repeatedly likes and unlikes a post notifies its author only once while the tombstone exists.
+A like counts as *renewed* if the store held an earlier like by the same user of the same post, or its tombstone, when
+the request read the store. A user who repeatedly likes and unlikes a post therefore notifies its author only once while
+the tombstone exists.
 """
 
 import asyncio
@@ -31,8 +32,8 @@ from graph.visibility.views import SYSTEM, View, Visibility, no_post, refuse_blo
 class KnownLikes:
     """The state of a user's likes of some posts in the store.
 
-    `likes` has the posts that the user likes, with the numbers of the likes, and `unlikes` those with a tombstone.
-    Likes with numbers up to `floor` are only in the archive, unless their post is in one of the two.
+    `likes` has the posts that the user likes, with the numbers of the likes, and `unlikes` has the posts with a
+    tombstone. Likes with numbers up to `floor` are only in the archive, unless the post is in `likes` or `unlikes`.
     """
 
     likes: dict[int, int]
@@ -40,7 +41,10 @@ class KnownLikes:
     floor: int
 
     def may_be_archived(self, post: int) -> bool:
-        """Return True if the archive may hold a like of this post that the store lacks: likes are newer than posts."""
+        """Return True if the archive may hold a like of this post that the store lacks.
+
+        A like is newer than its post, so only posts below the floor can have archived likes.
+        """
         return post < self.floor and post not in self.likes and post not in self.unlikes
 
 
@@ -127,9 +131,9 @@ class Likes:
         return [post in held.likes or post in archived for post in posts]
 
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
-        """Return the posts among these of which the archive holds a like by the viewer.
+        """Return the posts among these that the viewer likes according to the archive, unless the store has an unlike.
 
-        The archive is read before the store, because it may hold a like that was removed according to the store.
+        The archive is read before the store.
         """
         found = list(await (await self._binding.archive()).liked_among(viewer, posts, floor))
         if not found:

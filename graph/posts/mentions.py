@@ -19,8 +19,9 @@ class Mentions:
     async def resolve(self, view: View, text: str) -> tuple[int, ...]:
         """Return the users whom a text mentions, each once, in the order of their first mention.
 
-        `view` is the author's. Users who are hidden from the author, because of a block in either direction, are left
-        out. No round trip without mentions, else one, which is shared with other reads of the same ticks.
+        `view` is the author's view. Users who are hidden from the author, because of a block in either direction, are
+        left out. No round trip if there are no mentions, else one, which is shared with other reads of the same
+        event-loop ticks.
         """
         logins = logins_in(text)
         if not logins:
@@ -39,8 +40,8 @@ def logins_in(text: str) -> list[str]:
 def users_of_logins(text: str, mentions: Sequence[int], logins: Mapping[int, str]) -> dict[str, int]:
     """Return the user of each login that counts as a mention in a published text.
 
-    `mentions` are the users whom the text mentions, and `logins` has the logins of those that still have one. If some
-    users are gone, and all logins in the text counted as mentions, the remaining logins are theirs.
+    `mentions` are the users whom the text mentions, and `logins` has the logins of those users who still exist. If the
+    other users are as many as the remaining logins in the text, these logins are assigned to them in order.
     """
     users = {login: user for user in mentions if (login := logins.get(user)) is not None}
     gone = [user for user in mentions if user not in logins]

@@ -79,9 +79,9 @@ class Posts:
         deleted post counts as deleted. If there are plain reposts, the result also includes the originals of all
         reposts and quotes, which takes one more round trip. The view begins in the same round trip as the first read.
 
-        `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone;
-        the store has the counts of all posts. A post that neither the store nor the archive holds, although the archive
-        holds the log beyond it, is deleted.
+        `archived` has posts that were already read from the archive. It is used for posts of which the store has
+        neither a record nor a tombstone; the counts of all posts come from the store. A post that is in neither the
+        store nor the archive counts as deleted if the archive watermark has passed its number.
         """
         view.begin()
         stored = await recall(self._store, STORED_POSTS, ids, view.moment)
@@ -110,7 +110,7 @@ class Posts:
                 deleted.append(post.id)
 
     async def reposters(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of the plain reposts among these posts, hidden ones included, without deleted ones.
+        """Return the authors of the plain reposts among these posts, including hidden but not deleted posts.
 
         One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
@@ -123,7 +123,7 @@ class Posts:
         return authors
 
     async def authors(self, view: View, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of these posts, hidden ones included, without deleted ones.
+        """Return the authors of these posts, including hidden but not deleted posts.
 
         Cheaper than `get_many`, because texts and counts are not read, unless there is a near cache, which keeps whole
         records. One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
@@ -140,7 +140,7 @@ class Posts:
         return authors
 
     async def archived_reposts(self, posts: Sequence[int], most: int) -> list[list[int]]:
-        """Return the newest `most` plain reposts of each post that the archive holds.
+        """Return the newest `most` archived plain reposts of each post.
 
         One query for each. Raises ArchiveUnavailable.
         """
@@ -170,8 +170,8 @@ class Posts:
     ) -> Post:
         """Publish and return a post. It has reached the newest followers on return; workers push it to the others.
 
-        The text may be empty if there are attachments. It is a reply to the post `reply_to` and a quote of `quote_of`,
-        if given.
+        The text may be empty if there are attachments. The new post is a reply to the post `reply_to` and a quote of
+        the post `quote_of`, if they are given.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND or BLOCKED for a
         post that is replied to or quoted; NOT_FOUND if the post of a repeated key was deleted; and ArchiveUnavailable.
@@ -204,7 +204,7 @@ class Posts:
     async def _targets(self, view: View, draft: Draft) -> list[Post | None]:
         """Return the post that a draft replies to, and the post that it quotes. Raises Rejected (NOT_FOUND, BLOCKED).
 
-        One round trip if there are any. A post that is committed and not projected yet is read from the log.
+        One round trip if there are any. A post that is committed but not projected yet is read from the log.
         """
         wanted = {"replyTo": draft.reply_to, "quoteOf": draft.quote_of}
         ids = [post for post in wanted.values() if post is not None]
@@ -232,13 +232,13 @@ class Posts:
 
     @staticmethod
     def target(post: Post | None, found: Mapping[int, Post]) -> Post | None:
-        """Return the post that a reply to, or a quote of, this one is about: for a plain repost its original."""
+        """Return the post that a reply or quote refers to: this post, or the original of a plain repost."""
         return found.get(post.repost_of or 0) if post is not None and post.is_plain_repost else post
 
     async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:
         """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
 
-        One round trip if the event may be a repetition. Without an answer of the store or the archive, the post has no
+        One round trip if the event may be a repetition. If the store or the archive does not answer, the post has no
         counts.
         """
         if is_repeatable:
@@ -256,7 +256,7 @@ class Posts:
 
         Repeated and concurrent deletions of a post append one event only: a second digest would let subscribers test
         guesses about the deleted text. Raises Rejected (NOT_FOUND, NOT_ALLOWED) and ArchiveUnavailable. Four round
-        trips; for an archived post one more and a query, for one that is not projected yet two and a query. For a
+        trips; for an archived post one more and a query, for one that is not projected yet two more and a query. For a
         deleted post two round trips, and a query if the log no longer holds the deletion.
         """
         found, deletion = await self._live(post)
@@ -320,8 +320,9 @@ class Posts:
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
         """Return the author of a deleted post, None if no such post is known.
 
-        `deletion` is the number in the post's tombstone, None if the tombstone was dropped. The archive may hold the
-        live row of a post that has a tombstone, if a failover has lost the deletion, which the scan will append again.
+        `deletion` is the number in the post's tombstone, None if the tombstone was dropped. If a failover has lost the
+        deletion, the archive may hold the live row of a post that has a tombstone, until the scan appends the deletion
+        again.
         """
         event = await self._log.get(int(deletion)) if deletion is not None else None
         match event and event.body:

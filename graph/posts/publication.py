@@ -18,7 +18,7 @@ MAX_ANCESTORS = 20
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A post as its author wrote it, checked and normalised. Posts and users in it are not looked up yet."""
+    """A post as its author wrote it, checked and normalised. Its posts and users are not looked up yet."""
 
     author: int
     text: str
@@ -61,7 +61,7 @@ class Draft:
 
     @property
     def digest(self) -> str:
-        """A hash of the draft. Posts and users in it may change between two requests; the draft does not."""
+        """A hash of the draft. It does not change when posts or users in the draft change between two requests."""
         return sha256(repr(self).encode()).hexdigest()[:32]
 
 
@@ -88,10 +88,10 @@ def publication(
 
 
 def as_reply(body: PostPublished, parent: Post) -> PostPublished:
-    """Return a publication as a reply.
+    """Return the publication of a post as a reply to `parent`.
 
-    It is listed in timelines only if its author continues a thread of their own: the author also wrote the parent and
-    the first post.
+    The reply is listed in timelines only if its author continues a thread of their own: the author also wrote the
+    parent and the first post.
     """
     root, root_author = parent.id, parent.author
     if parent.root is not None and parent.root_author is not None:

@@ -1,12 +1,13 @@
 """Plain reposts: repost, undo, and whether a viewer has reposted posts.
 
 A user has at most one plain repost of a post. As with follows (`graph.people.follows`), whether a request changes
-something depends on the last event, not on what the store holds. Two requests that find the same version append one
-event: the version is part of the idempotency key. A key that was used before proves nothing: the repost may have been
-undone since. So the request looks for the last event, and appends under the next key if that event ended the repost.
+something depends on the last event, not only on the store. The version of the register is part of the idempotency key,
+so two requests that find the same version append only one event. If the key was used before, the repost may have been
+undone since. The request then looks for the last event and, if that event ended the repost, appends again with the next
+version in the key.
 
-A repost is renewed if the register has a version, which means that the repost has existed before. This follows from the
-version alone, so that two requests with one key append the same event.
+A repost counts as *renewed* if the register has a version, which means that the repost has existed before. This depends
+on the version alone, so that two requests with one key append the same event.
 """
 
 import asyncio
@@ -30,11 +31,12 @@ from graph.store.store import Store
 from graph.visibility.views import SYSTEM, View, no_post, refuse_blocked
 
 MAX_REPOSTS = 100_000
-"""The maximum number of plain reposts that a user can have. The register takes 76 bytes for each, while it exists."""
+"""The maximum number of plain reposts that a user can have. The register of a repost that is not undone takes 76 bytes.
+"""
 
 
 class RepostRegister(NamedTuple):
-    """A user's register of one post: the plain repost, 0 if there is none, and the number of the last event."""
+    """The state of a user's plain repost of one post: its id, 0 if there is none, and the number of the last event."""
 
     repost: int
     version: int
@@ -50,12 +52,12 @@ class Reposts:
         self._posts = posts
 
     async def repost(self, view: View, viewer: int, post: int) -> Post:
-        """Repost a post and return the plain repost. A repost of a plain repost is one of its original.
+        """Repost a post and return the plain repost. Reposting a plain repost reposts its original.
 
-        Reposting it again returns the same and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if there is a block
-        between the viewer and the author, and TOO_MANY beyond `MAX_REPOSTS`, which concurrent calls may exceed
-        together. Four round trips and those of the fan-out; one more for a plain repost; and more if the store says
-        that the viewer has reposted the post, or the request is a repetition.
+        Reposting a post again returns the same repost and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if there
+        is a block between the viewer and the author, and TOO_MANY beyond `MAX_REPOSTS`, which concurrent calls may
+        exceed together. Four round trips and those of the fan-out; one more for a plain repost; and more if the store
+        says that the viewer has already reposted the post, or the idempotency key was used before.
         """
         view.begin()
         original, held, watermark, count = await self._look_up(viewer, post)
@@ -84,9 +86,9 @@ class Reposts:
     async def unrepost(self, view: View, viewer: int, post: int) -> tuple[int, int | None]:
         """Undo the viewer's plain repost of a post. `post` may also be a plain repost of that post.
 
-        Return the id of the original, and that of the repost, None if there was none. While the log holds the event,
-        undoing it again returns the same. It appends nothing. Raises Rejected (NOT_FOUND). Four round trips; one more
-        for a plain repost, and two if there was no repost.
+        Return the id of the original and the id of the repost, None if there was no repost. Undoing a repost again
+        appends nothing, and returns the same ids while the log holds the event. Raises Rejected (NOT_FOUND). Four round
+        trips; one more for a plain repost, and two if there was no repost.
         """
         view.begin()
         original, held, watermark, _ = await self._look_up(viewer, post)

@@ -1,8 +1,8 @@
 """The projection of blocks.
 
 A block is in the slots of both users: in `blocking` of the blocker and `blockers` of the blocked user. The script also
-moves the follows between the two users: a block makes them held or tombstones, and an unblock may make held follows
-count.
+moves the follows between the two users: a block turns them into held follows or tombstones, and an unblock may make
+held follows count again.
 
 The order of the steps is checked by `tests/properties/test_block_rules.py`: the blocker's slot; the slot of the blocked
 user, with that user's home cache; last, the blocker's home cache. A cache is deleted even if the step changes nothing:
@@ -42,7 +42,7 @@ def block_changes(
     *,
     unlink_home: bool = False,
 ) -> list[Command]:
-    """Return the commands that apply (owner, other user, number, True for a block) to the owners' slots."""
+    """Return the commands that apply changes to the owners' slots, as (owner, other user, number, True for a block)."""
     words: defaultdict[int, list[str]] = defaultdict(list)
     for owner, user, number, blocks in changes:
         words[owner] += (str(user), str(number), "block" if blocks else "unblock")

@@ -3,7 +3,7 @@
 A follower is added to `followers` before the followee is added to `following`, and removed from `followers` last.
 Fan-out, which reads `followers`, therefore never misses a viewer who follows the author.
 
-Both are versioned sets with a third part: held follows, which a block keeps from counting (`add_follows.lua`).
+Both are versioned sets with a third part: held follows, which do not count because of a block (`add_follows.lua`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ OWNERS_PER_SCRIPT = 500
 async def add_follows(store: Store, events: Sequence[tuple[int, Followed]], notices: Sequence[Command] = ()) -> None:
     """Add follows, and delete the home caches of the followers. Two round trips.
 
-    The second round trip also sends the notices of the follows.
+    The second round trip also sends `notices`, the commands that notify the followed users.
     """
     followers = ((body.followee, number, body.follower) for number, body in events)
     following = ((body.follower, number, body.followee) for number, body in events)
@@ -45,7 +45,7 @@ async def remove_follows(store: Store, events: Sequence[tuple[int, Unfollowed]],
 def additions(
     store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, unlink_home: bool = False
 ) -> list[Command]:
-    """Return the commands that add (owner, number, other user) to the owners' lists of follows.
+    """Return the commands that add follows to the owners' lists, as (owner, number, other user).
 
     With `unlink_home`, the home cache of each owner whose list changes is deleted too.
     """
@@ -63,7 +63,7 @@ def additions(
 def removals(
     key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], trim_up_to: int, *, unlink_home: bool = False
 ) -> list[Command]:
-    """Return the commands that remove (owner, other user, number) from the owners' lists of follows."""
+    """Return the commands that remove follows from the owners' lists, as (owner, other user, number)."""
     return [
         removal([key(owner), keys.held(key(owner))], keys.home(owner) if unlink_home else None, trim_up_to, pairs)
         for owner, pairs in by_owner(changes)

@@ -20,7 +20,7 @@ BLOCK_KINDS = names_of((Blocked, Unblocked))
 
 
 class FollowsAndBlocks(Relation):
-    """The follows and blocks between users. The slots of both users hold each of them."""
+    """The follows and blocks between users. Each is held in the slots of both users."""
 
     kinds = (Followed, Unfollowed, Blocked, Unblocked)
 
@@ -40,7 +40,7 @@ class FollowsAndBlocks(Relation):
                 (held.add if is_begun else held.remove)(member, number)
 
     def stored(self, content: Content, tombstones_after: int) -> Stored:
-        """Yield the keys of the lists of follows, where blocks place them, and of the blocks."""
+        """Yield the keys of the follows, which are placed in sets according to the blocks, and of the blocks."""
         for key, sets in follow_sets(content):
             for user, follows in sets.items():
                 yield from placed_keys(key, user, content.placed(user, follows), tombstones_after)
@@ -77,7 +77,7 @@ class FollowsAndBlocks(Relation):
     ) -> None:
         """Add the blocks by and against owners to a batch, up to a number. Only the blocks by owners are counted.
 
-        Needs the memory of all blocks of the owners. Two queries, and one more per `reading.rows` rows.
+        Needs memory for all blocks of the owners. Two queries, and one more per `reading.rows` rows.
         """
         archive = reading.archive
         for read in (archive.by_actor, archive.by_subject):
@@ -92,7 +92,10 @@ class FollowsAndBlocks(Relation):
                 batch.events = counted
 
     def replacements(self, content: Content) -> Iterator[KeyCommand]:
-        """Yield the commands that remove what earlier pages wrote about these follows: each is in one of three sets."""
+        """Yield the commands that remove these follows from the sets in which earlier pages have placed them.
+
+        A follow is in one of three sets: the active follows, the held follows or the tombstones.
+        """
         for key, sets in follow_sets(content):
             for owner, follows in sets.items():
                 name, placed = key(owner), content.placed(owner, follows)
@@ -100,7 +103,7 @@ class FollowsAndBlocks(Relation):
                 yield from moves((placed.members, name), (placed.held, keys.held(name)), tombstones)
 
     def sets_of(self, user: int) -> Sequence[str]:
-        """Return the keys of the user's follows, held ones included, followers, and blocks of both directions."""
+        """Return the keys of the user's follows, held ones included, followers, and blocks in both directions."""
         following, followers = keys.following(user), keys.followers(user)
         names = [following, keys.held(following), followers, keys.held(followers)]
         return [*names, keys.blocking(user), keys.blockers(user)]

@@ -34,7 +34,7 @@ class Latest(NamedTuple):
 
 
 async def read_latest(store: Store, log: Log, reads: Sequence[Command], watermark: int) -> Latest:
-    """Return the replies to reads, and the events above a watermark that was read before.
+    """Return the replies to reads, and the events above a watermark that was read earlier.
 
     If there are too many events to search, a caller appends its event in any case, or trusts the store. One round trip,
     and one per 500 of these events.

@@ -1,7 +1,7 @@
 """Relations of pairs: one kind of event adds a member to a set of the owner, and another one removes it.
 
-Each is a `PairSet`. All of them together are one relation, so that a further `PairSet` costs a rebuild, a repair or an
-erasure no additional queries and round trips.
+Each is a `PairSet`. All of them together are one relation, so that a further `PairSet` adds no queries or round trips
+to a rebuild, a repair or an erasure.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ Members: TypeAlias = VersionedSet[str]
 """The members of one owner, as the store holds them."""
 
 TEXT = "#"
-"""Marks a member that is a text: the member `f` of a set is a floor."""
+"""The prefix of members that are texts, so that no text is taken for the member `f`, the floor of a set."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def value_of(member: str) -> int | str:
 
 
 class PairSets(Relation):
-    """Several `PairSet`s, as one relation. `by_begun` has each by the name of the event that begins a pair."""
+    """Several `PairSet`s, as one relation. `by_begun` has them by the name of the event that begins a pair."""
 
     def __init__(self, *pair_sets: PairSet) -> None:
         self.pair_sets = pair_sets
@@ -116,7 +116,7 @@ class PairSets(Relation):
             yield batch
 
     def replacements(self, content: Content) -> Iterator[KeyCommand]:
-        """Yield the commands that remove what earlier pages wrote about the same members."""
+        """Yield the commands that remove the entries that earlier pages wrote for the same members."""
         for each in self.pair_sets:
             yield from replacements(each.key, self.of(content, each))
 
@@ -132,7 +132,7 @@ class PairSets(Relation):
     async def ends_by_others(
         self, archive: "Archive", store: Store, user: int, after: int, limit: int
     ) -> tuple[list[EventBody], int | None]:
-        """Return the ends of pairs of other owners whose member is the user."""
+        """Return the events that end pairs of other owners whose member is the user."""
         rows = await archive.by_subject([user], tuple(self.by_begun), after, limit)
         pairs = sorted({(row.kind, row.actor) for row in rows})
         reads: list[Command] = [("ZSCORE", self.by_begun[kind].key(owner), str(user)) for kind, owner in pairs]

@@ -1,4 +1,4 @@
-"""The protocol of relations."""
+"""The interface of all relations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
 KeyCommand: TypeAlias = tuple[str, ...]
-"""A command: its name, its key, and its other words."""
+"""A command: its name, its key, and its other arguments."""
 
 
 class Relation(ABC):
@@ -41,11 +41,11 @@ class Relation(ABC):
 
     @abstractmethod
     def replacements(self, content: Content) -> Iterator[KeyCommand]:
-        """Yield the commands that remove what earlier pages of the same sets wrote about the elements of a page."""
+        """Yield the commands that remove what earlier pages of the same sets wrote for the elements of this page."""
 
     @abstractmethod
     def sets_of(self, user: int) -> Sequence[str]:
-        """Return the keys of the sets whose members an erasure of the user ends."""
+        """Return the keys of the sets whose members are ended when the user is erased."""
 
     @abstractmethod
     def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:

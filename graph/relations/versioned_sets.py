@@ -20,7 +20,7 @@ MEMBERS_PER_COMMAND = 1000
 def additions(
     store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int | str]], *, unlink_home: bool = False
 ) -> list[Command]:
-    """Return the commands that add (owner, number, member) to the owners' sets.
+    """Return the commands that add members to the owners' sets, as (owner, number, member).
 
     With `unlink_home`, the home cache of each owner whose set changes is deleted too.
     """
@@ -39,7 +39,7 @@ def removals(
     *,
     unlink_home: bool = False,
 ) -> list[Command]:
-    """Return the commands that remove (owner, member, number) from the owners' sets.
+    """Return the commands that remove members from the owners' sets, as (owner, member, number).
 
     Tombstones with numbers up to `trim_up_to` are trimmed. With `unlink_home`, the home cache of each owner whose set
     changes is deleted too.
@@ -53,14 +53,14 @@ def removals(
 def removal(names: Sequence[str], home: str | None, trim_up_to: int, pairs: Iterable[str]) -> Command:
     """Return the command that removes members, as pairs of member and number. It deletes `home` if it removes any.
 
-    The first name is that of the set, the others are those of further sets that may hold its members.
+    The first name is the key of the set, the others are the keys of further sets that may hold its members.
     """
     all_names = [keys.gone(names[0]), *names, *([home] if home else [])]
     return script("remove").call(all_names, trim_up_to, int(home is not None), *pairs)
 
 
 def set_keys(key: Callable[[int], str], owner: int, *, with_home: bool = False) -> list[str]:
-    """Return the keys of an owner's versioned set and its tombstones, and with `with_home` of the home cache."""
+    """Return the keys of an owner's versioned set and its tombstones, and also of the home cache if `with_home`."""
     name = key(owner)
     return [name, keys.gone(name), keys.home(owner)] if with_home else [name, keys.gone(name)]
 
@@ -76,7 +76,7 @@ def by_owner(changes: Iterable[tuple[int, int | str, int | str]]) -> Iterable[tu
 
 
 def replacements(key: Callable[[int], str], sets: Mapping[int, VersionedSet[Member]]) -> Iterator[KeyCommand]:
-    """Yield the commands that remove tombstones of the members of sets, and members with tombstones."""
+    """Yield the commands that remove stored tombstones of the sets' members, and stored members with tombstones."""
     for owner, held in sets.items():
         name = key(owner)
         yield from moves((held.members, name), (held.tombstones, keys.gone(name)))

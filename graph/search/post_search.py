@@ -1,8 +1,8 @@
-"""Search for posts: the past of the event stream with the same filter.
+"""Search for posts: it finds past posts with the same filters that event streams use.
 
-A page comes from the archive alone, up to the archive watermark that was read before it. Posts above it are not in the
-page; a subscription that starts at the watermark sends them. The index of the archive finds candidates, the filter of
-event streams decides which of them match, and the store decides which of these posts are deleted or hidden from the
+A page is read from the archive alone, up to the archive watermark that was read before the page. Newer posts are not in
+the page; a subscription that starts at the watermark sends them. The index of the archive finds candidates, the filter
+of event streams decides which of them match, and the store decides which of these posts are deleted or hidden from the
 viewer.
 """
 
@@ -33,7 +33,7 @@ SEGMENTS = (4, 16, 64)
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: its filter, the archive watermark from before its pages are read, and the range of its numbers.
+    """A search: its filter, the archive watermark read before its pages, and the range of the posts' numbers.
 
     It finds posts with numbers between `low` and `high`, both exclusive.
     """
@@ -76,7 +76,7 @@ class Searches:
         self._most = scanned
 
     async def begin(self, filter_: EventFilter, since: datetime | None = None, until: datetime | None = None) -> Search:
-        """Return a search from the present archive watermark down, of posts from `since` on and before `until`.
+        """Return a search up to the current archive watermark, for posts from `since` on and before `until`.
 
         One shared query. Raises BadFilter if `until` is not later than `since`, and ArchiveUnavailable.
         """

@@ -18,7 +18,7 @@ from graph.visibility.views import View
 
 
 def checked_query(text: str) -> NameQuery:
-    """Return the query in the input of a client. Raises BadFilter."""
+    """Return the query in a client's search text. Raises BadFilter."""
     if len(text) > MAX_NAME:
         raise BadFilter(f"'text' has {len(text)} characters; the limit is {MAX_NAME}. Search for fewer words.")
     try:

@@ -1,4 +1,4 @@
-"""The mentions, hashtags and links in a text, with their places.
+"""The mentions, hashtags and links in a text, with their positions.
 
 Filters and searches use the same rules (`graph.text.terms`): the keyword `#tag` matches exactly these hashtags.
 """
@@ -16,7 +16,7 @@ from graph.text.tags import AT, HASH, hashtags_in, mentions_in
 MAX_ENTITIES = 50
 USUAL_ENTITIES = 6
 MAX_TAG = 60
-"""The limit of a word in a filter: longer hashtags cannot be searched, so they are plain text."""
+"""The maximum length of a word in a filter. Longer hashtags cannot be searched, so they are plain text."""
 LAST_OF_ONE_UNIT = "\uffff"
 """Characters above this one take two code units in UTF-16."""
 
@@ -34,7 +34,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Hashtag:
-    """A hashtag: its tag as filters see it, without `#`."""
+    """A hashtag. Its tag is in the form that filters compare, without `#`."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ def entities_of(text: str) -> list[Entity]:
 
 
 def code_units(text: str) -> Sequence[int]:
-    """Return the place of each character in UTF-16 code units, and that of the end."""
+    """Return the position of each character in UTF-16 code units, and the position of the end of the text."""
     if text.isascii() or max(text) <= LAST_OF_ONE_UNIT:
         return range(len(text) + 1)
     return list(accumulate((1 + (character > LAST_OF_ONE_UNIT) for character in text), initial=0))

@@ -1,4 +1,4 @@
-"""The folded form of a text, in which texts are compared."""
+"""The folded form of texts, which is used to compare them."""
 
 import unicodedata
 

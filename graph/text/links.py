@@ -1,10 +1,10 @@
 """Links in a text: `http://` and `https://` URLs, and addresses that are not links.
 
-A URL is a link only with the host that a browser opens; otherwise no part of it is a link. A host with letters beyond
-ASCII is checked by IDNA (UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese text may follow a host or a
-path directly and ends it, unless the host continues after it. A link also ends before the punctuation and the brackets
-of the sentence around it. A URL with credentials, such as `https://bank.example@evil.example`, is not a link: readers
-take the credentials for the host.
+A URL is a link only if the host found in it is the one that a browser opens; otherwise no part of it is a link. A host
+with letters beyond ASCII is checked against IDNA (UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese
+text may follow a host or a path directly and ends it, unless the host continues after it. A link also ends before the
+punctuation and the brackets of the sentence around it. A URL with credentials, such as
+`https://bank.example@evil.example`, is not a link: readers take the credentials for the host.
 
 Addresses without a scheme, such as `social.example/@alice`, are not links either, but contain no mentions and hashtags.
 """
@@ -43,7 +43,7 @@ GOES_ON = regex.compile(
     rf"(?V1)[.．][{LETTERS}]|[{IGNORABLE}][A-Za-z0-9.]|[。｡][{LETTERS}\-.{STOPS}]++(?=[/?#:])"
     rf"|[。｡][A-Za-z0-9\-.]*+(?<=[A-Za-z])(?=\s|$)"
 )
-"""A host continues after a Chinese or Japanese full stop if a path follows, or nothing but a label in ASCII."""
+"""A host continues after a Chinese or Japanese full stop if a path follows, or if only an ASCII label follows."""
 UNSEEN = regex.compile(rf"(?V1)[{IGNORABLE}]")
 DOT = regex.compile(f"[.．{STOPS}]")
 PORT = regex.compile(r":([0-9]{1,5}+)(?![0-9A-Za-z])")
@@ -67,7 +67,7 @@ HAS_ADDRESS = regex.compile(r"[.．]|://|localhost")
 
 
 def links_in(text: str) -> list[tuple[int, int]]:
-    """Return the places of the links in a text: the start and the end of each, in order. O(n)."""
+    """Return the positions of the links in a text: the start and the end of each, in order. O(n)."""
     if "://" not in text:
         return []
     found, after = [], 0
@@ -80,7 +80,7 @@ def links_in(text: str) -> list[tuple[int, int]]:
 
 
 def link_end(text: str, start: int, authority: int) -> int | None:
-    """Return the end of a link, given its start and that of its host, or None if it is not a link."""
+    """Return the end of a link, given the starts of the link and of its host, or None if it is not a link."""
     end = host_end(text, authority)
     if end is None or NO_HOST.match(text, end):
         return None
@@ -99,7 +99,7 @@ def link_end(text: str, start: int, authority: int) -> int | None:
 
 
 def host_end(text: str, start: int) -> int | None:
-    """Return the end of the host that begins at a place, or None if there is no valid one."""
+    """Return the end of the host that begins at a position, or None if there is no valid host."""
     run = HOST_RUN.match(text, start)
     if run is None:
         return None
@@ -137,7 +137,7 @@ def is_international(host: str) -> bool:
 
 
 def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:
-    """Return the text with a space for each character of a link or other address, so that all positions stay. O(n).
+    """Return the text with links and other addresses replaced by spaces, so that all positions stay the same. O(n).
 
     `links` are those of the text, if the caller knows them.
     """

@@ -10,7 +10,7 @@ from graph.text.web_urls import authority_of
 
 
 def media_url(check: Check, given: str, hosts: frozenset[str], what: str, *path: str) -> str:
-    """Check and return the normalised URL of a file: `https` and a host, perhaps with a port, of `hosts`.
+    """Check and return the normalised URL of a file: it must use `https` and one of `hosts`.
 
     An empty text stays empty. `what` names such files in the message for servers that accept none.
     """

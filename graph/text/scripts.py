@@ -11,10 +11,10 @@ UNSPACED = rf"[[\u4e00-\u9fff]||[[{SCRIPTS}]&&[{LETTERS}]]]"
 """Letters of scripts without spaces between words, and of Korean, whose words have particles attached. The most common
 characters come first, which makes matching faster."""
 SPACED = rf"[[{LETTERS}]--{UNSPACED}]"
-"""Letters of the other scripts."""
+"""Letters of the other scripts, which have spaces between words."""
 WORD_BEFORE = rf"[[\p{{L}}\p{{Nd}}_]--{UNSPACED}]\p{{M}}*"
-"""A letter, digit or underscore of these scripts with its marks, but not the marks of other characters, such as
-emoji."""
+"""A letter, digit or underscore of scripts with spaces between words, with its marks, but not the marks of other
+characters, such as emoji."""
 IGNORABLE = r"\p{Default_Ignorable_Code_Point}"
 """Invisible characters."""
 BREAK = "\u200b"

@@ -1,4 +1,4 @@
-"""What a text shows: whether anything is visible, and whether it changes the direction of the text after it."""
+"""Checks of how a text is shown: whether anything is visible, and whether it changes the direction of later text."""
 
 import regex
 

@@ -20,16 +20,16 @@ MAX_LOGIN = 30
 HASH = "#＃﹟"
 AT = "@＠﹫"
 ANY_MEDIAL = "·‧・･゠〜～〃՛՜՞՟֊་༌"
-"""Punctuation inside of words of any script (UAX #29, UAX #31)."""
+"""Punctuation inside words of any script (UAX #29, UAX #31)."""
 MEDIAL_OF = {"Hebrew": "־׳״'\"’”", "Cyrillic": "'’"}
-"""Punctuation inside of words of one script. Apostrophes end a hashtag in Latin: `#Alice's`."""
+"""Punctuation inside words of one script. Apostrophes end a hashtag in Latin: `#Alice's`."""
 SAME = str.maketrans("'׳\"”‧～", "’’״״·〜")
-"""Variants of the same punctuation: keyboards differ in the one that they produce."""
+"""Variants of the same punctuation: keyboards differ in the variant that they produce."""
 ALL_MEDIAL = "".join(dict.fromkeys([*ANY_MEDIAL, *"".join(MEDIAL_OF.values())]))
 
 
 def between(letter: str, punctuation: str) -> str:
-    """Return the regular expression of punctuation between two such letters, which may have marks."""
+    """Return the regular expression of this punctuation between two of these letters, which may have marks."""
     return rf"(?<=[{letter}\p{{M}}])[{punctuation}](?=[{letter}\p{{M}}])"
 
 
@@ -59,7 +59,7 @@ LAST_LETTERS = regex.compile(rf"(?V1).*[{LETTERS}]", regex.DOTALL)
 
 
 class Found(NamedTuple):
-    """A hashtag or a mention: its place in a text, and the folded tag or login."""
+    """A hashtag or a mention: its position in a text, and the folded tag or login."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 def hashtags_in(text: str) -> Iterator[Found]:
-    """Yield the hashtags of a text without addresses. O(n)."""
+    """Yield the hashtags of a text from which `without_addresses` has removed the addresses. O(n)."""
     for match in HASHTAG.finditer(text):
         start, end = match.span()
         tag = folded_tag(match[1])
@@ -80,13 +80,13 @@ def hashtags_in(text: str) -> Iterator[Found]:
 
 
 def folded_tag(tag: str) -> str:
-    """Return a tag as it is compared."""
+    """Return a tag in the form in which tags are compared."""
     folded = fold(tag.translate(SAME)).replace(" ", "")
     return folded.replace("’", "׳") if HEBREW.search(folded) else folded
 
 
 def before_other(tag: str) -> str:
-    """Return the part of a tag before a character that `folds_to_other`, such as a fraction. O(n)."""
+    """Return the part of a tag before the first character with `folds_to_other`, such as a fraction. O(n)."""
     end = next((at for at, character in enumerate(tag) if folds_to_other(character)), len(tag))
     match = LAST_LETTERS.match(tag[:end])
     return match.group() if match else ""
@@ -100,5 +100,5 @@ def folds_to_other(character: str) -> bool:
 
 
 def mentions_in(text: str) -> Iterator[Found]:
-    """Yield the mentions of a text without addresses. O(n)."""
+    """Yield the mentions of a text from which `without_addresses` has removed the addresses. O(n)."""
     return (Found(*match.span(), fold(match[1])) for match in MENTION.finditer(text))

@@ -1,10 +1,10 @@
 """The searchable terms of a text, which keywords are matched against.
 
 A text is folded first: full-width and capital letters become plain lower-case letters, and invisible characters are
-removed. In scripts with spaces between words, a *word* is a sequence of letters, digits, marks and underscores. Other
-scripts, and Korean, whose words have particles attached, have *runs*; a *phrase* matches any substring of a run. A
-*hashtag* is a `#` followed by such characters of any script; the words in it are terms, too. Links have words, but no
-hashtags.
+removed. In scripts with spaces between words, a *word* is a sequence of letters, digits, marks and underscores. In
+other scripts, and in Korean, whose words have particles attached, such a sequence is a *run*; a *phrase* matches any
+substring of a run. A *hashtag* is a `#` followed by such characters of any script; the words in it are terms, too.
+Links contain words, but no hashtags.
 
 The *terms* of a text are its words and hashtags, and the single characters and pairs of characters of its runs.
 """

@@ -30,9 +30,10 @@ MAX_PLATFORM = 30
 ALLOWED_CONTROLS = "\t\n"
 DECOMPOSED = 4
 """The most characters that NFC composes into one (UAX #15). Before normalisation, a text within a limit has at most 4
-times the limit: Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
+times as many characters: Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
 MAX_MARKS = 30
-"""The limit of combining characters in a row, as in Unicode's Stream-Safe Text Format: more than any language uses."""
+"""The maximum number of combining characters in a row, as in Unicode's Stream-Safe Text Format: more than any language
+uses."""
 MARKS = regex.compile(rf"[^\p{{Canonical_Combining_Class=0}}]{{{MAX_MARKS + 1}}}")
 
 
@@ -230,7 +231,7 @@ class Check:
 
 
 def is_possible_password(password: str) -> bool:
-    """Return True if a password may be one that `Check.password` has accepted."""
+    """Return True if `Check.password` may have accepted this password."""
     return encodable(password) and len(comparable(password)) <= MAX_PASSWORD
 
 

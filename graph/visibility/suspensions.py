@@ -1,6 +1,6 @@
 """The suspended users, in the memory of each process.
 
-A suspension hides all data of a user at once, however much there is, so it writes nothing to posts or followers. All
+A suspension must hide all data of a user at once, however much there is, so it changes no posts or followers. All
 processes read one hash of suspended users and keep it in memory: a request only asks whether the version of the hash
 has changed, in the round trip of its other reads. So a suspension is in effect everywhere when its event is projected,
 and costs no round trip. With a near cache, requests do not even ask while the cache has the version.
@@ -20,11 +20,12 @@ from graph.store.recall import LookUp, near_values, prefetch
 from graph.store.store import Store
 
 ANSWER_SECONDS = 0.5
-"""How long a request waits for the shard with the suspensions, if the process knows earlier ones."""
+"""How many seconds a request waits for the shard with the suspensions, if the process has read them before."""
 SILENT_SECONDS = 1.0
-"""How long requests do not wait after one of them got no answer."""
+"""For how many seconds requests do not wait for that shard after one of them got no answer."""
 FEW = 1000
-"""The most entries that each request reads by itself after a change. Requests of a process share larger reads."""
+"""The maximum number of entries that each request reads by itself after a change. Requests of a process share larger
+reads."""
 UNKNOWN = "-"
 """The version of a process that has not read the suspensions yet."""
 VERSION: LookUp[str] = LookUp(
@@ -38,8 +39,8 @@ Suspended: TypeAlias = frozenset[int]
 class Suspensions:
     """Knows which users are suspended. `projected` returns a number up to which every event is projected.
 
-    The store decides, except about events of the log that may not be projected yet. Of the events that this process
-    knows of a user, the one with the highest number counts. Numbers of lifted suspensions are negative.
+    The store is authoritative, except for events that may not be projected yet. Of the events about a user that this
+    process knows, the one with the highest number counts. Numbers of lifted suspensions are negative.
     """
 
     def __init__(self, store: Store, projected: Callable[[], int]) -> None:
@@ -54,20 +55,20 @@ class Suspensions:
 
     @property
     def known(self) -> Suspended:
-        """The suspended users, as this process has read them last."""
+        """The suspended users that this process knows of."""
         return self._users
 
     def note(self, user: int, number: int, *, suspended: bool) -> None:
         """Record the event with this number that suspends a user or ends the suspension, before it is projected.
 
-        It counts until a read of the store that begins after the event was projected. It does not count longer, because
-        a failover may lose the event.
+        The event counts until a read of the store that begins after its projection. It does not count longer, because a
+        failover may lose the event.
         """
         if number > max(abs(known.get(user, 0)) for known in (self._stored, self._noted)):
             self._set(self._stored, {**self._noted, user: number if suspended else -number})
 
     def forget_noted(self) -> None:
-        """Forget what was noted, because a failover has lost events."""
+        """Forget the events that `note` has recorded, because a failover has lost events."""
         self._set(self._stored, {})
 
     def may_wait(self) -> bool:
@@ -119,7 +120,7 @@ class Suspensions:
             return self._users
 
     async def _load(self) -> Suspended:
-        """Read all suspended users. Requests share a read that begins after their own."""
+        """Read all suspended users. Requests that arrive during a read wait for it, then share the next read."""
         earlier = self._loading
         if earlier is not None:
             await asyncio.wait([earlier])

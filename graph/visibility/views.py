@@ -43,13 +43,16 @@ FEW_NEAR = 100
 TOO_MANY = None
 """A placeholder for a larger set in the near cache."""
 SETS = range(3)
-"""The places of the sets in `names_of`."""
+"""The positions of the sets in the result of `names_of`."""
 NONE: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
 class Exclusions:
-    """The users whom a viewer blocks or mutes, or who block the viewer: all if `complete`, else those in `checked`."""
+    """The users whom a viewer blocks or mutes, or who block the viewer.
+
+    These are all such users if `complete`, else only those among `checked`.
+    """
 
     complete: bool = True
     blocking: set[int] = field(default_factory=set)
@@ -103,7 +106,7 @@ class View:
         return NOBODY
 
     async def suspended_anywhere(self) -> Set[int]:
-        """Return the suspended users, whose posts a search need not read, or none if this process knows of none.
+        """Return all suspended users, whose posts a search can skip, or none if this process knows of none.
 
         One round trip at most, none if the view has begun.
         """
@@ -151,7 +154,7 @@ class ClientView(View):
         self._suspended: frozenset[int] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions, unless that has begun. Let the request use near values of all nodes next."""
+        """Start to read the suspensions, unless that has begun. Let the near cache serve the request's next reads."""
         self._store.expect(self.moment)
         self.begin_suspended()
 
@@ -277,7 +280,7 @@ class ViewOfSeveral(ClientView):
 
 
 class Visibility:
-    """Makes views. A process has one for a store, because it remembers the suspended users.
+    """Creates views. A process has one instance for each store, because it remembers the suspended users.
 
     `projected` returns a number up to which every event is projected.
     """
@@ -306,7 +309,7 @@ class Visibility:
     def of(self, viewer: int | None, moment: Moment | None = None) -> View:
         """Return the view of a viewer, or of an anonymous client for None. No round trip until it is used.
 
-        `moment` is when the request began that uses the view; without it, the view reads everything from the store.
+        `moment` is when the request that uses the view began; without it, the view reads everything from the store.
         """
         view = self._view(viewer)
         view.moment = moment
