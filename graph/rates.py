@@ -2,8 +2,9 @@
 
 The algorithm is GCRA, the generic cell rate algorithm of ITU-T I.371: a bucket holds `burst` units and refills evenly.
 The store keeps one number for each rate of a holder, which is a user or a network: the time at which the bucket will be
-full. A script charges several rates of a holder, or none of them. The charge is sent together with the first reads of a
-request (`Store.ask`), without a round trip of its own. While the store does not answer, each process counts on its own.
+full. A script charges all rates that a request names for a holder, or none of them. The charge is sent together with
+the first reads of a request (`Store.ask`), without a round trip of its own. While the store does not answer, each
+process counts on its own.
 
 If a rate has an `advance`, a process takes that many units more than it needs, and spends them on later requests
 without asking the store. Units that are not spent within the rate's period are lost. All processes together admit at

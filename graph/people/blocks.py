@@ -16,8 +16,8 @@ from graph.visibility.suspensions import existence, exists
 from graph.visibility.views import Visibility
 
 BLOCKS = PairSet("block", Blocked, Unblocked, keys.blocking)
-"""The pair set of the blocker. Requests need only this one; `graph.relations.follows_and_blocks` has the sets of both
-users."""
+"""The pair set of the blocker. Requests need no other; `graph.relations.follows_and_blocks` has the sets of both users.
+"""
 
 
 class Blocks:

@@ -133,7 +133,7 @@ class Likes:
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
         """Return the posts among these that the viewer likes according to the archive, unless the store has an unlike.
 
-        The archive is read before the store.
+        The archive is read first, because only the store knows whether an archived like was removed since.
         """
         found = list(await (await self._binding.archive()).liked_among(viewer, posts, floor))
         if not found:

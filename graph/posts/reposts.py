@@ -31,8 +31,7 @@ from graph.store.store import Store
 from graph.visibility.views import SYSTEM, View, no_post, refuse_blocked
 
 MAX_REPOSTS = 100_000
-"""The maximum number of plain reposts that a user can have. The register of a repost that is not undone takes 76 bytes.
-"""
+"""The maximum number of plain reposts that a user can have. The register takes 76 bytes for each that is not undone."""
 
 
 class RepostRegister(NamedTuple):

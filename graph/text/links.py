@@ -137,7 +137,7 @@ def is_international(host: str) -> bool:
 
 
 def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:
-    """Return the text with links and other addresses replaced by spaces, so that all positions stay the same. O(n).
+    """Return the text with a space for each character of a link or other address, which keeps all positions. O(n).
 
     `links` are those of the text, if the caller knows them.
     """

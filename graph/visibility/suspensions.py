@@ -120,7 +120,7 @@ class Suspensions:
             return self._users
 
     async def _load(self) -> Suspended:
-        """Read all suspended users. Requests that arrive during a read wait for it, then share the next read."""
+        """Read all suspended users. Requests that come during a read wait for its end, then share the next one."""
         earlier = self._loading
         if earlier is not None:
             await asyncio.wait([earlier])
