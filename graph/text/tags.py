@@ -86,8 +86,7 @@ def folded_tag(tag: str) -> str:
 
 
 def before_other(tag: str) -> str:
-    """Return the part of a tag before the first character that is not part of a tag after folding, such as a fraction.
-    O(n)."""
+    """Return the part of a tag before the first character that folds to another kind, such as a fraction. O(n)."""
     end = next((at for at, character in enumerate(tag) if folds_to_other(character)), len(tag))
     match = LAST_LETTERS.match(tag[:end])
     return match.group() if match else ""
