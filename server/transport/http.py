@@ -28,8 +28,7 @@ from server.transport.responses import overloaded, refusal
 from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
-DRAIN_SECONDS = 2.0
-"""How long an idle connection stays open during a shutdown, because a request may already be on its way."""
+DRAIN_SECONDS = 2.0  # that an idle connection stays open during a shutdown: a request may already be on its way
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
 
 
@@ -37,10 +36,8 @@ class HttpProtocol(HttpToolsProtocol):
     """An HTTP connection.
 
     On shutdown, it waits for running requests but ends endless responses. An idle connection answers one more request
-    with `Connection: close`; otherwise a client that sends a request during the shutdown would get no response.
-
-    A request that exceeds a limit is refused after the responses to earlier requests of the connection. Then the
-    connection closes.
+    with `Connection: close`; otherwise a client that sends a request during the shutdown would get no response. A
+    request that exceeds a limit is refused after the responses to earlier ones; then the connection closes.
     """
 
     __slots__ = (
@@ -105,21 +102,18 @@ class HttpProtocol(HttpToolsProtocol):
         self._closes = True
         if running is None:
             self.loop.call_later(DRAIN_SECONDS, self._end_drain)
-            return None
+            return
         running.keep_alive = False
         if running is not self.cycle:
             self.pipeline.clear()
             self._stop_reading()
-        return self._end_stream(running)
+        self._end_stream(running)
 
     def _end_stream(self, running: RequestResponseCycle) -> None:
         """End the response to a request if it is endless."""
         end_stream: Callable[[], None] | None = running.scope["state"].get(END_STREAM)
-        if end_stream is None:
-            return None
-        if self.flow.write_paused:
-            return self.transport.abort()  # the client does not read
-        return end_stream()
+        if end_stream is not None:
+            self.transport.abort() if self.flow.write_paused else end_stream()  # a client that does not read
 
     def _end_drain(self) -> None:
         if self._running is not None:
