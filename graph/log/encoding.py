@@ -5,6 +5,7 @@ are neither actor nor subject. A later version may add fields and kinds: decodin
 unknown kinds, and workers stop at them.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -17,6 +18,7 @@ from graph.log.numbers import number_of
 StreamEntry: TypeAlias = tuple[str, list[str] | None]
 """An entry of a stream: its id, and its fields and values, or None if the entry is removed from the stream."""
 
+KIND = re.compile("[A-Za-z]+")
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
 
 
@@ -98,7 +100,8 @@ def decode(number: int, kind: str, actor: int | None, subject: int | None, body:
                 values[name] = id_
         return Event(number, record(**values))
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"Event {number} of kind {kind} is damaged: {(body or '')[:200]}") from error
+        found = (body or "")[:200].encode(errors="backslashreplace").decode()
+        raise ValueError(f"Event {number} of kind {kind} is damaged: {found}") from error
 
 
 def encoded_entry(entry: StreamEntry) -> Encoded:
@@ -107,6 +110,8 @@ def encoded_entry(entry: StreamEntry) -> Encoded:
     try:
         values = dict(zip(words[::2], words[1::2], strict=True))
         actor, subject = (int(values[name]) if name in values else None for name in ("actor", "subject"))
+        if not KIND.fullmatch(values["kind"]):
+            raise ValueError("Its kind is not a name.")
         return Encoded(values["kind"], actor, subject, values["body"])
     except (KeyError, ValueError) as error:
         raise ValueError(f"Entry {entry[0]} of the log is damaged.") from error
@@ -121,7 +126,10 @@ def decode_entry(entry: StreamEntry) -> Event | None:
 
 
 def unknown_kind(entry: StreamEntry) -> str | None:
-    """Return the kind of the event in a stream entry if this version does not know it, else None."""
+    """Return the kind of the event in a stream entry if this version does not know it, else None.
+
+    None also for a damaged kind, which is no name: a later version would not know it either.
+    """
     words = entry[1] or []
-    kind = next((value for name, value in zip(words[::2], words[1::2], strict=False) if name == "kind"), None)
-    return None if kind in KINDS else kind
+    kind = next((value for name, value in zip(words[::2], words[1::2], strict=False) if name == "kind"), "")
+    return kind if KIND.fullmatch(kind) and kind not in KINDS else None

@@ -13,7 +13,7 @@ import hiredis
 from redis import exceptions
 
 from graph.store.commands import Command, seconds_blocked
-from graph.store.reads import pack
+from graph.store.reads import as_received, pack
 from graph.store.streams import NO_REPLY, new_parser
 
 CHECK_SECONDS = 0.25
@@ -56,7 +56,10 @@ class ExclusiveConnection(asyncio.Protocol):
 
         The future fails with one of `OUTAGES`. The time for which the commands may block is added to the deadline.
         """
-        packed = b"".join(map(pack, commands))
+        try:
+            packed = b"".join(map(pack, commands))
+        except UnicodeEncodeError:
+            packed = b"".join(pack(as_received(command)) for command in commands)
         future: asyncio.Future[list[Any]] = self._loop.create_future()
         if self.closed:
             future.set_exception(exceptions.ConnectionError("the connection is closed"))

@@ -181,7 +181,7 @@ class TrackedRead(NearRead):
 
 
 class ScatteredRead(NearRead):
-    """A near read of a cluster. `sources` has the tracking period of each value, None for values not to keep.
+    """A near read of a cluster. `sources` has the tracking period of each value, or None if it must not be cached.
 
     Absent keys are not kept: see `NearCache`.
     """
@@ -206,6 +206,14 @@ def filled(known: list[Any], values: Iterable[Any]) -> list[Any]:
     """Return `known` with these values in place of `MISSING`, in order."""
     rest = iter(values)
     return [next(rest) if value is MISSING else value for value in known]
+
+
+def as_received(command: Command) -> Command:
+    """Return a command that sends bytes which are not UTF-8 as they were received, such as those of a damaged entry.
+
+    `graph.store.streams.new_parser` decodes such bytes to lone surrogates, which `pack` does not encode.
+    """
+    return tuple(word.encode(errors="surrogateescape") if isinstance(word, str) else word for word in command)
 
 
 def pack_each(name: str, keys: Sequence[str], words: tuple[str, ...], before: str = "") -> bytes:

@@ -36,7 +36,8 @@ async def show(graph: Graph, entries: Collection[str] | None) -> bool:
         if entries is None or letter.entry in entries:
             count += 1
             fields = {"entry": letter.entry, "reason": letter.reason, **letter.fields}
-            sys.stdout.write("  ".join(f"{name}={value}" for name, value in fields.items()) + "\n")
+            line = "  ".join(f"{name}={value}" for name, value in fields.items())
+            sys.stdout.write(line.encode(errors="backslashreplace").decode() + "\n")
     say(f"{number_of_letters(count)} could not be processed." if count else "There are no dead letters.")
     return True
 

@@ -1,6 +1,7 @@
 """Tests of the entries that the archiver reads: damaged and unknown ones, and the password hashes of sign-ups."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,21 @@ async def test_damaged_entries_are_passed(world: ArchiveWorld) -> None:
     assert await world.watermarks() == [last, last, last]
     [row] = [row for row in await world.rows() if row.number not in before]
     assert row == EventRow(number_of(str(bad)), "ProfileChanged", world.bob, None, None)
+
+
+@pytest.mark.parametrize("field", ["kind", "actor", "body", "another"])
+async def test_bytes_that_are_no_text_are_passed(world: ArchiveWorld, field: str) -> None:
+    """The worker and the archiver pass an entry whose bytes a disk has changed, and keep it as a dead letter."""
+    fields: dict[Any, Any] = {"kind": "ProfileChanged", "actor": world.bob, "body": '{"name":"Bob"}'}
+    bad = await world.raw.xadd(keys.LOG, fields | {field: b"Pro\xff\x95file"})
+    [good] = await posts(world.graph, world.bob, "good")
+
+    await world.archive()
+
+    assert good in [row.number for row in await world.rows()]
+    assert (await world.graph.archive.state()).watermark >= good
+    letters = [letter async for letter in world.graph.dead_letters.all()]
+    assert [letter.entry for letter in letters] == ([] if field == "another" else [str(bad)])
 
 
 async def test_a_full_batch_of_damaged_entries_is_passed(world: ArchiveWorld) -> None:

@@ -217,6 +217,8 @@ def test_a_damaged_event_raises_value_error(kind: str, actor: int | None, subjec
         ["kind", "Followed", "actor", "x", "subject", "2", "body", "{}"],
         ["kind", "Followed", "actor", "1", "subject", "2", "body", "{"],
         ["event", "x"],
+        ["kind", "Follow\udc95d", "actor", "1", "subject", "2", "body", "{}"],
+        ["kind", "", "body", "{}"],
     ],
 )
 def test_removed_and_damaged_entries_are_skipped(fields: list[str] | None) -> None:

@@ -6,7 +6,7 @@ import pytest
 import typer
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.log.numbers import entry_id
 from server.cli.dead_letters import drop, handle, retry, show
 from tests.graph.conftest import raw
@@ -35,6 +35,16 @@ async def test_the_command_lists_retries_and_drops(
     assert "1 event or task dropped." in dropped
     assert "2 events or tasks processed." in retried
     assert await home(graph, alice) == [third, first]
+
+
+async def test_damaged_bytes_are_shown_escaped(graph: Graph, raw: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+    fields: dict[Any, Any] = {"kind": b"Follow\xffed", "body": b"\x95"}
+    await raw.xadd(keys.LOG, fields)
+    await graph.worker().drain()
+
+    assert await show(graph, None)
+
+    assert "\\udc95" in capsys.readouterr().out.encode().decode()
 
 
 async def test_the_command_lists_chosen_entries(graph: Graph, raw: Redis, capsys: pytest.CaptureFixture[str]) -> None:
