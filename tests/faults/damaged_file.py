@@ -145,7 +145,9 @@ async def lost(graph: Graph, written: Written, change: Change) -> list[str]:
     ended = [session for session in written.sessions if session not in live]
     found += [f"session {session}" for session in ended if change.spares(written.place_of(session))]
     for key, post in written.requests.items():
-        if change.spares(written.place_of(f"idempotency:{written.author}:{request_of(written.author, key)}\r\n")):
+        place = written.place_of(f"idempotency:{written.author}:{request_of(written.author, key)}\r\n")
+        is_held = post in written.archived or change.spares(written.place_of_event(post))
+        if is_held and change.spares(place):
             again = await graph.posts.publish(written.author, TEXT % key, idempotency_key=key)
             if again.id != post:
                 found.append(f"idempotency key {key}")
