@@ -1,20 +1,27 @@
 """In a slot that moves key by key, a script cannot use a key again that it has deleted or emptied."""
 
 import asyncio
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import pytest
 from redis.crc import key_slot
 
 from graph.store.commands import Command, Word, script
 from graph.store.store import Store
+from tests.conftest import need
 from tests.faults.cluster_load import tag_on
-from tests.support.cluster import Cluster, Node, cluster_in
-from tests.support.graph_worlds import background, reached
-from tests.support.slot_moves import finish, move
+from tests.support.cluster import Cluster, Node, cluster_in, until
+from tests.support.graph_worlds import PATIENCE, background, reached
+from tests.support.slot_moves import finish, is_agreed, move, move_at_once
 
 pytestmark = pytest.mark.slow
+
+SLOTS = 20
+"""The slots that a program for resharding moves."""
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +56,15 @@ async def test_scripts_that_fail_in_the_middle_are_repeated(store: Store, joined
     assert await store.run("GET", kept) == "7"
 
 
-async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster) -> None:
-    """Its keys move one by one, there and back, while it is written to. No write is lost, and no key is in the way."""
+@pytest.mark.parametrize("how", ["key by key", "at once", "by redis-cli"])
+async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster, how: str) -> None:
+    """It moves there and back while it is written to. No write is lost, and no key is in the way."""
+    need(how != "by redis-cli" or shutil.which("redis-cli") is not None, "redis-cli")
     strict = Store(joined.url, wait_for_replicas=1)
-    source, target = joined.primaries[:2]
-    slot = key_slot((tag := tag_on(joined, source, "durable")).encode())
+    source, target = sorted(joined.primaries, key=first_slot)[:2]  # so that the same slots come back
+    tag = tag_in(range(first_slot(source), first_slot(source) + SLOTS))
+    slot = key_slot(tag.encode())
+    moves = {"key by key": move_by_keys, "at once": move_at_once, "by redis-cli": reshard}
     acknowledged = 0
 
     async def write() -> None:
@@ -66,20 +77,44 @@ async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster) ->
         async with background(write()):
             for giver, taker in ((source, target), (target, source)) * 3:
                 await reached(lambda: number(acknowledged), acknowledged + 10)
-                await asyncio.to_thread(move, slot, giver, taker, upto="")
-                await asyncio.to_thread(empty, slot, giver, taker)
+                await asyncio.to_thread(moves[how], joined, slot, giver, taker)
                 await reached(lambda: number(acknowledged), acknowledged + 1)
-                await asyncio.to_thread(finish, joined, slot, taker)
         counts = await strict.read([("GET", f"{{{tag}}}:{n}") for n in range(20)])
     finally:
         await strict.close()
     assert sum(map(int, counts)) >= acknowledged
 
 
-def empty(slot: int, source: Node, target: Node) -> None:
-    """Move the keys of a slot that were written since it began to move, as a program for resharding does."""
+def move_by_keys(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
+    """Move a slot key by key, and the keys that are written meanwhile."""
+    move(slot, source, target, upto="")
     while names := source.run("CLUSTER", "GETKEYSINSLOT", slot, 10):
         source.run("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names)
+    finish(cluster, slot, target)
+
+
+def reshard(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
+    """Move slots as an operator does: the first ones of the source, which include this one."""
+    words = ["--cluster-from", source.id, "--cluster-to", target.id, "--cluster-slots", str(SLOTS), "--cluster-yes"]
+    command = ["redis-cli", "--cluster", "reshard", f"127.0.0.1:{source.port}", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    until(lambda: is_agreed(cluster, slot, target))
+
+
+def first_slot(node: Node) -> int:
+    """Return the lowest slot that a node owns."""
+    return min(
+        int(first)
+        for line in node.run("CLUSTER NODES").values()
+        if line["node_id"] == node.id
+        for first, *_ in line["slots"]
+    )
+
+
+def tag_in(slots: range) -> str:
+    """Return a hash tag whose slot is among these."""
+    return next(tag for tag in map(str, count()) if key_slot(tag.encode()) in slots)
 
 
 async def number(value: int) -> int:
