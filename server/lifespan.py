@@ -13,7 +13,6 @@ from graph import Graph
 from graph.archive.archive import Archive
 from graph.archive.database import TIMEOUT_SECONDS
 from graph.errors import ArchiveUnavailable, StoreUnavailable
-from graph.reminders import Reminder
 from graph.store.store import Store
 from graph.store.urls import servers_of
 from graph.tasks import end
@@ -109,12 +108,10 @@ async def _check_archive(graph: Graph, use: ArchiveUse) -> None:
 
 async def _watch(store: EmbeddedStore) -> None:
     """Restart the embedded store whenever it has stopped, and make it refuse writes while its disk is nearly full."""
-    reminder = Reminder()
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         try:
-            if await asyncio.to_thread(store.ensure) and reminder.is_due("restarted"):
+            if await asyncio.to_thread(store.ensure):
                 logger.error("The embedded store stopped and was restarted; see %s", store.folder / "store.log")
         except (EmbeddedStoreError, OSError, RedisError) as error:
-            if reminder.is_due(str(error)):
-                logger.error("The embedded store cannot be restarted: %s", error)
+            logger.error("The embedded store cannot be restarted: %s", error)

@@ -40,7 +40,6 @@ from graph.log.dead_letters import DeadLetters
 from graph.log.numbers import entry_id
 from graph.posts.like_pages import LIKED, LIKERS
 from graph.projections.projections import Projections
-from graph.reminders import Reminder
 from graph.store.commands import script
 from graph.store.store import Store
 
@@ -94,7 +93,6 @@ class Archiver:
         self.failures = 0
         self.batch_seconds = 0.0
         self._reported_trimmed = 0
-        self._reminder = Reminder()
 
     async def run(self) -> None:
         """Archive the log as it grows, until cancelled. Continue after outages; report errors that need an operator."""
@@ -111,12 +109,12 @@ class Archiver:
             if await self._lease.take():
                 await self.work()
         except ArchiveUnavailable as outage:
-            self._warn("The archive is unavailable; the log keeps the events", outage.reason)
+            logger.warning("The archive is unavailable; the log keeps the events: %s", outage.reason)
             await self._fail()
         except StoreNotReady as refusal:
-            self._warn("The archiver cannot use the store", refusal.reason)
+            logger.warning("The archiver cannot use the store: %s", refusal.reason)
         except StoreUnavailable as outage:
-            self._warn("The store is unavailable; the archiver will retry", outage.reason)
+            logger.warning("The store is unavailable; the archiver will retry: %s", outage.reason)
             return INTERVAL_SECONDS
         except (ArchiverStopped, ConflictingEvent, WrongArchive) as stop:
             await self._report(stop)
@@ -126,10 +124,6 @@ class Archiver:
         else:
             return INTERVAL_SECONDS
         return RETRY_SECONDS
-
-    def _warn(self, problem: str, reason: str) -> None:
-        if self._reminder.is_due(problem + reason):
-            logger.warning("%s: %s", problem, reason)
 
     async def _fail(self) -> None:
         """Count a failure, halve the batch, and give up the lease: another process may reach the archive."""
