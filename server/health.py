@@ -18,7 +18,7 @@ from graph.store.capacity import Capacity
 
 STORE_SECONDS = 2.0
 ARCHIVE_SECONDS = 1.0
-CHECK_SECONDS = 5.0
+CHECK_SECONDS = 3.0
 NEARLY_FULL = 0.8
 """`/health/ready` warns when the log holds more than this share of its limit."""
 
@@ -74,7 +74,7 @@ class Readiness:
     async def show(self, request: Request) -> Response:
         """Return 200 if the process can serve requests, with warnings for the operator, else 503 with the reason.
 
-        One round trip and, at most once a second, another one to read the store's memory use. Every five seconds, and
+        One round trip and, at most once a second, another one to read the store's memory use. Every three seconds, and
         when the store was bound to another archive, checking the archive adds a round trip and a query.
         """
         graph: Graph = request.app.state.graph
@@ -103,7 +103,7 @@ class Readiness:
     async def _archive_problem(self, graph: Graph, binding: str) -> GraphError | None:
         """Return the error if the store and the archive cannot be used together, else None.
 
-        The result is cached for five seconds, unless the store does not answer or its binding to an archive changes.
+        The result is cached for three seconds, unless the store does not answer or its binding to an archive changes.
         """
         now = asyncio.get_running_loop().time()
         if binding != self._binding or now >= self._next_check:

@@ -270,7 +270,8 @@ class Database:
     async def _open(self) -> None:
         if (state := await self.schema_state()) is not SchemaState.CURRENT:
             if self._was_migrated and state is SchemaState.ABSENT:
-                raise ArchiveUnavailable("its tables are gone. Restore a backup")
+                problem = None if self._file is None else self._file.problem()
+                raise ArchiveUnavailable(problem or "its tables are gone. Restore a backup")
             if not self.migrates:
                 raise SchemaOutdated
             await self._upgrade()

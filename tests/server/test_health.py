@@ -71,7 +71,7 @@ async def test_a_process_is_ready_without_warnings(api: Api) -> None:
 
 
 async def test_readiness_costs_one_round_trip(api: Api) -> None:
-    """The check of the archive, with its own round trip, is not repeated for five seconds."""
+    """The check of the archive, with its own round trip, is not repeated for three seconds."""
     await readiness(api)
     async with counted(api.app.state.graph) as cost:
         await readiness(api)

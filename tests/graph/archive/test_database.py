@@ -322,6 +322,16 @@ async def test_an_invalid_row_is_not_an_outage(archive_url: str, opened: Callabl
     assert (await archive.state()).watermark == 0
 
 
+async def test_a_dropped_table_is_an_outage(archive_url: str, opened: Callable[..., Archive]) -> None:
+    """The reason names the table. It is not made anew."""
+    archive = opened(archive_url)
+    await append(archive, post(1))
+    await run(archive, "DROP TABLE events")
+
+    assert "events" in await unavailable(archive)
+    assert "events" in await unavailable(archive)
+
+
 async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path, opened: Callable[..., Archive]) -> None:
     """A folder, a file that is not a database, and a path below a file cannot be opened."""
     (tmp_path / "folder").mkdir()
