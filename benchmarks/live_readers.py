@@ -55,7 +55,7 @@ class Readings:
     noted: Latencies
 
     async def row(self, number: int, *, stall: bool) -> list[Cell]:
-        """Publish to all readers, some of whom stop reading if `stall` is true. Then let the stalled readers continue.
+        """Publish to all readers. If `stall` is true, some of them stop reading, and continue afterwards.
 
         The readers are new in each round, because a kernel's buffers depend on the data that a socket has carried.
         """

@@ -136,7 +136,7 @@ class List:
         return list(done) if done is items else done
 
     def _as_list(self, run: Run, value: Any) -> Any:
-        """Return the items of a value, None for a null, or a failure if the value is an error or not iterable."""
+        """Return the items of a value, or None for a null, or a failure if the value is an error or not iterable."""
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None

@@ -32,7 +32,7 @@ PAGE = 1000
 
 
 class Report(NamedTuple):
-    """A report. `author` is the author of the post `subject`, None if the subject is a user."""
+    """A report. `author` is the author of the post `subject`, or None if the subject is a user."""
 
     number: int
     user: int

@@ -268,7 +268,7 @@ def _decision(charge: Charge, wait: float, advance: float, *, charged: bool) -> 
 
 
 def _missing(rate: Rate, cost: int, wait: float, advance: float) -> float:
-    """Return the seconds until a charge would succeed, 0 if it would succeed now."""
+    """Return the seconds until a charge would succeed, or 0 if it would succeed now."""
     missing = max(0.0, wait) + (min(cost, rate.burst) - advance) * rate.unit_seconds - rate.full_seconds
     return missing if missing > 1e-6 else 0.0
 

@@ -195,7 +195,7 @@ def as_published(record: Mapping[str, str]) -> PostPublished | None:
 
 
 def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:
-    """Return the users in rows of USER_COLUMNS, None for an empty row."""
+    """Return the users in rows of USER_COLUMNS, or None for an empty row."""
     return [
         None
         if id_ is None

@@ -259,7 +259,7 @@ class MarkNotificationsReadInput:
 
 @strawberry.input(description="The input of `createList`.")
 class CreateListInput:
-    """The values are not validated yet and the ids not decoded."""
+    """The values have not been validated yet, nor the ids decoded."""
 
     name: str = strawberry.field(description="The name of the list, 1 to 50 characters.")
     user_ids: list[strawberry.ID] | None = strawberry.field(

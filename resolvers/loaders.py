@@ -55,7 +55,7 @@ class lazy(Generic[V]):  # noqa: N801 - used like a property
 
 
 class Loaders:
-    """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
+    """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, or None if anonymous.
 
     `view` decides which users and posts the viewer may see; all look-ups share it. Create the loaders when the request
     begins, and again after a write: look-ups never return a state of the store that is older than the loaders. Look-ups

@@ -59,7 +59,7 @@ async def notification_pages(
 
 
 async def unread_counts(graph: Graph, view: View, users: Sequence[int]) -> list[int]:
-    """Return the viewer's number of unread notifications, for each of `users`, all of whom are the viewer."""
+    """Return the viewer's number of unread notifications, once for each of `users`: all are the viewer's id."""
     return [await graph.notifications.unread_count(view)] * len(users)
 
 

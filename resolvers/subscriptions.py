@@ -51,7 +51,7 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
 
 
 def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGenerator[NotificationUpdate, None]:
-    """Stream the updates of the viewer's notifications: the replay after the cursor, then live updates.
+    """Stream updates to the viewer's notifications: the replay after the cursor, then live updates.
 
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """

@@ -97,7 +97,7 @@ def measure(plan: Plan, report: Report) -> Measured:
 def take_turns(
     running: Bench, plan: Plan, asked: Mapping[str, Query], report: Report
 ) -> dict[tuple[str, str], list[Slice]]:
-    """Let all servers answer each query in turn. Each round begins with a different server."""
+    """Send each query to all servers in turn. Each round begins with a different server."""
     slices = defaultdict(list)
     requests = {name: [[query.request(token)] for token in running.world.readers] for name, query in asked.items()}
     for name, each in requests.items():

@@ -49,7 +49,7 @@ class Sessions:
         """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
 
         `user_agent` names the program that logs in. Users see it in the list of their sessions. If a password was
-        checked, `password` is the number of the event that last changed it, 0 if none has. Raises Rejected:
+        checked, `password` is the number of the event that last changed it, or 0 if none has. Raises Rejected:
         WRONG_CREDENTIALS if the password was changed after it was checked, and NOT_ALLOWED if the user is suspended.
         """
         now = int(time.time())

@@ -68,7 +68,7 @@ class Users:
         self._attempt_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def get_many(self, ids: Sequence[int], moment: Moment | None = None) -> "asyncio.Future[list[User | None]]":
-        """Return users by id, None for unknown ids. One round trip, or none: see `recall`."""
+        """Return users by id, or None for unknown ids. One round trip, or none: see `recall`."""
         return recall(self._store, STORED_USERS, ids, moment)
 
     async def visible(
@@ -77,7 +77,7 @@ class Users:
         ids: Sequence[int],
         load: Callable[[Sequence[int]], Awaitable[list[User | None]]] | None = None,
     ) -> list[User | None]:
-        """Return users by id, None for unknown ids and for suspended users. One round trip, which the view shares.
+        """Return users by id, or None for unknown ids and for suspended users. One round trip, which the view shares.
 
         `load` replaces `get_many`, for a caller that may already have loaded some of the users.
         """

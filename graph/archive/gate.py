@@ -106,7 +106,7 @@ class Gate:
         self._grant()
 
     def _grant(self) -> None:
-        """Give free connections to waiting callers."""
+        """Assign free connections to waiting callers."""
         while True:
             now = asyncio.get_running_loop().time()
             next_ = min(

@@ -42,7 +42,7 @@ TABLE, OLD = "public_posts", "events"
 
 
 class PublicPage(NamedTuple):
-    """Rows of posts in the direction of paging, and the part of the window still to read, None if there is none."""
+    """Rows of posts in the direction of paging, and the part of the window still to read, or None if there is none."""
 
     rows: list[EventRow]
     rest: Window | None

@@ -58,7 +58,7 @@ KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed", "by_operator")
 
 
 class EventRow(NamedTuple):
-    """An event of the log. `body` is a JSON object, None if the content was removed or refused."""
+    """An event of the log. `body` is a JSON object, or None if the content was removed or refused."""
 
     number: int
     kind: str

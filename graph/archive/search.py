@@ -160,7 +160,7 @@ def _end(window: Window) -> int:
 
 
 async def _scan(connection: AsyncConnection, zone: Window) -> tuple[list[int], int | None]:
-    """Return the numbers of the next posts in a gap, and the bound of the rest, None if the gap is finished."""
+    """Return the numbers of the next posts in a gap, and the bound of the rest, or None if the gap is finished."""
     numbers = await post_numbers(connection, zone)
     return numbers, numbers[-1] if len(numbers) == zone.count else None
 

@@ -26,7 +26,7 @@ CREDENTIAL_KINDS = (UserCreated.__name__, PasswordChanged.__name__)
 class LogBatch:
     """Consecutive events of the log as rows of the archive.
 
-    `last` is the number of the last entry, 0 if there is none, and `words` has the fields and values of this entry.
+    `last` is the number of the last entry, or 0 if there is none, and `words` has the fields and values of this entry.
     Entries with damaged fields have no row. `is_full` is True if there may be more entries. `stop` is the reason to
     stop reading, if any.
     """

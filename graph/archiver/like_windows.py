@@ -37,7 +37,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class LikeWindows:
-    """Cuts sets of likes, with the same limits as timelines. `trimmed` counts the likes removed from posts' sets."""
+    """Trims sets of likes to the same limits as timelines. `trimmed` counts the likes removed from posts' sets."""
 
     def __init__(self, store: Store, binding: Binding, tuning: Tuning) -> None:
         self._store = store

@@ -71,7 +71,7 @@ class LostEvents:
     async def _project_lost(self, archived: int, known: int) -> tuple[int, dict[int, PostPublished]]:
         """Project the lost events, except posts whose requests were repeated.
 
-        Return the highest of their numbers, 0 if no event is lost, and the posts that were left out.
+        Return the highest of their numbers, or 0 if no event is lost, and the posts that were left out.
         """
         after, highest = archived, 0
         left_out: dict[int, PostPublished] = {}

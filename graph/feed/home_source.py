@@ -281,7 +281,7 @@ class HomeSource(Source[HomeChange]):
 
 
 def author_of(body: EventBody) -> int | None:
-    """Return the author of the post or plain repost that an event creates or removes, None for other events."""
+    """Return the author of the post or plain repost that an event creates or removes, or None for other events."""
     match body:
         case PostPublished(author) | PostDeleted(author) | Reposted(author) | Unreposted(author):
             return author

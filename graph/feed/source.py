@@ -27,7 +27,7 @@ class Source(ABC, Generic[C]):
     """Whether the selection depends on stored state that events change. `load` and `apply` keep it up to date."""
 
     viewer: int | None = None
-    """The id of the user who subscribes, None if anonymous."""
+    """The id of the user who subscribes, or None if anonymous."""
 
     reads_posts: bool = False
     """Whether the selection depends on the content of posts: on their words or their location."""

@@ -18,7 +18,7 @@ MAX_PAUSE_SECONDS = 0.01
 class Turns:
     """Limits the running replays to `MAX_RUNNING` per process and `MAX_RUNNING_PER_HOLDER` per holder.
 
-    A holder is the user or the client to whom replays belong. Holders with waiting replays take turns; the replays of
+    A holder is the user or client that owns replays. Holders with waiting replays take turns; the replays of
     one holder run first come, first served. Scheduling a step of a replay costs a few microseconds.
     """
 

@@ -158,5 +158,5 @@ NotificationUpdate: TypeAlias = NotificationChange | Checkpoint | Gap
 
 
 def original_author_of(body: EventBody) -> int | None:
-    """Return the author of the original if the event is a plain repost, None for other events."""
+    """Return the author of the original if the event is a plain repost, or None for other events."""
     return body.author if isinstance(body, Reposted) else None

@@ -1,4 +1,4 @@
-"""The part of the store's content that events determine, by the owner of the content.
+"""The part of the store's content that is determined by events, grouped by owner.
 
 `graph.expected.fold` builds it from events in any order, one at a time, and `graph.expected.stored` yields its keys.
 """
@@ -118,7 +118,7 @@ class VersionedSet(Generic[Member]):
             self.tombstones[element] = number
 
     def version(self, element: Member) -> int:
-        """Return the number of the event that last changed an element, 0 if there is none."""
+        """Return the number of the event that last changed an element, or 0 if there is none."""
         return self.members.get(element) or self.tombstones.get(element) or 0
 
 
@@ -231,7 +231,7 @@ class NotificationGroups:
         self.groups[group] = max(number, self.groups.get(group, 0))
 
     def newest(self, kept: int) -> tuple[dict[Group, int], int]:
-        """Return the newest `kept` groups, and the highest number of the dropped groups, 0 if none is dropped."""
+        """Return the newest `kept` groups, and the highest number of the dropped groups, or 0 if none is dropped."""
         ordered = sorted(self.groups.items(), key=itemgetter(1), reverse=True)
         return dict(ordered[:kept]), ordered[kept][1] if len(ordered) > kept else 0
 

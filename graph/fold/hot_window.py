@@ -29,7 +29,7 @@ class HotLimits:
 
 
 def floor(posts: Sequence[int], limits: HotLimits) -> int:
-    """Return an author's archive floor: the newest post that is not in the window, 0 if all are in it.
+    """Return an author's archive floor: the newest post that is not in the window, or 0 if all are in it.
 
     `posts` are the author's newest live posts, newest first: all posts, or at least one more than the window may hold.
     O(n).

@@ -15,7 +15,7 @@ class Backlog:
     """The unfinished work of workers and of the archiver, and the size of the log, at one moment.
 
     `unprojected_seconds` and `unarchived_seconds` are the ages of the oldest events that are not projected or not
-    archived, 0 if there are none. `unarchived` counts events that are not archived; the count is exact whenever the
+    archived, or 0 if there are none. `unarchived` counts events that are not archived; the count is exact whenever the
     archiver has reached the end of the log, and the archiver's batches update it in between. `length` counts the events
     in the log, `tasks` the unfinished fan-out tasks, and `dead` the dead letters. `alarm` says why the archiver has
     stopped, or is empty. `binding` and `rebuild` are the values of the store's keys with these names, or empty.
@@ -83,5 +83,5 @@ async def read_backlog(store: Store) -> Backlog:
 
 
 def age_of(entry: str) -> float:
-    """Return the age of a stream entry in seconds, 0 for the empty string."""
+    """Return the age of a stream entry in seconds, or 0 for the empty string."""
     return max(0.0, (datetime.now(UTC) - time_of(number_of(entry))).total_seconds()) if entry else 0.0

@@ -283,13 +283,13 @@ class Log:
         return [event for event in found if event is not None]
 
     async def last(self) -> int:
-        """Return the highest number ever assigned, 0 if there is none. One round trip."""
+        """Return the highest number ever assigned, or 0 if there is none. One round trip."""
         [reply] = await self._store.read([script("last_number").call([keys.LOG], EPOCH_MS)])
         self.seen = max(self.seen, int(reply))
         return int(reply)
 
     async def end(self) -> int:
-        """Return the number of the newest entry that the log holds, 0 if it holds none. One round trip."""
+        """Return the number of the newest entry that the log holds, or 0 if it holds none. One round trip."""
         [entries] = await self._store.read([("XREVRANGE", keys.LOG, "+", "-", "COUNT", 1)])
         return number_of(entries[0][0]) if entries else 0
 
@@ -338,7 +338,7 @@ class Log:
         return min(self.known_watermark, self.known_archived)
 
     async def trimmed(self) -> int:
-        """Return the highest number that retention has removed from the log, 0 if none, and note the watermark.
+        """Return the highest number that retention has removed from the log, or 0. Also notes the watermark.
 
         One round trip.
         """

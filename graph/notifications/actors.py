@@ -193,9 +193,9 @@ class Actors:
         return {**known, **dict.fromkeys(unknown), **await self._posts.reposters(unknown)}
 
     async def _archived(self, view: View, groups: Sequence[Group]) -> dict[Group, Crowd]:
-        """Return the users of groups of reposts from the newest archived reposts, if the list continues in the archive.
+        """For groups of reposts whose list continues in the archive, return the users of the newest archived reposts.
 
-        The archive is needed because all entries in the store can be quotes.
+        The archive is needed because the entries in the store may all be quotes.
         """
         floors = await self._store.read([("ZSCORE", keys.reposts(group.subject), "f") for group in groups])
         some = [group for group, floor in zip(groups, floors, strict=True) if floor is not None]

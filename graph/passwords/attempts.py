@@ -33,7 +33,7 @@ NETWORK_SECONDS = 30 * 24 * 60 * 60
 class Attempt:
     """A counted log-in attempt: the password hash and user of the account, if it exists, and the seconds to wait.
 
-    `version` is the number of the event that changed the password last, 0 if it is the first password.
+    `version` is the number of the event that changed the password last, or 0 if it is the first password.
     """
 
     login: str

@@ -96,7 +96,7 @@ def one_checked(check: Check, given: Attachment, hosts: frozenset[str], *path: s
 
 
 def file_url(check: Check, given: str, hosts: frozenset[str], *path: str) -> str:
-    """Check and return the normalised URL of a file of an attachment, which must not be empty."""
+    """Check the URL of an attachment's file, which must not be empty, and return it normalised."""
     if not given.strip():
         check.fail(ProblemCode.INVALID, "The URL is empty. It must begin with https:// and a domain name.", *path)
         return ""

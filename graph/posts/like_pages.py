@@ -136,7 +136,7 @@ class LikePages:
 
 
 def window_below(window: Window, hot: Sequence[Like], floor: int) -> Window | None:
-    """Return the window of the archived likes that complete a page, None if there are none or none are needed."""
+    """Return the window of the archived likes that complete a page, or None if there are none or none are needed."""
     if floor <= window.low or (window.forward and len(hot) >= window.count):
         return None
     count = window.count - len(hot) if window.forward else window.count

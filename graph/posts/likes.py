@@ -103,7 +103,7 @@ class Likes:
         return found.id
 
     async def _is_liked(self, viewer: int, post: Post, held: KnownLikes) -> bool | None:
-        """Return whether the store and the archive say that the viewer likes a post, None if the archive is down."""
+        """Return whether the store and the archive say that the viewer likes a post, or None if the archive is down."""
         if not held.may_be_archived(post.id):
             return post.id in held.likes
         try:

@@ -63,7 +63,7 @@ class Posts:
         self._media_hosts = media_hosts
 
     async def get_many(self, view: View, ids: Sequence[int]) -> list[Post | None]:
-        """Return posts by id, None for posts that are deleted, unknown or hidden from the view.
+        """Return posts by id, or None for posts that are deleted, unknown or hidden from the view.
 
         One round trip, and one query of the archive for ids that the store does not know. Raises ArchiveUnavailable.
         """
@@ -152,7 +152,7 @@ class Posts:
         return [bool(reply) for reply in await self._store.read([("HEXISTS", keys.post(p), "deleted") for p in ids])]
 
     async def counts(self, ids: Sequence[int]) -> list[Counts | None]:
-        """Return for each post its counts, None if it was deleted. One round trip."""
+        """Return for each post its counts, or None if it was deleted. One round trip."""
         rows = await self._store.read([("HMGET", keys.post(p), "deleted", *keys.COUNT_FIELDS) for p in ids])
         return [None if gone is not None else Counts(*(int(n or 0) for n in counts)) for gone, *counts in rows]
 
@@ -168,7 +168,7 @@ class Posts:
         quote_of: int | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
-        """Publish and return a post. It has reached the newest followers on return; workers push it to the others.
+        """Publish and return a post. By then it has reached the newest followers; workers push it to the rest.
 
         The text may be empty if there are attachments. The new post is a reply to the post `reply_to` and a quote of
         the post `quote_of`, if they are given.
@@ -308,7 +308,7 @@ class Posts:
         return None if body is None else published_post(post, body)
 
     async def end_of(self, post: int) -> EventBody | None:
-        """Return the event that deleted a post or undid a plain repost, None if the log holds none.
+        """Return the event that deleted a post or undid a plain repost, or None if the log holds none.
 
         One round trip, or two if the post has a tombstone.
         """
@@ -318,7 +318,7 @@ class Posts:
         return None if event is None else event.body
 
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
-        """Return the author of a deleted post, None if no such post is known.
+        """Return the author of a deleted post, or None if no such post is known.
 
         `deletion` is the number in the post's tombstone, None if the tombstone was dropped. If a failover has lost the
         deletion, the archive may hold the live row of a post that has a tombstone, until the scan appends the deletion

@@ -85,7 +85,7 @@ class Reposts:
     async def unrepost(self, view: View, viewer: int, post: int) -> tuple[int, int | None]:
         """Undo the viewer's plain repost of a post. `post` may also be a plain repost of that post.
 
-        Return the id of the original and the id of the repost, None if there was no repost. Undoing a repost again
+        Return the id of the original and the id of the repost, or None if there was no repost. Undoing a repost again
         appends nothing, and returns the same ids while the log holds the event. Raises Rejected (NOT_FOUND). Four round
         trips; one more for a plain repost, and two if there was no repost.
         """

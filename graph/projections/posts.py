@@ -198,7 +198,7 @@ def listing(post_list: PostList, members: Sequence[Membership]) -> Command:
 
 
 def unlisting(post_list: PostList, owner: int, trim_up_to: int, pairs: Sequence[str]) -> Command:
-    """Return the command that removes posts from a list. Pairs are a post and the number of its deletion."""
+    """Return the command that removes posts from a list. In `pairs`, each post is followed by its deletion's number."""
     names = counted_keys(post_list, owner)
     names = names[:3] if post_list.is_of_users else names
     return script("unlist_post").call(names, trim_up_to, post_list.count or "", *pairs)

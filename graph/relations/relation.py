@@ -58,6 +58,6 @@ class Relation(ABC):
         """Return the events that remove the user from the sets of others, and the number to continue from.
 
         Covers the sets that only the archive can find. Reads the first `limit` events above the number `after`. The
-        second value is the number of the last of these events, None if there are no more. At most one query and one
+        second value is the number of the last of these events, or None if there are no more. At most one query and one
         round trip.
         """

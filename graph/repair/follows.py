@@ -161,7 +161,7 @@ async def differences(
 
 
 async def latest_blocks(scope: Scope, elements: Iterable[Element]) -> dict[Element, int]:
-    """Return the number of the last block or unblock between each owner and user, 0 if the store has none."""
+    """Return the number of the last block or unblock between each owner and user, or 0 if the store has none."""
     kinds: tuple[Key, ...] = (
         lambda owner: keys.gone(keys.blocking(owner)),
         keys.blockers,

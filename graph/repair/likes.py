@@ -25,7 +25,7 @@ from graph.store.commands import Command, script
 class LikeSet:
     """The likes of a post by user, or the likes of a user by post, with the numbers of the likes.
 
-    found: the archive floor in the store, None if there is none.
+    found: the archive floor in the store, or None if there is none.
     floor: the floor that the set should have.
     expected: the likes above that floor in the archive, up to the number that a repair compares.
     held: the members in the store, with their numbers.

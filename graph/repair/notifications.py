@@ -26,7 +26,7 @@ class NotificationLists:
     """A user's newest groups in the archive, at most one more than a list holds, and the user's list in the store.
 
     `archived_read_to` and `read_to` are the numbers up to which the user has read notifications, according to the
-    archive and to the store. `floor` is the floor in the store, None if there is none.
+    archive and to the store. `floor` is the floor in the store, or None if there is none.
     """
 
     user: int
@@ -70,7 +70,7 @@ class NotificationComparison(Comparison):
     async def _read(
         self, users: Sequence[int], archived: Mapping[int, Mapping[Group, int]], read_to_of: Mapping[int, int]
     ) -> list[NotificationLists]:
-        """Return the lists of users in the archive and in the store. One round trip."""
+        """Return each user's notification list, from the archive and from the store. One round trip."""
         commands: list[Command] = []
         for user in users:
             commands.append(("ZRANGE", keys.notifications(user), 0, -1, "WITHSCORES"))
@@ -118,5 +118,5 @@ def wrong(of: NotificationLists, group: Group, held: int | None, expected: int |
 
 
 def floor_of(rows: Sequence[tuple[str, float]]) -> int | None:
-    """Return the floor among the members of a list, None if there is none."""
+    """Return the floor stored among the members of a list, or None if there is none."""
     return next((int(score) for member, score in rows if member == "f"), None)

@@ -64,5 +64,5 @@ def defect_of(pair_set: PairSet) -> Defect:
 
 
 def member_of(text: str) -> str | None:
-    """Return a member as the store holds it, None for a floor."""
+    """Return a member as the store holds it, or None for a floor."""
     return None if text == "f" else text

@@ -231,7 +231,7 @@ def set_fields(key: str, found: Mapping[str, str], new: Mapping[str, str]) -> Co
 
 
 def number(text: str | None) -> int:
-    """Return the number in a field, 0 if the field is missing or is not a number."""
+    """Return the number in a field, or 0 if the field is missing or is not a number."""
     try:
         return int(text or 0)
     except ValueError:

@@ -34,7 +34,7 @@ POSTS_AT_ONCE = 10_000
 class AuthorTimeline:
     """An author's posts in the archive, up to the number that a repair compares, and in the store.
 
-    found: the archive floor in the store, None if there is none.
+    found: the archive floor in the store, or None if there is none.
     floor: the floor that the timeline should have.
     size: the number of posts that the store lists.
     cold, hot: the numbers of posts in the archive up to the floor and above it, when the archive ended at `archived`.

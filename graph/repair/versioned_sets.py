@@ -61,5 +61,5 @@ def is_wrong(expected: int | None, found: int | None) -> bool:
 
 
 def id_of(member: str) -> int | None:
-    """Return a member as an id, None for a floor."""
+    """Return a member as an id, or None for a floor."""
     return int(member) if member.isdecimal() else None

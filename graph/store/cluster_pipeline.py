@@ -39,7 +39,7 @@ class SplitRead:
     def add(self, index: int, reply: Any, node: Node, source: TrackingPeriod | None) -> None:
         """Add the reply or error of one command. The last one completes the read.
 
-        `source` is the tracking period of the value, None if the near cache must not keep the value.
+        `source` is the tracking period of the value, or None if the near cache must not keep the value.
         """
         if self.read.must_be_repeated(reply):
             self.redirect(Redirected(self, index, node, reply))

@@ -98,7 +98,7 @@ class NearCache:
         self._floor = self.sent
 
     def expect(self, moment: Moment) -> None:
-        """Let the next round trip ask every node that has cached values, for a request that began at `moment`."""
+        """Make the next round trip ask every node with cached values, for a request that began at `moment`."""
         self.expected = max(self.expected, moment)
 
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
@@ -150,7 +150,7 @@ class NearCache:
     ) -> None:
         """Keep the values that `read` has received, except those of keys that were invalidated or read again since.
 
-        `sources` are the tracking periods in which the values were read, None for values that must not be kept.
+        `sources` are the tracking periods in which the values were read, or None for values that must not be kept.
         """
         asked = self._asked
         for key, value, source in zip(keys, values, sources, strict=True):

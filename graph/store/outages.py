@@ -28,8 +28,8 @@ class SlotMoving(exceptions.ResponseError):
 def is_retryable(reply: Any) -> TypeGuard[exceptions.ResponseError]:
     """Return True for an error after which a command is sent again: a redirection or a temporary refusal.
 
-    Such an error may also come from a script that failed halfway because a key is on another node. What the script had
-    written by then remains.
+    Such an error may also come from a script that failed halfway because a key is on another node. Whatever the
+    script wrote before that remains.
     """
     return isinstance(reply, RETRYABLE) or (isinstance(reply, exceptions.ResponseError) and ELSEWHERE in str(reply))
 

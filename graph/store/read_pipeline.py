@@ -65,7 +65,7 @@ class ReadPipeline:
 
     @property
     def source(self) -> TrackingPeriod | None:
-        """The tracking period of the connection, None if there is none or it tracks no keys."""
+        """The tracking period of the connection, or None if there is none or it tracks no keys."""
         return None if self.connection is None else self.connection.source
 
     def forget(self) -> None:

@@ -20,7 +20,7 @@ logger = logging.getLogger("fanline.store")
 async def open_stream(
     connection: AbstractConnection, tracked: Callable[[bool], None] | None = None
 ) -> asyncio.StreamWriter:
-    """Open a connection of redis-py, which performs the handshake, and take over its stream.
+    """Let redis-py open a connection and perform the handshake, then take over its stream.
 
     With `tracked`, also turn on client tracking, in two more round trips, and call `tracked` with True if the server
     accepts it, else False. Raises only `OUTAGES`.

@@ -38,7 +38,7 @@ MARKS = regex.compile(rf"[^\p{{Canonical_Combining_Class=0}}]{{{MAX_MARKS + 1}}}
 
 
 def folded_login(login: str) -> str | None:
-    """Return a login in lower case, None if it is not 2 to 30 ASCII letters, digits and underscores."""
+    """Return a login in lower case, or None if it is not 2 to 30 ASCII letters, digits and underscores."""
     return login.lower() if LOGIN.fullmatch(login) else None
 
 

@@ -45,7 +45,7 @@ logger = logging.getLogger("fanline.timelines")
 
 
 class Found(NamedTuple):
-    """The next posts of a timeline, deleted ones included: ids in paging direction, and records from the archive.
+    """The next posts of a timeline, deleted ones included: ids in the paging direction, and records from the archive.
 
     `sources` names where the posts came from, and `merged` is the number of authors whose own timelines were merged.
     """

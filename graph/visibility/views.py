@@ -85,7 +85,7 @@ NOBODY: frozenset[int] = frozenset()
 class View:
     """The perspective from which users and posts are read. This class sees everything; `ClientView` does not.
 
-    `viewer` is the viewer's id, None for an anonymous client and for the system. `moment` is when the request began,
+    `viewer` is the viewer's id, or None for an anonymous client and for the system. `moment` is when the request began,
     for the near cache (`graph.store.recall`); None reads everything from the store.
     """
 

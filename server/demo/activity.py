@@ -65,7 +65,7 @@ async def _act(graph: Graph, random: Random) -> None:
 
 
 class Crowd:
-    """The users of the demo, of whom all but the watchers act.
+    """The users of the demo. All of them act, except the watchers.
 
     The watchers are the users whose home timelines are being watched or, if there are none, were watched last. Before
     any home timeline was watched, the first user of the demo is the only watcher.
@@ -103,7 +103,7 @@ class Crowd:
             await self._publish(await self._author(actors))
 
     async def _follow(self, actors: Sequence[int]) -> bool:
-        """Let a user follow one of the watchers. Return False if the user already does or may not."""
+        """Make a random user follow a watcher. Return False if that user already follows the watcher or may not."""
         follower, followee = self._random.choice(actors), self._random.choice(self._watchers)
         [outcome] = await self._graph.follows.follow(follower, [followee])
         return outcome is FollowOutcome.FOLLOWED

@@ -33,7 +33,7 @@ class Caller:
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
     when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` is True if
     the access token was in a cookie, `keeps_cookie` if new tokens are sent in a cookie. `session` is the session that
-    the operation started, None if the operation ended the viewer's session, and `...` otherwise. `user_agent` is the
+    the operation started, or None if the operation ended the viewer's session, and `...` otherwise. `user_agent` is the
     request's `User-Agent` header, truncated to the length that a session stores.
     """
 

@@ -343,7 +343,7 @@ class HttpProtocol(HttpToolsProtocol):
     # Deadlines
 
     def pause_writing(self) -> None:
-        """Start the write timeout, because the client does not read."""
+        """Start the write timeout, because the client is not reading."""
         super().pause_writing()
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write

@@ -271,7 +271,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._parse_unread()
 
     def expire(self, now: float) -> None:
-        """Abort the connection if the client does not read; otherwise set the time of the next check."""
+        """Abort the connection if the client has stopped reading; otherwise set the time of the next check."""
         waits = self.transport.is_closing() or not self.writable.is_set()
         if waits and self._unsent:
             rest = still_unsent(self.transport, self._unsent)
