@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -127,8 +128,8 @@ def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
     """Cut off a damaged end, and append its irreplaceable commands. After a crash in between, `resume` finishes."""
     removed = damage.removed()
     kept = _irreplaceable(removed, arities)
-    numbers = [int(name.stem.partition("-")[2]) for name in folder.glob("removed-[0-9]*.aof")]
-    copy = folder / f"removed-{1 + max(numbers, default=0)}.aof"
+    taken = {name.name for name in folder.glob("removed-*.aof")}
+    copy = folder / next(name for n in count(1) if (name := f"removed-{n}.aof") not in taken)
     _write(copy, removed)
     _write(folder / f"{JOURNAL}.new", f"{damage.file.name} {damage.start}\n".encode() + b"".join(kept))
     os.replace(folder / f"{JOURNAL}.new", folder / JOURNAL)
@@ -169,9 +170,9 @@ def _has_events(words: Sequence[bytes], entries: Collection[bytes]) -> bool:
     """Return False for a command that sets an idempotency key whose events are not all among these log entries."""
     if not words[1].startswith(IDEMPOTENCY) or words[0].lower() != b"set":
         return True
-    digest, *numbers = words[2].decode("ascii", "replace").split()
-    return digest == ANY_REQUEST or all(
-        each.isdecimal() and entry_id(int(each)).encode() in entries for each in numbers
+    digest, *numbers = words[2].decode("ascii", "replace").split() or [""]
+    return digest == ANY_REQUEST or (
+        bool(numbers) and all(each.isdecimal() and entry_id(int(each)).encode() in entries for each in numbers)
     )
 
 

@@ -293,6 +293,8 @@ def test_a_key_without_its_events_is_not_kept(tmp_path: Path) -> None:
             transaction.xadd("{log}", {"kind": name}, f"{ms}-0")
             transaction.set(f"{{log}}:idempotency:1:{name}", f"digest {number_of(f'{ms}-0')}")
             transaction.execute()
+        connection.set("{log}:idempotency:1:blank", " ")
+    (store.folder / "removed-1.copy.aof").touch()
     file = last_file(store.folder)
     assert file is not None
     file.write_bytes(file.read_bytes().replace(b"XADD", b"XXXX", 1))
