@@ -16,8 +16,8 @@ from graph import keys
 from tests.faults.checker.load import Load, checked
 from tests.faults.checker.system import system_in
 from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
-from tests.support.pair import frozen
 from tests.support.partitions import PartitionableCluster
+from tests.support.stopped import stopped
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -39,12 +39,12 @@ async def killed(cluster: Cluster, primary: Node, load: Load) -> None:
 
 
 async def paused_for_5_seconds(_: Cluster, primary: Node, load: Load) -> None:
-    with frozen(primary):
+    with stopped(primary.pid):
         await asyncio.sleep(5)
 
 
 async def paused_for_20_seconds(_: Cluster, primary: Node, load: Load) -> None:
-    with frozen(primary):
+    with stopped(primary.pid):
         await asyncio.sleep(20)
 
 

@@ -17,7 +17,8 @@ from tests.faults.archive_world import agree, archive_all, caught_up, opened, ro
 from tests.graph.feed.watching import feed_of, watching
 from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
 from tests.support.graph_worlds import PASSWORD, PATIENCE, befriend, people, posts, reached
-from tests.support.pair import Pair, Server, frozen, pair_in
+from tests.support.pair import Pair, Server, pair_in
+from tests.support.stopped import stopped
 from tests.support.tcp_proxy import TcpProxy, proxy_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prompt_archiver")]
@@ -154,7 +155,7 @@ async def test_a_shard_of_a_cluster_fails_over_to_a_lagging_replica(tmp_path: Pa
             before = await settle(graph)
             primary, replica = shard_of_the_log(cluster)
             async with working(graph):
-                with frozen(replica):
+                with stopped(replica.pid):
                     primary.run("CLIENT", "KILL", "TYPE", "REPLICA")
                     post, dave = await change(graph)
                     archived = await graph.log.last()

@@ -13,7 +13,8 @@ from graph.store.store import Store
 from server.embedded import EmbeddedStore
 from tests.support.cluster import Cluster, cluster_in, until
 from tests.support.graph_worlds import PATIENCE
-from tests.support.pair import Pair, frozen, pair_in
+from tests.support.pair import Pair, pair_in
+from tests.support.stopped import stopped
 from tests.support.tcp_proxy import proxy_to
 
 LIMIT_MS = 300
@@ -48,7 +49,7 @@ async def test_it_waits_for_a_slow_replica(pair: Pair, monkeypatch: pytest.Monke
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 2 * PATIENCE)
     store = Store(pair.primary.url)
     await seconds_of(store)
-    with frozen(pair.replica.process):
+    with stopped(pair.replica.process.pid):
         waiting = asyncio.create_task(store.replicate(keys.REPLICATED, int(2000 * PATIENCE)))
         await asyncio.sleep(LIMIT)
         assert not waiting.done()
@@ -61,7 +62,7 @@ async def test_a_frozen_replica_delays_it_up_to_the_limit(pair: Pair, monkeypatc
     """The wait ends at the limit, and the connection remains usable."""
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 2 * PATIENCE)
     store = Store(pair.primary.url)
-    with frozen(pair.replica.process):
+    with stopped(pair.replica.process.pid):
         for _ in range(2):
             assert LIMIT <= await seconds_of(store) < PATIENCE
     async with asyncio.timeout(PATIENCE):
@@ -94,7 +95,7 @@ async def test_a_primary_that_was_demoted_is_unavailable(pair: Pair) -> None:
     """The store is unavailable if the demotion comes before or during the wait: nothing may be committed then."""
     store = Store(pair.primary.url)
     await seconds_of(store)
-    with frozen(pair.replica.process):
+    with stopped(pair.replica.process.pid):
         waiting = asyncio.create_task(store.replicate(keys.REPLICATED, 5000))
         await asyncio.sleep(0.1)
         pair.primary.run("REPLICAOF", "127.0.0.1", pair.replica.port)
@@ -149,7 +150,7 @@ async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> Non
         await seconds_of(store)
         index = cluster.nodes.index(cluster.owner(keys.LOG))
         primary, replica = cluster.nodes[index], cluster.nodes[index + 3]
-        with frozen(replica):
+        with stopped(replica.pid):
             assert LIMIT <= await seconds_of(store) < PATIENCE
 
         until(lambda: replica.run("INFO", "replication")["master_link_status"] == "up")
@@ -158,6 +159,6 @@ async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> Non
         with pytest.raises(StoreUnavailable):
             await store.replicate(keys.REPLICATED, LIMIT_MS)
         await store.replicate(keys.REPLICATED, LIMIT_MS)
-        with frozen(primary):
+        with stopped(primary.pid):
             assert LIMIT <= await seconds_of(store) < PATIENCE
         await store.close()

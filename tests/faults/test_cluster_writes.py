@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from server.local_cluster import NODE_TIMEOUT
 from tests.faults.cluster_load import Load, Write, lost, tag_on
 from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
 from tests.support.graph_worlds import PATIENCE, background
-from tests.support.pair import frozen
 from tests.support.slot_moves import finish, move
+from tests.support.stopped import stopped
 
 pytestmark = pytest.mark.slow
 
@@ -191,7 +191,7 @@ async def test_writes_survive_primaries_that_hang_and_die(tmp_path: Path, monkey
         before = await store.primaries()
         async with Load(store, cluster) as load, Load(durable, cluster, name="durable") as safe:
             await asyncio.gather(progress(load), progress(safe))
-            with frozen(hung):
+            with stopped(hung.pid):
                 began = time.monotonic()
                 await recovered(load, hung, began)
                 reads = [store.read([("GET", write.key)]) for write in load.of(hung)[-20:]]
@@ -290,9 +290,7 @@ async def test_a_cluster_that_hangs_is_unavailable(joined: Cluster, monkeypatch:
         monkeypatch.setattr(f"graph.store.{module}.ANSWER_SECONDS", 0.5)
     for node in joined.nodes:
         node.run("CONFIG", "SET", "cluster-node-timeout", 60_000)  # no replica takes over
-    with ExitStack() as stopped:
-        for node in joined.nodes:
-            stopped.enter_context(frozen(node))
+    with stopped(*(node.pid for node in joined.nodes)):
         calls = [client.run("SET", f"k{n}", n) for client in (store, fresh) for n in range(20)]
         async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(*calls, store.read([("GET", "a")]), return_exceptions=True)
@@ -321,7 +319,7 @@ async def test_a_durable_write_waits_for_the_replicas(joined: Cluster, monkeypat
     tag, other = tag_on(joined, primary), tag_on(joined, joined.primaries[1])
     await succeeded(lambda: store.send([("SET", f"{{{tag}}}a", 1), ("SET", f"{{{other}}}a", 1)]))
     waits = primary.run("INFO", "commandstats")["cmdstat_wait"]["calls"]
-    with frozen(replica):
+    with stopped(replica.pid):
         with pytest.raises(NotDurable, match="same idempotency key"):
             await store.run("SET", f"{{{tag}}}b", 1)
         async with asyncio.timeout(PATIENCE):

@@ -14,7 +14,8 @@ from tests.conftest import CHEAP
 from tests.support.cluster import until
 from tests.support.graph_worlds import people
 from tests.support.graphs import empty, open_graph
-from tests.support.pair import Pair, Server, frozen, pair_in
+from tests.support.pair import Pair, Server, pair_in
+from tests.support.stopped import stopped
 from tests.support.tcp_proxy import proxy_to
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ def pair(running_pair: Pair) -> Pair:
 @contextmanager
 def silent(server: Server) -> Iterator[None]:
     """Freeze a replica, and let writes wait for it only briefly."""
-    with pytest.MonkeyPatch.context() as patch, frozen(server.process):
+    with pytest.MonkeyPatch.context() as patch, stopped(server.process.pid):
         patch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
         yield
 

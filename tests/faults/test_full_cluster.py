@@ -9,9 +9,10 @@ from graph import Graph, keys
 from graph.errors import Overloaded
 from graph.store import capacity
 from tests.faults.test_full_store import TUNING
-from tests.support.cluster import Cluster, cluster_in, hanging
+from tests.support.cluster import Cluster, cluster_in
 from tests.support.graph_worlds import PATIENCE, befriend, home, own, people, posts
 from tests.support.graphs import open_graph
+from tests.support.stopped import stopped
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +65,7 @@ async def test_a_primary_that_hangs_does_not_hide_the_others(cluster: Cluster, g
     assert graph.capacity.is_full
     for node in healthy:
         node.run("CONFIG", "SET", "maxmemory", 0)
-    with hanging(hung, cluster.nodes[-1]):
+    with stopped(hung.pid, cluster.nodes[-1].pid):
         graph.capacity.refusal_of_changes()  # returns at once, and starts a reading
         await graph.capacity.read()
         assert len(graph.capacity.memory) == len(healthy)

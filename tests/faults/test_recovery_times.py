@@ -18,8 +18,8 @@ from tests.faults.checker.person import HOME, Person
 from tests.faults.checker.system import system_in
 from tests.faults.cluster_load import Load
 from tests.support.cluster import Cluster, Node, cluster_in, until
-from tests.support.pair import frozen
 from tests.support.partitions import PartitionableCluster
+from tests.support.stopped import stopped
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def failing(cluster: Cluster, kind: str, node: Node) -> Iterator[None]:
         with cluster.partitioned(node):
             yield
     else:
-        with frozen(node):
+        with stopped(node.pid):
             yield
 
 

@@ -18,6 +18,7 @@ from graph.log.numbers import number_of
 from graph.model import EPOCH_MS
 from server.append_only_file import last_file
 from server.embedded import Durability, EmbeddedStore, EmbeddedStoreError
+from tests.support.stopped import stopped
 from tests.support.stores import Killed
 
 HOLD = """
@@ -152,12 +153,10 @@ def test_a_server_in_use_that_is_silent_is_not_ended(tmp_path: Path, monkeypatch
     """If a server in use does not answer, another process reports it and does not stop it."""
     monkeypatch.setattr("server.embedded.HUNG_SECONDS", 0.5)
     holder = Holder(tmp_path)
-    os.kill(holder.server_pid, signal.SIGSTOP)
     try:
-        with pytest.raises(EmbeddedStoreError, match="in use and does not answer"):
+        with stopped(holder.server_pid), pytest.raises(EmbeddedStoreError, match="in use and does not answer"):
             EmbeddedStore(tmp_path).start()
     finally:
-        os.kill(holder.server_pid, signal.SIGCONT)
         holder.leave()
 
 

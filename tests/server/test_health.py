@@ -18,10 +18,11 @@ from server import health
 from server.health import warnings_about
 from server.settings import Settings
 from tests.server.conftest import Api, serving
-from tests.support.cluster import PRIMARIES, cluster_in, hanging
+from tests.support.cluster import PRIMARIES, cluster_in
 from tests.support.graph_worlds import PATIENCE, append_events, archive_log, background, counted
 from tests.support.graphs import archive_url_of, open_graph
 from tests.support.raw import open_blocking
+from tests.support.stopped import stopped
 
 BALLAST = 20_000_000
 """Bytes in the store, so that the buffers of connections are no part of its memory that counts."""
@@ -148,9 +149,9 @@ async def test_a_cluster_without_the_shard_of_the_log_is_degraded(
         )
         async with serving(strict, graph) as one, serving(tolerant, graph) as other:
             first = cluster.primaries.index(cluster.owner(keys.LOG))
-            with hanging(*cluster.nodes[first::PRIMARIES]):
+            with stopped(*(node.pid for node in cluster.nodes[first::PRIMARIES])):
                 without_log = [await readiness(api) for api in (one, other)]
-            with hanging(*cluster.nodes):
+            with stopped(*(node.pid for node in cluster.nodes)):
                 without_any = [await readiness(api) for api in (one, other)]
     assert without_log == [
         (503, {"status": "unavailable", "reason": health.NO_LOG}),

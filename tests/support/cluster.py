@@ -16,7 +16,7 @@ from server.local_cluster import PRIMARIES, SLOTS, ClusterNode, LocalCluster
 from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import remove_archive
 
-__all__ = ["PRIMARIES", "SLOTS", "Cluster", "Node", "answers", "cluster_in", "hanging", "kill", "nodes_of", "until"]
+__all__ = ["PRIMARIES", "SLOTS", "Cluster", "Node", "answers", "cluster_in", "kill", "nodes_of", "until"]
 
 Node = ClusterNode
 
@@ -38,18 +38,6 @@ def kill(node: EmbeddedStore) -> None:
     """Kill a server and wait until it is dead."""
     os.kill(node.pid, signal.SIGKILL)
     until(lambda: not answers(node))
-
-
-@contextmanager
-def hanging(*nodes: EmbeddedStore) -> Iterator[None]:
-    """Stop servers without closing their connections, and let them continue afterwards."""
-    for node in nodes:
-        os.kill(node.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for node in nodes:
-            os.kill(node.pid, signal.SIGCONT)
 
 
 def nodes_of(store: EmbeddedStore | LocalCluster) -> Sequence[EmbeddedStore]:

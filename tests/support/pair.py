@@ -1,35 +1,16 @@
 """A primary and a replica on this host, which tests can separate, promote, freeze and kill."""
 
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import redis
 
 from server.embedded import _binary
 from tests.server.cli.test_commands import free_port
 from tests.support.cluster import until
-
-
-class Process(Protocol):
-    """A process that can be stopped."""
-
-    @property
-    def pid(self) -> int: ...
-
-
-@contextmanager
-def frozen(process: Process) -> Iterator[None]:
-    """Stop a process for the duration of the block: its connections stay open, but it does not answer."""
-    os.kill(process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
 
 
 class Server:

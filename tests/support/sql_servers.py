@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from graph.archive.archive import Archive
 from graph.archive.migrations import VERSION_TABLE
 from graph.archive.tables import metadata
 from tests.conftest import need
+from tests.support.stopped import stopped
 
 PATIENCE = 30.0
 PASSWORD = "p@ss:w/rd %41"
@@ -120,15 +121,8 @@ class Server(ABC):
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         pids = [self._process.pid, *map(int, children.read_text().split())]
-        for pid in pids:
-            with suppress(ProcessLookupError):  # a process that served an ended connection
-                os.kill(pid, signal.SIGSTOP)
-        try:
+        with stopped(*pids):  # some may have served connections that have ended
             yield
-        finally:
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
 
     def database(self) -> str:
         """Create an empty database and return its URL."""

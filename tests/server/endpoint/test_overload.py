@@ -20,9 +20,10 @@ from server.transport.admission import CEILING, INITIAL, Admission, Permit
 from tests.conftest import SharedStore
 from tests.server.conftest import KEY, Api, events, serving, until
 from tests.server.transport.conftest import HANDSHAKE, Raw, close_all, post, refused
-from tests.support.cluster import cluster_in, hanging, nodes_of
+from tests.support.cluster import cluster_in, nodes_of
 from tests.support.graph_worlds import PATIENCE, posts
 from tests.support.graphs import archive_url_of, open_graph
+from tests.support.stopped import stopped
 
 LIVE = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { text } } } } }"
 QUERY = "{ __typename }"
@@ -270,7 +271,7 @@ async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
     alone = settings.model_copy(update={"rate_limits": True, "operations_at_once": 1})
     async with serving(alone, graph) as api:
         token = await api.token("alice")
-        with hanging(*nodes_of(running_store)):
+        with stopped(*(node.pid for node in nodes_of(running_store))):
             asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
             await until(lambda: len(api.server.server_state.tasks) == 4)
             await until(lambda: admission(api).running == 1)
@@ -286,7 +287,7 @@ async def test_requests_beyond_the_limit_wait(api: Api, running_store: SharedSto
     """Up to a number that is always accepted. A client that disconnects meanwhile is forgotten."""
     token = await api.token("alice")
     admission(api).limit = 1.0
-    with hanging(*nodes_of(running_store)):
+    with stopped(*(node.pid for node in nodes_of(running_store))):
         asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
         await until(lambda: admission(api).accepted == 4)
         gone = await Raw.open(api)
@@ -367,7 +368,7 @@ async def test_a_subscription_that_cannot_start_exceeds_the_deadline(
         async with api.stream(LIVE, token) as running:
             streamed = events(running)
             await anext(streamed)
-            with hanging(*nodes_of(running_store)):
+            with stopped(*(node.pid for node in nodes_of(running_store))):
                 async with api.stream(LIVE, token) as response:
                     event = await anext(events(response))
     assert event.data["errors"][0]["extensions"]["code"] == "DEADLINE_EXCEEDED"

@@ -5,7 +5,8 @@ from tests.conftest import SharedStore
 from tests.server.conftest import KEY, Api, events, until
 from tests.server.endpoint.test_overload import LIVE, QUERY, admission
 from tests.server.transport.conftest import Raw, post
-from tests.support.cluster import hanging, nodes_of
+from tests.support.cluster import nodes_of
+from tests.support.stopped import stopped
 
 
 async def test_streams_do_not_use_up_the_limit(api: Api, running_store: SharedStore) -> None:
@@ -17,7 +18,7 @@ async def test_streams_do_not_use_up_the_limit(api: Api, running_store: SharedSt
         received = events(response)
         await anext(received)
         await until(lambda: admission(api).running == 0)
-        with hanging(*nodes_of(running_store)):
+        with stopped(*(node.pid for node in nodes_of(running_store))):
             raw = await Raw.open(api)
             await raw.send(post(LIVE, "accept: text/event-stream", f"authorization: Bearer {token}"))
             await until(lambda: admission(api).running == 1)
