@@ -25,7 +25,7 @@ from starlette.applications import Starlette
 
 from benchmarks.stores import archive_url
 from server.app import create_app
-from server.process.garbage import freeze
+from server.process.garbage import SERVER, freeze
 from server.process.logs import LOGGING
 from server.serving import bind, configure
 from server.settings import Settings
@@ -123,7 +123,7 @@ def main(url: str, folder: str) -> None:
     )
     app = create_app(settings)
     config = configure(app, log_config=QUIET, timeout_graceful_shutdown=1)
-    freeze()
+    freeze(SERVER)
     with bind("127.0.0.1", 0) as listening, asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(uvicorn.Server(config), app, listening))
 

@@ -14,7 +14,7 @@ from uvicorn.supervisors import Multiprocess, multiprocess
 
 from server.app import create_app
 from server.metrics import FOLDER as METRICS_FOLDER
-from server.process.garbage import freeze
+from server.process.garbage import SERVER, freeze
 from server.process.logs import logging_config
 from server.settings import Settings, SettingsError
 from server.transport.descriptors import listeners, raise_limit
@@ -33,7 +33,7 @@ def from_environment() -> Starlette:
     """Return the application with the settings from the environment. Each process of `serve_many` calls this."""
     raise_limit()
     app = create_app(Settings.load())
-    freeze()
+    freeze(SERVER)
     return app
 
 
@@ -57,7 +57,7 @@ def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> 
     raise_limit()
     log_config = logging_config(settings.log_format)
     server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=log_config))
-    freeze()
+    freeze(SERVER)
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=listeners(listening))
     if not server.started:

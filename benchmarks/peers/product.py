@@ -10,7 +10,7 @@ from executor import Executor
 from executor.plan import Fallback
 from server.app import create_app
 from server.operations import execution
-from server.process.garbage import freeze
+from server.process.garbage import SERVER, freeze
 from server.process.logs import LOGGING
 from server.serving import configure
 from server.settings import Settings
@@ -56,5 +56,5 @@ def _configured(environment: dict[str, str], url: str, folder: Path, key: str) -
     )
     quiet = {**LOGGING, "root": {**LOGGING["root"], "level": "WARNING"}}
     config = configure(create_app(settings), log_config=quiet, timeout_graceful_shutdown=1)
-    freeze()
+    freeze(SERVER)
     return config

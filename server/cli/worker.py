@@ -4,6 +4,7 @@ from graph import Graph
 from server import worker
 from server.cli.messages import print_warning, say
 from server.cli.stores import describe, existing_store_of, run, store_of
+from server.process.garbage import WORKER, freeze
 from server.process.logs import configure_logging
 from server.process.start import check_servers, start_safely
 from server.settings import Settings
@@ -30,6 +31,7 @@ def drain() -> None:
 
 async def _work(graph: Graph, settings: Settings) -> None:
     await check_servers(graph, settings, print_warning)
+    freeze(WORKER)
     await worker.work(graph)
 
 

@@ -10,7 +10,7 @@ from graph.tasks import end
 from schema import schema
 from server.operations.documents import DocumentCache, DocumentRefused
 from server.operations.parsing import DocumentLimits, parse_document
-from server.process.garbage import collect_when_grown, resident
+from server.process.garbage import WORKER, collect_when_grown, freeze, resident
 from tests.support.graph_worlds import PATIENCE
 
 
@@ -39,6 +39,17 @@ async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.Monkey
     finally:
         gc.enable()
         await end([collecting])
+
+
+def test_a_worker_frees_the_garbage_of_some_thousand_events() -> None:
+    """It has no watch on its size, so the collector must not wait for many objects."""
+    before = gc.get_threshold()
+    freeze(WORKER)
+    try:
+        watched = [weakref.ref(Knot()) for _ in range(20_000)]
+        assert sum(watch() is not None for watch in watched) < 10_000
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_the_size_of_the_process_is_known() -> None:
