@@ -1,0 +1,188 @@
+"""Endurance: `python -m benchmarks.endurance [--quick] [--json FILE] [--plots DIR]`. On Linux.
+
+A server, a worker and an embedded store run for a long time under a steady load of reads and changes. Measures the
+memory of each process and the size of the append-only file over time.
+"""
+
+import asyncio
+import os
+import random
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.command import Benchmark
+from benchmarks.plots import plot
+from benchmarks.report import Cell, Table
+from server.embedded import EmbeddedStore
+from tests.faults.checker.client import Client, Refused
+from tests.faults.checker.system import System, system_in
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+MIB = 2**20
+SIGN_UPS = 2  # at once
+WARM = 0.1  # the share of the time before a process must have reached its size
+LINES = ("server", "worker", "store", "append-only file")
+
+FOLLOW = "mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) { userErrors { code } } }"
+UNFOLLOW = "mutation ($ids: [ID!]!) { unfollow(input: {userIds: $ids}) { userErrors { code } } }"
+PUBLISH = """mutation ($text: String!) {
+  publishPost(input: {text: $text, idempotencyKey: $text}) { post { id } userErrors { code } } }"""
+LIKE = "mutation ($id: ID!) { likePost(input: {postId: $id}) { userErrors { code } } }"
+DELETE = "mutation ($id: ID!) { deletePost(input: {id: $id}) { userErrors { code } } }"
+HOME = """{ viewer { id homeTimeline { id liveCursor posts(first: 30) {
+  nodes { id text likesCount author { id login name } } } } } }"""
+NOTIFICATIONS = "{ notifications { unreadCount entries(first: 10) { nodes { id kind actors { id login } } } } }"
+SHARES = {"home": 50, "publish": 20, "like": 20, "notifications": 6, "follow": 2, "delete": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Users, how many each follows, requests per second, the seconds of the load, and those between two samples."""
+
+    users: int = 100
+    follows: int = 30
+    rate: int = 250
+    seconds: int = 2400
+    step: int = 30
+
+
+SIZES = {"full": Sizes(), "quick": Sizes(seconds=60, step=3), "tiny": Sizes(4, 2, 20, 3, 1)}
+
+
+class Users:
+    """Users who send requests at a steady rate. `answered` and `failed` count their requests."""
+
+    def __init__(self, url: str, sizes: Sizes) -> None:
+        self.clients = [Client(f"user{index}", url) for index in range(sizes.users)]
+        self.answered = self.failed = 0
+        self._sizes = sizes
+        self._posts: list[tuple[Client, str]] = []
+        self._texts = 0
+        self._random = random.Random(1)
+
+    async def join(self) -> None:
+        """Sign up, and follow other users."""
+        for start in range(0, len(self.clients), SIGN_UPS):
+            await asyncio.gather(*(client.join() for client in self.clients[start : start + SIGN_UPS]))
+        for client in self.clients:
+            chosen = self._random.sample([each.id for each in self.clients if each is not client], self._sizes.follows)
+            await client.insist(FOLLOW, ids=chosen)
+
+    async def run(self) -> None:
+        """Send requests until cancelled. One that is late does not delay the others."""
+        began, number = time.monotonic(), 0
+        async with asyncio.TaskGroup() as requests:
+            while True:
+                number += 1
+                await asyncio.sleep(began + number / self._sizes.rate - time.monotonic())
+                requests.create_task(self._request())
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self.clients:
+            await client.close()
+
+    async def _request(self) -> None:
+        [kind] = self._random.choices([*SHARES], [*SHARES.values()])
+        client = self._random.choice(self.clients)
+        try:
+            await self._send(kind, client)
+        except (Refused, httpx.TransportError):
+            self.failed += 1
+        else:
+            self.answered += 1
+
+    async def _send(self, kind: str, client: Client) -> None:
+        match kind:
+            case "publish":
+                self._texts += 1
+                answer = await client.ask(PUBLISH, text=f"Post number {self._texts} of {client.login} about the sea")
+                self._posts = [*self._posts[-200:], (client, answer["publishPost"]["post"]["id"])]
+            case "like" if self._posts:
+                await client.ask(LIKE, id=self._random.choice(self._posts)[1])
+            case "delete" if self._posts:
+                author, post = self._posts.pop(self._random.randrange(len(self._posts)))
+                await author.ask(DELETE, id=post)
+            case "follow":
+                other = self._random.choice(self.clients).id
+                if other != client.id:
+                    await client.ask(self._random.choice((FOLLOW, UNFOLLOW)), ids=[other])
+            case "notifications":
+                await client.ask(NOTIFICATIONS)
+            case _:
+                await client.ask(HOME)
+
+
+def sample(system: System) -> list[float]:
+    """Return the memory of the server, the worker and the store, and the size of the append-only file, in MB."""
+    data = system.folder / "data"
+    pids = system.server.pid, system.worker.pid, EmbeddedStore(data).pid
+    file = sum(path.stat().st_size for path in data.rglob("appendonlydir/*"))
+    return [*(resident(pid) / MIB for pid in pids), file / MIB]
+
+
+def resident(pid: int) -> int:
+    """Return the memory of a process that is not shared with the file system, in bytes."""
+    fields = Path(f"/proc/{pid}/statm").read_text("ascii").split()
+    return (int(fields[1]) - int(fields[2])) * PAGE
+
+
+async def measure(sizes: Sizes) -> AsyncIterator[Table]:
+    """Sample the processes while users send requests at a steady rate."""
+    rows: list[list[Cell]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with system_in(Path(folder)) as system:
+            users = Users(system.url, sizes)
+            await users.join()
+            load, began = asyncio.create_task(users.run()), time.monotonic()
+            try:
+                for due in range(0, sizes.seconds + 1, sizes.step):
+                    await asyncio.sleep(began + due - time.monotonic())
+                    rows.append([due / 60, *sample(system)])
+            finally:
+                load.cancel()
+                await asyncio.gather(load, return_exceptions=True)
+                await users.close()
+    note = (
+        f"{sizes.users} users who follow {sizes.follows} others send {sizes.rate} requests a second: "
+        f"{', '.join(f'{share}% {kind}' for kind, share in SHARES.items())}. Memory is that of the process alone (RSS "
+        "without files); the store is the embedded one."
+    )
+    yield growth(rows, users, note)
+    yield Table("endurance", "Memory and append-only file over time", ("minutes", *LINES), rows, "In MB.")
+
+
+def growth(rows: list[list[Cell]], users: Users, note: str) -> Table:
+    """Return how much each size grew after the first tenth: its mean in the last quarter, less that in the first."""
+    later: list[Any] = rows[int(len(rows) * WARM) :]
+    quarter = max(1, len(later) // 4)
+    table: list[list[Cell]] = []
+    for column, name in enumerate(LINES, start=1):
+        values = [row[column] for row in later]
+        first, last = sum(values[:quarter]) / quarter, sum(values[-quarter:]) / quarter
+        table.append([name, values[0], first, last, last / first, max(values)])
+    columns = ("of", "MB after a tenth", "first quarter MB", "last quarter MB", "ratio", "most MB")
+    return Table(
+        "growth",
+        "Growth under a steady load",
+        columns,
+        table,
+        f"{note} {users.answered:,} answered, {users.failed:,} failed.",
+    )
+
+
+def draw(tables: Mapping[str, Table], folder: Path) -> None:
+    """Draw all sizes over time."""
+    table = tables["endurance"]
+    lines = {name: (table.column("minutes"), table.column(name)) for name in LINES}
+    plot(folder / "endurance.svg", table.title, ("minutes", "MB"), lines, linear=True)
+
+
+if __name__ == "__main__":
+    Benchmark("Measure memory and the append-only file under a steady load.", SIZES, measure, draw).main()
