@@ -35,7 +35,7 @@ COLUMNS = (
 NOTE = (
     "One process; posts in English and Chinese by {users:,} users, {placed:.0%} of the posts with a location. "
     "Filters: {mix}; 1 to 100 users, 1 to 5 keywords of 1 to 3 words that occur in at most {common:.1%} of the posts, "
-    "boxes of one to some hundred kilometres around cities, samples of 1%. Extracting the words of a post takes "
+    "boxes of one to a few hundred kilometres around cities, samples of 1%. Extracting the words of a post takes "
     "{words:.1f} µs of this. The loop checks one filter after the other and also extracts the words once per post; "
     "both find the same matches. 'deletions' are those of the posts: they match all boxes. Goal: 20,000 events/s with "
     "10,000 filters, deletions too."

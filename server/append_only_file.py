@@ -16,7 +16,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,6 +26,7 @@ from graph.log.numbers import entry_id
 TAIL = 128 * 1024
 """Damage within this distance from the end of the file, in bytes, is cut off. The operator must repair other damage."""
 JOURNAL = "cut"
+COPY = re.compile(r"removed-(\d+)\.aof")
 IDEMPOTENCY = b"{log}:idempotency:"
 FRAME = re.compile(rb"\*(\d{1,9})\r\n")
 WORD = re.compile(rb"\$(\d{1,10})\r\n")
@@ -128,8 +128,8 @@ def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
     """Cut off a damaged end, and append its irreplaceable commands. After a crash in between, `resume` finishes."""
     removed = damage.removed()
     kept = _irreplaceable(removed, arities)
-    taken = {name.name for name in folder.glob("removed-*.aof")}
-    copy = folder / next(name for n in count(1) if (name := f"removed-{n}.aof") not in taken)
+    copies = [int(match[1]) for path in folder.iterdir() if (match := COPY.fullmatch(path.name))]
+    copy = folder / f"removed-{max(copies, default=0) + 1}.aof"
     _write(copy, removed)
     _write(folder / f"{JOURNAL}.new", f"{damage.file.name} {damage.start}\n".encode() + b"".join(kept))
     os.replace(folder / f"{JOURNAL}.new", folder / JOURNAL)

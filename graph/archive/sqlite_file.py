@@ -32,7 +32,7 @@ class SqliteFile:
         except OSError as error:
             return f"its file cannot be read: {error.strerror}"
         if (state.st_dev, state.st_ino) != self._identity:
-            return "its file was replaced"
+            return "its file was replaced. If the new one is not a backup, restore a backup"
         if state.st_size < self._size:
             return "its file became shorter. If nobody vacuumed it, restore a backup"
         self._size = state.st_size

@@ -18,7 +18,7 @@ from graph.log.numbers import number_of
 StreamEntry: TypeAlias = tuple[str, list[str] | None]
 """An entry of a stream: its id, and its fields and values, or None if the entry is removed from the stream."""
 
-KIND = re.compile("[A-Za-z]+")
+KIND = re.compile("[A-Za-z][A-Za-z0-9]*")
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
 
 
@@ -128,7 +128,7 @@ def decode_entry(entry: StreamEntry) -> Event | None:
 def unknown_kind(entry: StreamEntry) -> str | None:
     """Return the kind of the event in a stream entry if this version does not know it, else None.
 
-    None also for a damaged kind, which is no name: a later version would not know it either.
+    None also for a damaged kind, which is not a name: a later version would not know it either.
     """
     words = entry[1] or []
     kind = next((value for name, value in zip(words[::2], words[1::2], strict=False) if name == "kind"), "")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 SERVER = (100_000, 20, 50)  # new objects, more than many concurrent requests have; young collections; older ones
-WORKER = (5_000, 10, 10)  # a batch of events leaves some hundred objects that refer to each other
+WORKER = (5_000, 10, 10)  # a batch of events leaves a few hundred objects that refer to each other
 GROWTH = 64 * 1024 * 1024  # bytes since the last full collection
 BLOCKS = 250_000  # blocks of memory since then
 BLOCK_SHARE = 4  # or a quarter of the blocks that were left, so that large processes do not collect all the time
@@ -18,7 +18,7 @@ def freeze(thresholds: tuple[int, int, int]) -> None:
     """Freeze long-lived objects, such as code and the schema, and set the thresholds of the collector.
 
     The sockets of a server are millions of objects, and scanning them repeatedly took a third of the CPU time. A worker
-    has few objects: with the thresholds of a server, it grew by 8 MB a minute under load. There is no collection before
+    has few objects: with high thresholds, it grew by 8 MB a minute under load. There is no collection before
     freezing, because imports leave hardly any garbage.
     """
     gc.freeze()

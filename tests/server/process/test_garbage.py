@@ -41,7 +41,7 @@ async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.Monkey
         await end([collecting])
 
 
-def test_a_worker_frees_the_garbage_of_some_thousand_events() -> None:
+def test_a_worker_frees_its_garbage_soon() -> None:
     """It has no watch on its size, so the collector must not wait for many objects."""
     before = gc.get_threshold()
     freeze(WORKER)
