@@ -103,6 +103,8 @@ class Users:
             case "publish":
                 self._texts += 1
                 answer = await client.ask(PUBLISH, text=f"Post number {self._texts} of {client.login} about the sea")
+                if answer["publishPost"]["post"] is None:
+                    raise Refused([error["code"] for error in answer["publishPost"]["userErrors"]])
                 self._posts = [*self._posts[-200:], (client, answer["publishPost"]["post"]["id"])]
             case "like" if self._posts:
                 await client.ask(LIKE, id=self._random.choice(self._posts)[1])
@@ -123,8 +125,16 @@ def sample(system: System) -> list[float]:
     """Return the memory of the server, the worker and the store, and the size of the append-only file, in MB."""
     data = system.folder / "data"
     pids = system.server.pid, system.worker.pid, EmbeddedStore(data).pid
-    file = sum(path.stat().st_size for path in data.rglob("appendonlydir/*"))
+    file = sum(map(size_of, data.rglob("appendonlydir/*")))
     return [*(resident(pid) / MIB for pid in pids), file / MIB]
+
+
+def size_of(path: Path) -> int:
+    """Return the size of a file, or 0 if a rewrite has just removed it."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def resident(pid: int) -> int:
@@ -143,7 +153,9 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
             load, began = asyncio.create_task(users.run()), time.monotonic()
             try:
                 for due in range(0, sizes.seconds + 1, sizes.step):
-                    await asyncio.sleep(began + due - time.monotonic())
+                    await asyncio.wait([load], timeout=began + due - time.monotonic())
+                    if load.done():
+                        load.result()
                     rows.append([due / 60, *sample(system)])
             finally:
                 load.cancel()

@@ -16,6 +16,7 @@ TABLES = {
     "calibration": ["calibration-sqlite"],
     "capacity": ["costs", "capacity"],
     "conversations": ["conversations"],
+    "endurance": ["growth", "endurance"],
     "fan_out_pacing": ["pacing", "pacing over time"],
     "fanout": ["publish", "served", "inserts"],
     "live": ["matching", "memory", "latency", "readers", "churn"],
