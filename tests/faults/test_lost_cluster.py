@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.checker.person import LOG_IN, PASSWORD, Person
-from tests.faults.checker.reading import read
+from tests.faults.checker.acknowledged import Acknowledged
+from tests.faults.checker.comparison import compare_all
+from tests.faults.checker.person import Person
+from tests.faults.checker.reading import Reading, read
 from tests.faults.checker.system import System, system_in
 from tests.support.cluster import Cluster, cluster_in, kill
 
@@ -23,22 +25,25 @@ async def test_a_lost_cluster_is_rebuilt(tmp_path: Path, long_profile: bool) -> 
         pytest.skip("takes half a minute: needs --long")
     with cluster_in(tmp_path / "cluster") as cluster:
         async with system_in(tmp_path, cluster.url) as system:
-            people = [Person(f"person{index}", system.url) for index in range(PEOPLE)]
+            shared = Acknowledged()
+            people = [Person(f"person{index}", system.url, shared) for index in range(PEOPLE)]
             await asyncio.gather(*(person.join() for person in people))
             await act(people)
             await check(system)
-            before = [await read(person) for person in people]
+            before = await read_all(people)
             await asyncio.to_thread(lose, cluster)
 
             code, output = await system.run("rebuild")
 
             assert code == 0, output
             await system.ready()
-            await asyncio.gather(*map(log_in, people))
-            assert [await read(person) for person in people] == before
+            await asyncio.gather(*(person.log_in() for person in people))  # sessions are lost
+            assert await read_all(people) == before
             await check(system)
             await act(people)
             await check(system)
+            after = {person.number: reading for person, reading in zip(people, await read_all(people), strict=True)}
+            assert compare_all(people, after, lossy=False) == shared.unshown == shared.outdated == []
             for person in people:
                 assert not person.unexpected()
                 await person.close()
@@ -48,24 +53,22 @@ async def act(people: list[Person]) -> None:
     """Let users perform random operations."""
 
     async def some(person: Person) -> None:
-        others = [other.id for other in people if other is not person]
+        others = [other for other in people if other is not person]
         for _ in range(ACTIONS):
             await person.act(others)
 
     await asyncio.gather(*map(some, people))
 
 
+async def read_all(people: list[Person]) -> list[Reading]:
+    """Return what each user can read."""
+    return [await read(person, people[index - 1]) for index, person in enumerate(people)]
+
+
 async def check(system: System) -> None:
     """Wait until everything is archived, and assert that the store and the archive agree."""
     code, output = await system.repair_check()
     assert code == 0, output
-
-
-async def log_in(person: Person) -> None:
-    """Log in again, because sessions are lost."""
-    person.token = ""
-    answer = await person.insist(LOG_IN, login=person.login, password=PASSWORD)
-    person.token = answer["logIn"]["session"]["token"]
 
 
 def lose(cluster: Cluster) -> None:

@@ -1,8 +1,6 @@
 """With `strict`, a cluster loses none of 100,000 acknowledged writes during any failures of its primaries."""
 
 import asyncio
-import base64
-import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -11,17 +9,17 @@ from typing import Any
 
 import httpx
 import pytest
-from redis.crc import key_slot
 
 from graph import keys
 from graph.log.numbers import number_of as number_of_entry
 from graph.tasks import end
+from resolvers.ids import decode
+from tests.faults.checker.client import Client
+from tests.faults.checker.disasters import Disasters, killed, paused, separated, separated_from_nodes
 from tests.faults.checker.listeners import EventsListener
-from tests.faults.checker.person import Person
-from tests.faults.checker.reading import FOLLOWS, POSTS, pages
+from tests.faults.checker.reading import FOLLOWS, POSTS, number, pages
 from tests.faults.checker.system import system_in
-from tests.support.cluster import Node, kill, until
-from tests.support.pair import frozen
+from tests.support.cluster import Node
 from tests.support.partitions import PartitionableCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -32,33 +30,38 @@ WRITERS = 16
 USERS = 30
 SIGN_UPS = 4  # at once: passwords are hashed two at a time
 BATCH = 10  # posts of a request, each with its own idempotency key
-FAULTS = 4  # at least, in each piece
-FAULT_SECONDS = 5.0
-BETWEEN_SECONDS = 5.0
+FAILURES = (killed, paused, separated, separated_from_nodes)
+FAULTS = len(FAILURES)  # at least, in each piece
 SETTLE_SECONDS = 600.0  # workers project the last minutes again after each failover
 RETRY_SECONDS = 0.1
 POST = "p{number}: publishPost(input: {{text: $t{number}, idempotencyKey: $t{number}}}) {{ post {{ id }} }}"
 CHANGE = "change: {field}(input: {{userIds: $users}}) {{ results {{ outcome }} userErrors {{ code }} }}"
 
 
-class Writer(Person):
+class Writer(Client):
     """A user who publishes, follows and unfollows in batches, and repeats what was not acknowledged.
 
-    `writes` is the number of acknowledged posts, follows and unfollows.
+    `posts` are the texts of acknowledged posts, and `following` the users of acknowledged follows. `writes` is the
+    number of acknowledged posts, follows and unfollows.
     """
 
-    writes = 0
+    def __init__(self, login: str, url: str) -> None:
+        super().__init__(login, url)
+        self.posts: dict[int, str] = {}
+        self.following: set[str] = set()
+        self.writes = 0
+        self._texts = 0
 
     async def write(self, others: list[str]) -> None:
         """Make a change, and repeat it until all of it is acknowledged."""
-        texts = [f"{self.login} writes {self._published + n}" for n in range(BATCH)]
-        self._published += BATCH
+        texts = [f"{self.login} writes {self._texts + n}" for n in range(BATCH)]
+        self._texts += BATCH
         following = set() if self.following else set(others)
         while texts or self.following != following:
             try:
                 texts = await self._attempt(texts, others, following)
             except httpx.TransportError:
-                self._note("no answer")
+                self.note("no answer")
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _attempt(self, texts: list[str], others: list[str], following: set[str]) -> list[str]:
@@ -77,12 +80,12 @@ class Writer(Person):
         )
         answer = response.json()
         for error in answer.get("errors", []):
-            self._note(error.get("extensions", {}).get("code", "none"))
+            self.note(error.get("extensions", {}).get("code", "none"))
         return self._take(answer.get("data") or {}, texts, following)
 
     def _take(self, data: dict[str, Any], texts: list[str], following: set[str]) -> list[str]:
         """Record what was acknowledged."""
-        made = {text: field["post"]["id"] for n, text in enumerate(texts) if (field := data.get(f"p{n}"))}
+        made = {text: number(field["post"]) for n, text in enumerate(texts) if (field := data.get(f"p{n}"))}
         self.posts |= {post: text for text, post in made.items()}
         self.writes += len(made)
         if change := data.get("change"):
@@ -90,55 +93,6 @@ class Writer(Person):
             self.writes += len(change["results"])
             self.following = set(following)
         return [text for text in texts if text not in made]
-
-    def _note(self, code: str) -> None:
-        self.answers[code] = self.answers.get(code, 0) + 1
-
-
-class Disasters:
-    """One fault after another, of one primary after another. `happened` lists the faults."""
-
-    def __init__(self, cluster: PartitionableCluster, first: int) -> None:
-        self._cluster = cluster
-        self._first = first
-        self.happened: list[str] = []
-        self.stopped = False
-
-    async def run(self) -> None:
-        """Let primaries fail until stopped: in turn that of the log in four ways, and another one in four ways."""
-        for number in itertools.count(self._first):
-            await asyncio.sleep(BETWEEN_SECONDS)
-            if self.stopped:
-                return
-            await self._fail(number % 4, self._owner(keys.LOG if number // 4 % 2 == 0 else f"key{number}"))
-            await asyncio.to_thread(until, self._cluster.is_complete)
-
-    def check_log(self, writers: list[Writer]) -> None:
-        """Assert that the log holds all acknowledged posts."""
-        log = {number_of_entry(entry) for entry, _ in self._owner(keys.LOG).run("XRANGE", keys.LOG, "-", "+")}
-        missing = {number_of(post) for writer in writers for post in writer.posts} - log
-        print(f"{len(log)} events in the log, {len(missing)} acknowledged posts are missing")
-        assert not missing
-
-    def _owner(self, key: str) -> Node:
-        """Return the primary that owns a key's slot now."""
-        slot = key_slot(key.encode())
-        shards = self._cluster.nodes[0].run("CLUSTER SLOTS")
-        port = next(primary[1] for first, last, primary, *_ in shards if first <= slot <= last)
-        return next(node for node in self._cluster.nodes if node.port == port)
-
-    async def _fail(self, kind: int, primary: Node) -> None:
-        self.happened.append(("kill", "pause", "separate", "separate from nodes")[kind])
-        if kind == 0:
-            await asyncio.to_thread(kill, primary)
-            await asyncio.sleep(FAULT_SECONDS)
-            await asyncio.to_thread(primary.ensure)
-        elif kind == 1:
-            with frozen(primary):
-                await asyncio.sleep(FAULT_SECONDS)
-        else:
-            with self._cluster.partitioned(primary, from_clients=kind == 2):
-                await asyncio.sleep(FAULT_SECONDS)
 
 
 @pytest.mark.parametrize("piece", range(PIECES))
@@ -155,9 +109,9 @@ async def test_strict_loses_no_acknowledged_write(piece: int, tmp_path: Path, lo
             stream = EventsListener(writers[0], [writer.id for writer in writers])
             listening = asyncio.create_task(stream.run())
             await stream.connected.wait()
-            disasters = Disasters(cluster, piece * FAULTS)
+            disasters = Disasters(cluster, FAILURES, piece * FAULTS)
             await write_through(disasters, writers, [user.id for user in users])
-            disasters.check_log(writers)
+            check_log(disasters.owner(keys.LOG), writers)
             deadline = time.monotonic() + SETTLE_SECONDS
             await asyncio.gather(*(compare(writer, deadline) for writer in writers))
             print(f"all readable after {SETTLE_SECONDS + time.monotonic() - deadline:.0f} s")
@@ -167,6 +121,14 @@ async def test_strict_loses_no_acknowledged_write(piece: int, tmp_path: Path, lo
             await end([listening])
             for user in users:
                 await user.close()
+
+
+def check_log(primary: Node, writers: list[Writer]) -> None:
+    """Assert that the log holds all acknowledged posts."""
+    log = {number_of_entry(entry) for entry, _ in primary.run("XRANGE", keys.LOG, "-", "+")}
+    missing = {post for writer in writers for post in writer.posts} - log
+    print(f"{len(log)} events in the log, {len(missing)} acknowledged posts are missing")
+    assert not missing
 
 
 def batched(users: list[Writer], size: int) -> Iterator[list[Writer]]:
@@ -200,9 +162,9 @@ async def compare(writer: Writer, deadline: float) -> None:
     """Assert that a user's posts and follows are the acknowledged ones, once workers have caught up."""
     acknowledged = sorted(writer.posts.items()), sorted(writer.following)
     while True:
-        posts = await pages(writer, POSTS, "timeline", "posts")
-        followed = await pages(writer, FOLLOWS % "following", "following")
-        found = sorted((node["id"], node["text"]) for node in posts), sorted(node["id"] for node in followed)
+        posts = await pages(writer, POSTS % "timeline", "user", "timeline", "posts")
+        followed = await pages(writer, FOLLOWS % "following", "user", "following")
+        found = sorted((number(node), node["text"]) for node in posts), sorted(node["id"] for node in followed)
         if found == acknowledged or time.monotonic() > deadline:
             break
         await asyncio.sleep(1)
@@ -212,19 +174,16 @@ async def compare(writer: Writer, deadline: float) -> None:
 async def compare_stream(writers: list[Writer], stream: EventsListener) -> None:
     """Assert that a stream has all posts and follows and, without a `Gap`, each post once and in order."""
     acknowledged = {post for writer in writers for post in writer.posts}
-    follows = {(writer.id, user) for writer in writers for user in writer.following}
+    follows = {
+        tuple(decode(each).numbers[0] for each in (writer.id, user)) for writer in writers for user in writer.following
+    }
     deadline = time.monotonic() + SETTLE_SECONDS
-    while missing := (acknowledged - {*itertools.chain(*stream.by_author.values())}, follows ^ stream.follows):
+    while missing := (acknowledged - stream.received.keys(), follows ^ stream.follows):
         if not any(missing) or time.monotonic() > deadline:
             break
         await asyncio.sleep(0.1)
     assert missing == (set(), set())
     if not stream.gaps:
         assert stream.published == Counter(acknowledged)
-        assert all(posts == sorted(posts, key=number_of) for posts in stream.by_author.values())
+        assert all(posts == sorted(posts) for posts in stream.by_author.values())
     print("gaps:", stream.gaps)
-
-
-def number_of(post: str) -> int:
-    """Return the number in a post's id."""
-    return int(base64.b64decode(post + "==").split(b":")[1])

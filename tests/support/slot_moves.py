@@ -19,19 +19,20 @@ def finish(cluster: Cluster, slot: int, target: Node) -> None:
     until(lambda: is_agreed(cluster, slot, target))
 
 
-def move_at_once(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
-    """Move a slot by an atomic slot migration."""
-    source.run("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target.id)
-    until(lambda: is_agreed(cluster, slot, target))
+def move_at_once(cluster: Cluster, slot: int, source: Node, target: Node, last: int | None = None) -> None:
+    """Move a slot, or all up to `last`, by an atomic slot migration."""
+    last = slot if last is None else last
+    source.run("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, last, "NODE", target.id)
+    until(lambda: is_agreed(cluster, slot, target) and is_agreed(cluster, last, target))
 
 
 def is_agreed(cluster: Cluster, slot: int, owner: Node) -> bool:
-    """Return True if all primaries agree on the owner of a slot and on the owner's epoch.
+    """Return True if all nodes agree on the owner of a slot and on the owner's epoch.
 
     Before that, the slot must not move again: of two owners, the nodes believe the one with the higher epoch, and the
     other one deletes the slot's keys.
     """
-    claims = [claims_of(node, slot) for node in cluster.primaries]
+    claims = [claims_of(node, slot) for node in cluster.nodes]
     return {name for name, _ in claims[0]} == {owner.id} and all(each == claims[0] for each in claims)
 
 

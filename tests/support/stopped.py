@@ -30,11 +30,14 @@ def stopped(*pids: int) -> Iterator[None]:
 
 def has_stopped(pid: int) -> bool:
     """Return whether no thread of a process runs."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return all(state_of(task) in "TtZX" for task in Path(f"/proc/{pid}/task").iterdir())
+    with suppress(FileNotFoundError):
+        return all(state_of(task) in "TtZX" for task in list(Path(f"/proc/{pid}/task").iterdir()))
     return True
 
 
 def state_of(task: Path) -> str:
-    """Return the state of a thread as a letter; see proc(5)."""
-    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+    """Return the state of a thread as a letter, X if it has ended; see proc(5)."""
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"

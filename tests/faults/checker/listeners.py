@@ -3,21 +3,38 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 
-from tests.faults.checker.person import Person, Refused
-from tests.faults.checker.reading import home_of
+from resolvers.ids import decode
+from tests.faults.checker.client import Client, Refused
+from tests.faults.checker.person import Person
+from tests.faults.checker.reading import (
+    NOTIFICATION,
+    POST,
+    Notice,
+    Shown,
+    home_of,
+    notice,
+    notifications_of,
+    number,
+    shown,
+)
 from tests.server.conftest import events
 
 EVENTS = """subscription ($users: [ID!]!) { events(filter: {users: $users}) { __typename cursor
   ... on PostPublished { post { id text author { id } } } ... on PostDeleted { postId }
   ... on UserFollowed { follower { id } followee { id } } ... on UserUnfollowed { follower { id } followee { id } }
   ... on Gap { reason } } }"""
-HOME = """subscription { homeTimeline { __typename cursor
-  ... on PostAdded { edge { node { id author { id } } } } ... on PostRemoved { postId }
-  ... on AuthorAdded { user { id } } ... on AuthorRemoved { user { id } } ... on Gap { reason } } }"""
+HOME = f"""subscription {{ homeTimeline {{ __typename cursor
+  ... on PostAdded {{ edge {{ node {{ {POST} }} }} }} ... on PostRemoved {{ postId }}
+  ... on AuthorAdded {{ userId }} ... on AuthorRemoved {{ userId }} ... on AuthorHidden {{ userId }}
+  ... on Gap {{ reason }} }} }}"""
+NOTIFICATIONS = f"""subscription {{ notifications {{ __typename cursor
+  ... on NotificationAdded {{ edge {{ cursor node {{ {NOTIFICATION} }} }} }} ... on Gap {{ reason }} }} }}"""
+FETCHED = 200  # posts of a home timeline that a client fetches
 SILENCE = 30.0  # seconds without data, after which a connection counts as lost
 
 
@@ -27,8 +44,8 @@ class Listener:
     field = ""
     query = ""
 
-    def __init__(self, person: Person, **variables: Any) -> None:
-        self.person = person
+    def __init__(self, client: Client, **variables: Any) -> None:
+        self.client = client
         self.cursor: str | None = None
         self.connected = asyncio.Event()
         self.gaps: list[str] = []
@@ -52,19 +69,23 @@ class Listener:
         raise NotImplementedError
 
     async def _listen(self) -> None:
-        headers = {"accept": "text/event-stream", "authorization": f"Bearer {self.person.token}"}
+        headers = {"accept": "text/event-stream", "authorization": f"Bearer {self.client.token}"}
         if self.cursor:
             headers["last-event-id"] = self.cursor
         body = {"query": self.query, "variables": self._variables}
         async with (
-            httpx.AsyncClient(base_url=self.person.url, timeout=SILENCE) as client,
+            httpx.AsyncClient(base_url=self.client.url, timeout=SILENCE) as client,
             client.stream("POST", "/graphql", json=body, headers=headers) as response,
         ):
             if response.status_code != 200:
+                self.client.note(f"HTTP {response.status_code}")
                 return
             self.connected.set()
             async for sent in events(response):
-                if sent.name != "next" or sent.data.get("errors"):
+                if sent.name != "next":
+                    return
+                if errors := sent.data.get("errors"):
+                    self.client.note(errors[0].get("extensions", {}).get("code", "none"))
                     return
                 event = sent.data["data"][self.field]
                 if event["__typename"] == "Gap":
@@ -74,42 +95,54 @@ class Listener:
 
 
 class EventsListener(Listener):
-    """Collects all events of users: posts and deletions, with their number since the last `Gap`, and follows."""
+    """Collects all events of users: posts, deletions and follows.
+
+    `published`, `deleted` and `by_author` count and order those since the last `Gap`.
+    """
 
     field, query = "events", EVENTS
 
-    def __init__(self, person: Person, users: list[str]) -> None:
-        super().__init__(person, users=users)
-        self.published: Counter[str] = Counter()
-        self.deleted: Counter[str] = Counter()
-        self.follows: set[tuple[str, str]] = set()
-        self.by_author: dict[str, list[str]] = {}
+    def __init__(self, client: Client, users: list[str]) -> None:
+        super().__init__(client, users=users)
+        self.published: Counter[int] = Counter()
+        self.deleted: Counter[int] = Counter()
+        self.follows: set[tuple[int, int]] = set()
+        self.received: dict[int, int] = {}
+        """The authors of all posts."""
+        self.removed: set[int] = set()
+        """All posts whose deletion was received."""
+        self.by_author: dict[int, list[int]] = {}
 
     async def begin(self) -> None:
         """Start after the `liveCursor` of a page."""
         if self.cursor is None:
-            _, self.cursor = await home_of(self.person)
+            _, self.cursor, _ = await home_of(self.client, 1)
 
     async def take(self, event: Any) -> None:
         """Collect an event."""
         match event["__typename"]:
             case "PostPublished":
-                self.published[event["post"]["id"]] += 1
-                self.by_author.setdefault(event["post"]["author"]["id"], []).append(event["post"]["id"])
+                post = number(event["post"])
+                self.received[post] = author = number(event["post"]["author"])
+                self.published[post] += 1
+                self.by_author.setdefault(author, []).append(post)
             case "PostDeleted":
-                self.deleted[event["postId"]] += 1
+                self.removed.add(post := decode(event["postId"]).numbers[0])
+                self.deleted[post] += 1
             case "UserFollowed":
-                self.follows.add((event["follower"]["id"], event["followee"]["id"]))
+                self.follows.add((number(event["follower"]), number(event["followee"])))
             case "UserUnfollowed":
-                self.follows.discard((event["follower"]["id"], event["followee"]["id"]))
+                self.follows.discard((number(event["follower"]), number(event["followee"])))
             case "Gap":  # the client fetches its page again, so later events may repeat earlier ones
                 self.published.clear()
                 self.deleted.clear()
+                self.by_author.clear()
 
 
 class HomeListener(Listener):
-    """Holds a home timeline: fetches it once, applies every event, and fetches it again if an event demands it.
+    """Holds the newest posts of a home timeline: fetches them, applies every event, and fetches again on demand.
 
+    `floor` is the oldest post that was fetched, or 0 if there are no others: older ones are on pages not fetched yet.
     `due` are the posts that a later fetch showed before the stream sent them. The stream must send them later, or
     announce that they or their authors are gone. Otherwise a fetch would hide events that the stream has lost.
     """
@@ -117,41 +150,89 @@ class HomeListener(Listener):
     field, query = "homeTimeline", HOME
 
     def __init__(self, person: Person) -> None:
-        super().__init__(person)
-        self.held: dict[str, str] = {}
-        self.due: dict[str, str] = {}
+        super().__init__(person.another())
+        self.person = person
+        self.held: dict[int, Shown] = {}
+        self.due: dict[int, Shown] = {}
+        self.floor = 0
 
     async def begin(self) -> None:
         """Fetch the timeline, and start after its `liveCursor`."""
         if self.cursor is None:
-            self.held, self.cursor = await home_of(self.person)
+            self.held, self.cursor, self.floor = await home_of(self.client, FETCHED)
 
     async def take(self, event: Any) -> None:
         """Apply an event to the held posts, or fetch them again."""
         match event["__typename"]:
             case "PostAdded":
-                post = event["edge"]["node"]
-                self.held[post["id"]] = post["author"]["id"]
-                self.due.pop(post["id"], None)
+                node = event["edge"]["node"]
+                self.due.pop(number(node), None)
+                if number(node) >= self.floor:
+                    self.held[number(node)] = shown(node)
             case "PostRemoved":
-                self.held.pop(event["postId"], None)
-                self.due.pop(event["postId"], None)
+                post = decode(event["postId"]).numbers[0]
+                self._drop(lambda number, each: post in (number, each.repeats))
             case "AuthorRemoved":
-                self.held, self.due = (_without(event["user"]["id"], posts) for posts in (self.held, self.due))
+                user = decode(event["userId"]).numbers[0]
+                self._drop(lambda _, each: each.author == user)
+            case "AuthorHidden":
+                user = decode(event["userId"]).numbers[0]
+                self._drop(lambda _, each: concerns(each, user))
             case "AuthorAdded":
-                before, self.held = self.held, await self._refetched()
-                unsent = {post: author for post, author in self.held.items() if post not in before}
-                self.due = _without(event["user"]["id"], unsent)
+                user, before, floor = decode(event["userId"]).numbers[0], self.held, self.floor
+                self.held, self.floor = await self._refetched()
+                unsent = {post: each for post, each in self.held.items() if post not in before and post >= floor}
+                due = (self.due | unsent).items()
+                self.due = {post: each for post, each in due if post in self.held and not concerns(each, user)}
             case "Gap":
-                self.held, self.due = await self._refetched(), {}
+                (self.held, self.floor), self.due = await self._refetched(), {}
 
-    async def _refetched(self) -> dict[str, str]:
-        while True:
-            try:
-                return (await home_of(self.person))[0]
-            except (httpx.TransportError, Refused):
-                await asyncio.sleep(0.1)
+    def _drop(self, goes: Callable[[int, Shown], bool]) -> None:
+        for posts in (self.held, self.due):
+            for post in [post for post, each in posts.items() if goes(post, each)]:
+                del posts[post]
+
+    async def _refetched(self) -> tuple[dict[int, Shown], int]:
+        held, _, floor = await home_of(self.client, FETCHED)
+        return held, floor
 
 
-def _without(author: str, posts: dict[str, str]) -> dict[str, str]:
-    return {post: each for post, each in posts.items() if each != author}
+class NotificationsListener(Listener):
+    """Holds notifications by cursor: fetches them once, adds new ones, and fetches again if an event demands it."""
+
+    field, query = "notifications", NOTIFICATIONS
+
+    def __init__(self, person: Person) -> None:
+        super().__init__(person.another())
+        self.person = person
+        self.held: dict[str, Notice] = {}
+        self._ids: dict[str, str] = {}
+
+    async def begin(self) -> None:
+        """Fetch the notifications, and start after their `liveCursor`."""
+        if self.cursor is None:
+            edges, _, self.cursor = await notifications_of(self.client)
+            self._hold(edges)
+
+    async def take(self, event: Any) -> None:
+        """Add a notification in its new place, or fetch all again."""
+        match event["__typename"]:
+            case "NotificationAdded":
+                self._add(event["edge"])
+            case "NotificationsChanged" | "Gap":
+                self.held, self._ids = {}, {}
+                self._hold((await notifications_of(self.client))[0])
+
+    def _hold(self, edges: list[Any]) -> None:
+        for edge in edges:
+            self._add(edge)
+
+    def _add(self, edge: Any) -> None:
+        id_ = edge["node"]["id"]
+        self.held.pop(self._ids.get(id_, ""), None)
+        self._ids[id_], self.held[edge["cursor"]] = edge["cursor"], notice(edge["node"])
+
+
+def concerns(post: Shown, user: int) -> bool:
+    """Return whether a post, or the original of a plain repost, is by a user."""
+    return post.author == user or (post.repeats is not None and post.repost_of_author == user)

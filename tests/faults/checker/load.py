@@ -7,36 +7,46 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from graph.tasks import end
-from tests.faults.checker.comparison import differences
-from tests.faults.checker.listeners import EventsListener, HomeListener, Listener
+from tests.faults.checker.acknowledged import Acknowledged
+from tests.faults.checker.client import Client
+from tests.faults.checker.comparison import SETTLE_SECONDS, differences
+from tests.faults.checker.listeners import EventsListener, HomeListener, Listener, NotificationsListener
 from tests.faults.checker.person import Person
 from tests.faults.checker.system import System
 
 PEOPLE = 8
-WATCHERS = 2  # users with a live home timeline
+WATCHERS = 2  # users with a live home timeline and live notifications
 THINKING = 0.05  # seconds at most between the requests of a user
 PROGRESS_SECONDS = 60.0
 
 
 class Load:
-    """Users who act until stopped, and the clients that listen to them."""
+    """Users who act until stopped, and the clients that listen to them. With `blocks`, users also block each other."""
 
-    def __init__(self, system: System) -> None:
-        self.people = [Person(f"person{index}", system.url) for index in range(PEOPLE)]
+    def __init__(self, system: System, *, blocks: bool = True) -> None:
+        self.observer = Client("observer", system.url)
+        shared = Acknowledged()
+        self.people = [Person(f"person{index}", system.url, shared, blocks=blocks) for index in range(PEOPLE)]
         self._tasks: list[asyncio.Task[None]] = []
         self._listening: list[asyncio.Task[None]] = []
         self._stopped = False
 
     async def start(self) -> None:
         """Sign up, listen, and begin to act."""
-        for person in self.people:  # one after another: hashing all passwords at once would exceed the deadline
-            await person.join()
-        self.stream = EventsListener(self.people[0], [person.id for person in self.people])
+        for client in (self.observer, *self.people):  # hashing all passwords at once would exceed the deadline
+            await client.join()
+        self.stream = EventsListener(self.observer, [person.id for person in self.people])
         self.homes = [HomeListener(person) for person in self.people[:WATCHERS]]
-        listeners: list[Listener] = [self.stream, *self.homes]
-        self._listening = [asyncio.create_task(listener.run()) for listener in listeners]
-        await asyncio.gather(*(listener.connected.wait() for listener in listeners))
+        self.feeds = [NotificationsListener(person) for person in self.people[:WATCHERS]]
+        self._listening = [asyncio.create_task(listener.run()) for listener in self.listeners]
+        async with asyncio.timeout(PROGRESS_SECONDS):
+            await asyncio.gather(*(listener.connected.wait() for listener in self.listeners))
         self._tasks = [asyncio.create_task(self._act(person)) for person in self.people]
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """The clients of streams."""
+        return [self.stream, *self.homes, *self.feeds]
 
     @property
     def acknowledged(self) -> int:
@@ -56,52 +66,69 @@ class Load:
         target = self.acknowledged + operations
         async with asyncio.timeout(PROGRESS_SECONDS):
             while self.acknowledged < target:
-                self._check_tasks()
+                self.check_tasks()
                 await asyncio.sleep(0.02)
 
     async def stop(self) -> None:
         """Wait until every user's current operation is acknowledged, and start no more."""
+        self.check_tasks()
         self._stopped = True
         await asyncio.gather(*self._tasks)
-        self._check_tasks()
+
+    def check_tasks(self) -> None:
+        """Raise the error of a user or a listener that has ended before it should."""
+        for task in (*([] if self._stopped else self._tasks), *self._listening):
+            if task.done():
+                task.result()
+                raise AssertionError("a user or listener has stopped")
+
+    def unexpected(self) -> list[str]:
+        """Return the answers that nothing explains: errors that are no outage, and those without their own change."""
+        clients = [*self.people, *(listener.client for listener in self.listeners)]
+        failures = [f"{each.login}: {each.unexpected()}" for each in clients if each.unexpected()]
+        return [*failures, *self.people[0].acknowledged.unshown]
 
     async def close(self) -> None:
         """Stop listening, and close all connections."""
         await end([*self._tasks, *self._listening])
-        for person in self.people:
-            await person.close()
+        for client in (self.observer, *self.people, *(listener.client for listener in self.listeners)):
+            await client.close()
 
     async def _act(self, person: Person) -> None:
-        others = [other.id for other in self.people if other is not person]
+        others = [other for other in self.people if other is not person]
         while not self._stopped:
             await person.act(others)
             await asyncio.sleep(random.uniform(0, THINKING))
 
-    def _check_tasks(self) -> None:
-        for task in (*self._tasks, *self._listening):
-            if task.done() and not self._stopped:
-                task.result()
-                raise AssertionError("a user or listener has stopped")
-
 
 @asynccontextmanager
 async def checked(
-    system: System, *, lossy: bool = False, gaps: bool = False, healed: bool = False
+    system: System,
+    *,
+    lossy: bool = False,
+    gaps: bool = False,
+    failovers: bool = False,
+    healed: bool = False,
+    seconds: float = SETTLE_SECONDS,
 ) -> AsyncIterator[Load]:
     """Run load during the block, then assert that all acknowledged changes are readable and the store needs no repair.
 
-    With `lossy`, changes may be missing if a `Gap` announces it; with `gaps`, streams may have a `Gap` although no
-    event is lost. With `healed`, a worker repairs the store meanwhile. Live home timelines are not compared then,
-    because a repair changes pages and sends no events.
+    With `lossy`, changes may be missing if a `Gap` announces it, and users do not block each other. With `gaps`,
+    streams may have a `Gap` although no event is lost. With `failovers`, answers may be outdated. With `healed`, a
+    worker repairs the store meanwhile, and live lists are not compared: a repair changes pages and sends no events.
+    Workers have some seconds to catch up.
     """
-    load = Load(system)
+    load = Load(system, blocks=not lossy)
     try:
         await load.start()
         yield load
         await load.stop()
-        homes = [] if healed else load.homes
-        found = await differences(load.people, load.stream, homes, lossy=lossy, gaps=gaps)
+        live = ([], []) if healed else (load.homes, load.feeds)
+        found = await differences(load.people, load.stream, *live, lossy=lossy, gaps=gaps, seconds=seconds)
+        found += [] if lossy else load.unexpected()
+        found += [] if lossy or failovers else load.people[0].acknowledged.outdated
         assert not found, "\n".join([load.summary(), *found])
+        load.check_tasks()
         code, output = await system.repair_check()
         assert code == 0, output
         print(load.summary())

@@ -1,149 +1,322 @@
-"""A user who acts through HTTP, one request at a time, and records what was acknowledged."""
+"""A user who acts through HTTP, one operation at a time, and records what was acknowledged."""
 
 import asyncio
 import random
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-import httpx
+from graph.log.events import PostPublished
+from resolvers.ids import Kind, decode, encode
+from tests.faults.checker.acknowledged import Acknowledged, Pairs
+from tests.faults.checker.client import PATIENCE, Client
+from tests.properties.model import ListOfUsers
 
-REQUEST_SECONDS = 12.0  # above the server's deadline
-PATIENCE = 60.0  # seconds within which a repeated request must be acknowledged
-EXPECTED = {"STORE_UNAVAILABLE", "OVERLOADED", "NOT_DURABLE", "DEADLINE_EXCEEDED", "RATE_LIMITED"}
-PASSWORD = "violet harbour 71"
+CLIENTS = 3  # of one user, which send the same request at the same time
+MEMBERS = 3  # of a new list, at most
+LISTS = 3  # of a user, at most
+REFUSALS = {"BLOCKED", "NOT_FOUND"}
+FOLLOWS, ENDED = {"FOLLOWED", "ALREADY_FOLLOWING"}, {"UNFOLLOWED", "NOT_FOLLOWING"}
+AGAIN_SECONDS = 0.3  # before a request that was refused without a reason is repeated
 
-SIGN_UP = """mutation ($login: String!, $password: String!) {
-  signUp(input: {login: $login, password: $password}) { session { token user { id } } userErrors { code } } }"""
-LOG_IN = """mutation ($login: String!, $password: String!) {
-  logIn(input: {login: $login, password: $password}) { session { token user { id } } userErrors { code } } }"""
-PUBLISH = """mutation ($text: String!, $key: String!) {
-  publishPost(input: {text: $text, idempotencyKey: $key}) { post { id } userErrors { code } } }"""
-DELETE = "mutation ($id: ID!) { deletePost(input: {id: $id}) { deletedPostId userErrors { code } } }"
-FOLLOW = "mutation ($id: ID!) { follow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }"
-UNFOLLOW = "mutation ($id: ID!) { unfollow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }"
 HOME = "{ viewer { homeTimeline { posts(first: 30) { nodes { id text author { login } } } } } }"
+NOTIFIED = "{ notifications { entries(first: 10) { edges { cursor } } } }"
+NODE = "query ($id: ID!) { node(id: $id) { id } }"
 
 
-class Refused(Exception):
-    """The server answered with errors. `codes` are their codes."""
+class Switch(NamedTuple):
+    """A mutation and the one that undoes it, with the field of their answers that shows the result."""
 
-    def __init__(self, codes: list[str]) -> None:
-        super().__init__(", ".join(codes))
-        self.codes = codes
+    do: str
+    undo: str
+    shown_by: str
 
 
-@dataclass
-class Person:
-    """A user, with all changes that the server has acknowledged.
+LIKE = Switch("likePost", "unlikePost", "viewerHasLiked")
+BOOKMARK = Switch("bookmarkPost", "removeBookmark", "viewerHasBookmarked")
+MUTE = Switch("mute", "unmute", "muting")
+BLOCK = Switch("block", "unblock", "blocking")
 
-    `posts` holds the texts of existing posts by id; `acknowledged` is the time at which each was acknowledged.
-    `not_found` are posts that were missing when the user deleted them. `answers` counts the outcomes of requests by
-    code.
-    """
 
-    login: str
-    url: str
-    id: str = ""
-    token: str = ""
-    posts: dict[str, str] = field(default_factory=dict)
-    deleted: set[str] = field(default_factory=set)
-    not_found: set[str] = field(default_factory=set)
-    following: set[str] = field(default_factory=set)
-    acknowledged: dict[str, float] = field(default_factory=dict)
-    answers: dict[str, int] = field(default_factory=dict)
-    delays: list[float] = field(default_factory=list)
+class Person(Client):
+    """A user of the load. `acknowledged` is shared by all users."""
 
-    def __post_init__(self) -> None:
-        self._client = httpx.AsyncClient(base_url=self.url, timeout=REQUEST_SECONDS)
-        self._published = 0
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._client.aclose()
-
-    async def ask(self, query: str, **variables: Any) -> Any:
-        """Return the data of an operation. Raises Refused for errors, and httpx.TransportError."""
-        headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
-        response = await self._client.post("/graphql", json={"query": query, "variables": variables}, headers=headers)
-        try:
-            answer = response.json()
-        except ValueError:
-            raise Refused([f"HTTP {response.status_code}"]) from None
-        if errors := answer.get("errors"):
-            raise Refused([error.get("extensions", {}).get("code", "none") for error in errors])
-        return answer["data"]
-
-    async def insist(self, query: str, **variables: Any) -> Any:
-        """Repeat an operation until it is acknowledged, and return its data."""
-        began = time.monotonic()
-        while True:
-            try:
-                data = await self.ask(query, **variables)
-            except Refused as refused:
-                for code in refused.codes:
-                    self.answers[code] = self.answers.get(code, 0) + 1
-            except httpx.TransportError:
-                self.answers["no answer"] = self.answers.get("no answer", 0) + 1
-            else:
-                self.delays.append(time.monotonic() - began)
-                return data
-            assert time.monotonic() < began + PATIENCE, f"{query} is not acknowledged: {self.answers}"
-            await asyncio.sleep(random.uniform(0.05, 0.15))
+    def __init__(self, login: str, url: str, acknowledged: Acknowledged | None = None, *, blocks: bool = True) -> None:
+        super().__init__(login, url)
+        self.acknowledged = acknowledged or Acknowledged()
+        self.number = 0
+        self._texts = 0
+        self._blocks = blocks
 
     async def join(self) -> None:
-        """Sign up. If only the response to an earlier attempt was lost, log in."""
-        answer = (await self.insist(SIGN_UP, login=self.login, password=PASSWORD))["signUp"]
-        if answer["session"] is None:
-            answer = (await self.insist(LOG_IN, login=self.login, password=PASSWORD))["logIn"]
-        self.token, self.id = answer["session"]["token"], answer["session"]["user"]["id"]
-        self.delays.clear()  # hashing passwords takes long on a busy machine
+        """Sign up, or log in if the response was lost."""
+        await super().join()
+        self.number = decode(self.id).numbers[0]
 
-    async def publish(self) -> None:
-        """Publish a post with a unique text."""
-        self._published += 1
-        text = f"{self.login} writes {self._published}"
-        post = (await self.insist(PUBLISH, text=text, key=text))["publishPost"]["post"]["id"]
-        self.posts[post] = text
-        self.acknowledged[post] = time.monotonic()
+    async def act(self, others: list["Person"]) -> None:
+        """Perform a random operation, unless what it needs is in use."""
+        operations: dict[Callable[[], Awaitable[object]], int] = {
+            self.publish: 20,
+            lambda: self._mention(others): 5,
+            lambda: self._answer(reply=True): 12,
+            lambda: self._answer(reply=False): 5,
+            lambda: self.publish(clients=CLIENTS): 4,
+            self._delete_one: 6,
+            lambda: self._toggle(LIKE, self.acknowledged.world.likes): 14,
+            lambda: self._toggle(BOOKMARK, self.acknowledged.bookmarks): 4,
+            self._toggle_repost: 8,
+            lambda: self._toggle_follow(others): 12,
+            lambda: self._toggle_user(MUTE, self.acknowledged.world.mutes, others): 3,
+            lambda: self._change_list(others): 4,
+            self._read_notifications: 3,
+            lambda: self.insist(HOME): 6,
+        }
+        if self._blocks:
+            operations[lambda: self._toggle_user(BLOCK, self.acknowledged.world.blocks, others)] = 3
+        [operation] = random.choices([*operations], [*operations.values()])
+        await operation()
 
-    async def delete(self, post: str) -> None:
-        """Delete a post."""
-        answer = (await self.insist(DELETE, id=post))["deletePost"]
-        codes = [error["code"] for error in answer["userErrors"]]
-        assert codes in ([], ["NOT_FOUND"]), f"{self.login} cannot delete {post}: {codes}"
-        del self.posts[post]
-        (self.not_found if codes else self.deleted).add(post)
+    async def change(self, mutation: str, selection: str, about: int | None = None, **values: Any) -> Any:
+        """Repeat a mutation until it succeeds, and return its payload; None if a block refuses it.
 
-    async def follow(self, user: str) -> None:
-        """Follow a user."""
-        await self._change(FOLLOW, "follow", user, {"FOLLOWED", "ALREADY_FOLLOWING"})
-        self.following.add(user)
+        `about` is the user whom it concerns. A refusal without a block does not know what was acknowledged before, and
+        an earlier attempt may have succeeded without being acknowledged. So the request is repeated.
+        """
+        input_type = f"{mutation[0].upper()}{mutation[1:]}Input!"
+        fields = f"{{ {selection} userErrors {{ code }} }}"
+        query = f"mutation ($input: {input_type}) {{ {mutation}(input: $input) {fields} }}"
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            payload = (await self.insist(query, input=values))[mutation]
+            codes = {error["code"] for error in payload["userErrors"]}
+            codes |= {result["outcome"] for result in payload.get("results", ())} & REFUSALS
+            if not codes:
+                return payload
+            if about is not None and self.is_apart(about):
+                return None
+            assert codes <= REFUSALS, f"{self.login} cannot {mutation} {values}: {codes}"
+            assert time.monotonic() < deadline, f"{self.login} cannot {mutation} {values}: {codes}"
+            self.outdated(f"{mutation}: {codes}")
+            await asyncio.sleep(AGAIN_SECONDS)
 
-    async def unfollow(self, user: str) -> None:
-        """Unfollow a user."""
-        await self._change(UNFOLLOW, "unfollow", user, {"UNFOLLOWED", "NOT_FOLLOWING"})
-        self.following.discard(user)
+    def is_apart(self, other: int) -> bool:
+        """Return whether a block stands between this user and another one."""
+        return self.acknowledged.are_apart(self.number, other)
 
-    async def _change(self, query: str, name: str, user: str, expected: set[str]) -> None:
-        answer = (await self.insist(query, id=user))[name]
-        outcomes = {result["outcome"] for result in answer["results"]}
-        assert outcomes <= expected, f"{self.login} cannot {name} {user}: {answer}"
+    def outdated(self, what: str) -> None:
+        """Record an answer that does not know an acknowledged change."""
+        self.acknowledged.outdated.append(f"{self.login}: an answer does not know an acknowledged change: {what}")
 
-    async def act(self, others: list[str]) -> None:
-        """Perform a random operation."""
+    def expect(self, what: str, shown: object) -> None:
+        """Record a fault unless an answer shows the change that it acknowledges."""
+        if not shown:
+            self.acknowledged.unshown.append(f"{self.login}: the answer does not show that {what}")
+
+    def expect_allowed(self, mutation: str, about: int) -> None:
+        """Record an outdated answer if a change that a block forbids was accepted."""
+        if self.is_apart(about):
+            self.outdated(f"{mutation} although there is a block")
+
+    # posts
+
+    async def publish(
+        self,
+        *,
+        reply_to: int | None = None,
+        quote_of: int | None = None,
+        mentioned: "Person | None" = None,
+        clients: int = 1,
+    ) -> None:
+        """Publish a post with a unique text, from one or more clients that use the same idempotency key."""
+        self._texts += 1
+        text = f"{self.login} writes {self._texts}" + (f" to @{mentioned.login}" if mentioned else "")
+        values: dict[str, Any] = {"text": text, "idempotencyKey": text}
+        values |= {"replyTo": encode(Kind.POST, reply_to)} if reply_to else {}
+        values |= {"quoteOf": encode(Kind.POST, quote_of)} if quote_of else {}
+        target = reply_to or quote_of
+        author = self.acknowledged.authors[target] if target else self.number
+        requests = [self.change("publishPost", "post { id text }", author, **values) for _ in range(clients)]
+        payloads = [payload for payload in await asyncio.gather(*requests) if payload is not None]
+        if not payloads:
+            return
+        self.expect_allowed("publishPost", author)
+        self.expect("a post was published", all(payload["post"]["text"] == text for payload in payloads))
+        posts = {payload["post"]["id"] for payload in payloads}
+        assert len(posts) == 1, f"{self.login} has made a post several times: {posts}"
+        post = decode(posts.pop()).numbers[0]
+        self.acknowledged.publish(post, self._body(text, reply_to, quote_of, mentioned))
+
+    def _body(self, text: str, reply_to: int | None, quote_of: int | None, mentioned: "Person | None") -> PostPublished:
+        known, body = self.acknowledged, PostPublished(self.number, text)
+        if mentioned:
+            body = replace(body, mentions=(mentioned.number,))
+        if quote_of:
+            body = replace(body, repost_of=quote_of, repost_of_author=known.authors[quote_of])
+        if reply_to:
+            parent = known.world.posts[reply_to]
+            root, root_author = (parent.root, parent.root_author) if parent.root else (reply_to, parent.author)
+            listed = self.number == parent.author == root_author
+            body = replace(body, reply_to=reply_to, reply_to_author=parent.author)
+            body = replace(body, root=root, root_author=root_author, listed=listed)
+        return body
+
+    async def _mention(self, others: list["Person"]) -> None:
+        """Mention a user from whom the user was never separated: others may not be notified."""
+        other = self._free(others)
+        if other and frozenset((self.number, other.number)) not in self.acknowledged.separated:
+            with self.acknowledged.using(self.number, {other.number}):
+                await self.publish(mentioned=other)
+
+    async def _answer(self, *, reply: bool) -> None:
+        if posts := self.acknowledged.posts_for(self.number):
+            post = random.choice(posts)
+            with self.acknowledged.using(self.number, {self.acknowledged.authors[post]}, post):
+                await (self.publish(reply_to=post) if reply else self.publish(quote_of=post))
+
+    async def _delete_one(self) -> None:
+        if posts := self.acknowledged.deletable(self.number):
+            await self.delete(random.choice(posts))
+
+    async def delete(self, post: int) -> None:
+        """Delete a post, and look whether it is gone."""
+        id_ = encode(Kind.POST, post)
+        with self.acknowledged.deleting(post):
+            await self.change("deletePost", "deletedPostId", id=id_)
+        self.acknowledged.deleted.add(post)
+        if (await self.insist(NODE, id=id_))["node"] is not None:
+            self.outdated("a deleted post")
+
+    async def _toggle(self, switch: Switch, pairs: Pairs) -> None:
+        """Like or bookmark a post, or undo it."""
+        known = self.acknowledged
+        if not (posts := known.posts_for(self.number)):
+            return
+        post = random.choice(posts)
+        pair, author = (self.number, post), known.authors[post]
+        undoes = pair in pairs
+        mutation = switch.undo if undoes else switch.do
+        with known.using(self.number, {author}, post):
+            selection = f"post {{ {switch.shown_by} }}"
+            payload = await self.change(mutation, selection, author, postId=encode(Kind.POST, post))
+            if not self._is_made(mutation, payload, author, undoes=undoes):
+                return
+            if payload and (payload["post"] or not self.is_apart(author)):
+                self.expect(f"{mutation} was done", payload["post"][switch.shown_by] is not undoes)
+            known.set_pair(pair, pairs, exists=not undoes)
+
+    def _is_made(self, mutation: str, payload: Any, author: int, *, undoes: bool) -> bool:
+        """Return whether a change was made. If a block refuses to undo something, there was nothing left to undo."""
+        if payload is not None and not undoes:
+            self.expect_allowed(mutation, author)
+        return payload is not None or undoes
+
+    async def _toggle_repost(self) -> None:
+        known = self.acknowledged
+        if not (posts := known.posts_for(self.number)):
+            return
+        post = random.choice(posts)
+        author, undoes = known.authors[post], (self.number, post) in known.world.reposted
+        mutation = "unrepost" if undoes else "repost"
+        selection = "deletedPostId" if undoes else "repost { id repostOf { viewerHasReposted } }"
+        with known.using(self.number, {author}, post):
+            payload = await self.change(mutation, selection, author, postId=encode(Kind.POST, post))
+            if not self._is_made(mutation, payload, author, undoes=undoes):
+                return
+            if undoes:
+                known.unrepost(self.number, post)
+                return
+            self.expect("a post was reposted", payload["repost"]["repostOf"]["viewerHasReposted"])
+            known.repost(self.number, post, decode(payload["repost"]["id"]).numbers[0])
+
+    # users
+
+    def _free(self, others: list["Person"]) -> "Person | None":
+        free = [other for other in others if self.acknowledged.is_free(self.number, other.number)]
+        return random.choice(free) if free else None
+
+    async def _toggle_follow(self, others: list["Person"]) -> None:
+        known, other = self.acknowledged, self._free(others)
+        if other is None:
+            return
+        pair = self.number, other.number
+        with known.using(self.number, {other.number}):
+            undoes = pair in known.world.follows
+            mutation, outcomes = ("unfollow", ENDED) if undoes else ("follow", FOLLOWS)
+            selection = "results { outcome user { relationship { following } } }"
+            payload = await self.change(mutation, selection, other.number, userIds=[other.id])
+            if payload is None:
+                return
+            [result] = payload["results"]
+            assert result["outcome"] in outcomes, f"{self.login}: {mutation} {payload}"
+            if self.is_apart(other.number):  # the follow does not count, but streams announce it
+                self.expect_allowed(mutation, other.number)
+                known.cut.add(pair)
+                return
+            self.expect(f"{mutation} was done", result["user"]["relationship"]["following"] is not undoes)
+            known.set_pair(pair, known.world.follows, exists=not undoes)
+
+    async def _toggle_user(self, switch: Switch, pairs: Pairs, others: list["Person"]) -> None:
+        """Mute or block a user, or if the user has muted or blocked somebody, undo it."""
+        known = self.acknowledged
+        affected = [other for other in others if (self.number, other.number) in pairs]
+        if (other := self._free(affected or others)) is None:
+            return
+        pair, mutation = (self.number, other.number), switch.undo if affected else switch.do
+        with known.using(self.number, {other.number}):
+            selection = f"user {{ relationship {{ {switch.shown_by} }} }}"
+            payload = await self.change(mutation, selection, userId=other.id)
+            shown = payload["user"]["relationship"][switch.shown_by]
+            self.expect(f"{mutation} was done", shown is not bool(affected))
+            known.set_pair(pair, pairs, exists=not affected)
+
+    async def _change_list(self, others: list["Person"]) -> None:
+        """Create, change or delete a list."""
+        lists = self.acknowledged.lists_of(self.number)
         choice = random.random()
-        if choice < 0.55:
-            await self.publish()
-        elif choice < 0.65 and self.posts:
-            await self.delete(random.choice(list(self.posts)))
-        elif choice < 0.85:
-            user = random.choice(others)
-            await (self.unfollow(user) if user in self.following else self.follow(user))
-        else:
-            await self.insist(HOME)
+        if len(lists) < LISTS and (not lists or choice < 0.2):
+            await self._create_list(others)
+        elif choice < 0.3:
+            number = random.choice([*lists])
+            await self.change("deleteList", "deletedListId", listId=encode(Kind.LIST, number))
+            del self.acknowledged.world.lists[number]
+        elif other := self._free(others):
+            with self.acknowledged.using(self.number, {other.number}):
+                await self._update_list(random.choice([*lists]), other)
 
-    def unexpected(self) -> dict[str, int]:
-        """Return the codes of errors that no outage explains, with their numbers."""
-        known = {"no answer", *EXPECTED}
-        return {code: count for code, count in self.answers.items() if code not in known}
+    async def _create_list(self, others: list["Person"]) -> None:
+        """Create a list. It has no idempotency key, so a repetition may create another one of the same name."""
+        self._texts += 1
+        known, name = self.acknowledged, f"{self.login}'s list {self._texts}"
+        chosen = [other for other in others if known.is_free(self.number, other.number)][:MEMBERS]
+        chosen = [other for other in chosen if not self.is_apart(other.number)]
+        attempts = sum(self.answers.values())
+        with known.using(self.number, {other.number for other in chosen}):
+            selection = "list { id membersCount }"
+            payload = await self.change("createList", selection, name=name, userIds=[each.id for each in chosen])
+        if sum(self.answers.values()) > attempts:
+            known.attempted.add(name)
+        self.expect("a list was created", payload["list"]["membersCount"] == len(chosen))
+        members = frozenset(each.number for each in chosen)
+        known.world.lists[decode(payload["list"]["id"]).numbers[0]] = ListOfUsers(self.number, name, members)
+
+    async def _update_list(self, number: int, other: "Person") -> None:
+        self._texts += 1
+        before, name = self.acknowledged.world.lists[number], f"{self.login}'s list {self._texts}"
+        is_member = other.number in before.members
+        if self.is_apart(other.number) and not is_member:
+            return
+        values: dict[str, Any] = {"removeUserIds" if is_member else "addUserIds": [other.id], "name": name}
+        payload = await self.change(
+            "updateList", "list { name membersCount }", listId=encode(Kind.LIST, number), **values
+        )
+        members = before.members ^ {other.number}
+        self.expect("a list was changed", payload["list"] == {"name": name, "membersCount": len(members)})
+        self.acknowledged.world.lists[number] = replace(before, name=name, members=members)
+
+    async def _read_notifications(self) -> None:
+        edges = (await self.insist(NOTIFIED))["notifications"]["entries"]["edges"]
+        if edges:
+            upto = edges[len(edges) // 2]["cursor"]
+            await self.change("markNotificationsRead", "notifications { unreadCount }", upTo=upto)
+            self.acknowledged.seen[self.number] = max(upto, self.acknowledged.seen.get(self.number, ""))
