@@ -14,7 +14,7 @@ from tests.faults.checker.comparison import compare_all, compare_feed, compare_h
 from tests.faults.checker.listeners import EventsListener, HomeListener, NotificationsListener
 from tests.faults.checker.person import Person
 from tests.faults.checker.reading import Notice, Reading, Shown
-from tests.properties.model import ListOfUsers
+from tests.support.world import ListOfUsers
 
 ALICE, BOB = 1, 2
 ONE, TWO, GONE, REPLY, REPOST, LIST = 11, 21, 23, 24, 25, 31

@@ -12,10 +12,11 @@ from graph import Graph, keys
 from graph.erasure.eraser import Progress
 from graph.log.account_events import UserDeleted, login_hash
 from tests.properties.disasters import Disaster
-from tests.properties.model import Operation, World
+from tests.properties.model import Operation
 from tests.properties.processes import ARCHIVERS, sign_up
 from tests.properties.requests import apis, calls, users
 from tests.properties.suspensions import SuspensionRules
+from tests.support.world import World
 
 NEW = ("create list", "log in")
 """Operations that always write something of their user."""

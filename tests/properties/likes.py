@@ -10,8 +10,8 @@ from graph import Graph, keys
 from graph.paging import Window
 from graph.visibility.views import SYSTEM
 from tests.properties.disasters import Disaster
-from tests.properties.model import World
 from tests.properties.requests import Requests, apis, users
+from tests.support.world import World
 
 calls = st.sampled_from((99, 99, 0, 1, 2, 3, 4, 8))
 WINDOWS = (Window(2, forward=True), Window(3, forward=False), Window(100, forward=True))

@@ -13,11 +13,12 @@ from graph.model import UserList
 from graph.paging import Window
 from graph.people.lists import Lists
 from tests.properties.disasters import Disaster
-from tests.properties.model import History, Operation, World, decided
+from tests.properties.model import History, Operation, decided
 from tests.properties.notifications import NotificationRules
 from tests.properties.reading import whole_list
 from tests.properties.requests import apis, authors, calls, users
 from tests.support.graph_worlds import codes
+from tests.support.world import World
 
 MOST_LISTS, MOST_MEMBERS = 2, 2
 """The limits in the machine, which users reach often."""

@@ -28,12 +28,12 @@ from tests.properties.deletions import check_nothing_left
 from tests.properties.journal import Journal, Row
 from tests.properties.likes import check_likes
 from tests.properties.lists import check_lists
-from tests.properties.model import World
 from tests.properties.notifications import check_notifications
 from tests.properties.notified import Notified
 from tests.properties.reading import whole_timeline
 from tests.properties.suspensions import check_exits
 from tests.support.graph_worlds import counts_of
+from tests.support.world import World
 
 FOLDED = (
     *("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{"),

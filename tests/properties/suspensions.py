@@ -13,9 +13,10 @@ from graph.search.post_search import post_filter
 from graph.visibility.views import View
 from tests.properties.disasters import Disaster
 from tests.properties.lists import ListRules
-from tests.properties.model import Operation, World
+from tests.properties.model import Operation
 from tests.properties.processes import PROCESSES
 from tests.properties.requests import apis, calls, users
+from tests.support.world import World
 
 EVERYTHING = Window(100, forward=True)
 

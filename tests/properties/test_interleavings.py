@@ -38,7 +38,6 @@ from tests.properties.deletions import DeletionRules, erase_all
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
 from tests.properties.lists import MOST_LISTS, MOST_MEMBERS
-from tests.properties.model import World
 from tests.properties.processes import (
     AGELESS,
     ARCHIVERS,
@@ -52,6 +51,7 @@ from tests.properties.processes import (
 from tests.properties.requests import calls, users
 from tests.properties.rest import Rest
 from tests.support.graphs import STORE_ID
+from tests.support.world import World
 
 pytestmark = pytest.mark.slow
 

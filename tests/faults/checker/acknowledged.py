@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from graph.log.events import PostPublished
 from graph.model import EPOCH_MS, SEQUENCE_BITS
-from tests.properties.model import ListOfUsers, World
+from tests.support.world import ListOfUsers, World
 
 Pairs = dict[tuple[int, int], int] | set[tuple[int, int]]
 

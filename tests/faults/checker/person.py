@@ -11,7 +11,7 @@ from graph.log.events import PostPublished
 from resolvers.ids import Kind, decode, encode
 from tests.faults.checker.acknowledged import Acknowledged, Pairs
 from tests.faults.checker.client import PATIENCE, Client
-from tests.properties.model import ListOfUsers
+from tests.support.world import ListOfUsers
 
 CLIENTS = 3  # of one user, which send the same request at the same time
 MEMBERS = 3  # of a new list, at most

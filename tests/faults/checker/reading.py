@@ -10,7 +10,7 @@ from resolvers.ids import Kind, decode, encode
 from tests.faults.checker.acknowledged import Acknowledged
 from tests.faults.checker.client import Client
 from tests.faults.checker.person import Person
-from tests.properties.model import ListOfUsers
+from tests.support.world import ListOfUsers
 
 PAGE = 100
 LIKED_AT_ONCE = 25  # posts whose likes are read in one request
