@@ -1,13 +1,12 @@
 """What the server has acknowledged to all users, and which requests are on their way."""
 
-import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 
 from graph.log.events import PostPublished
-from graph.model import EPOCH_MS, SEQUENCE_BITS
 from tests.support.world import ListOfUsers, World
 
 Pairs = dict[tuple[int, int], int] | set[tuple[int, int]]
@@ -25,7 +24,7 @@ class Acknowledged:
     `authors` and `texts` have all posts that ever existed. `ended` are the posts that were deleted and the reposts that
     were undone, `deleted` those whose deletion or undoing was acknowledged itself. `cut` are follows that a block has
     ended, or that did not count because of one. `attempted` are the names of lists whose creation was sent more than
-    once. `seen` is the cursor up to which each user has read notifications.
+    once. `seen` is the cursor up to which each user has read notifications. `day` is when the load began.
     """
 
     world: World = field(default_factory=World)
@@ -36,6 +35,7 @@ class Acknowledged:
     cut: set[tuple[int, int]] = field(default_factory=set)
     attempted: set[str] = field(default_factory=set)
     seen: dict[int, str] = field(default_factory=dict)
+    day: date = field(default_factory=lambda: datetime.now(UTC).date())
     separated: set[frozenset[int]] = field(default_factory=set)
     """The pairs of users between whom there has been a block."""
     unshown: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ class Acknowledged:
         if not exists:
             pairs.pop(pair) if isinstance(pairs, dict) else pairs.discard(pair)
             return
-        pairs.update({pair: now()}) if isinstance(pairs, dict) else pairs.add(pair)
+        pairs.update({pair: 1}) if isinstance(pairs, dict) else pairs.add(pair)  # likes are compared without numbers
         if pairs is self.world.follows:
             self.cut.discard(pair)
         if pairs is self.world.blocks:
@@ -131,8 +131,3 @@ class Acknowledged:
     def lists_of(self, user: int) -> dict[int, ListOfUsers]:
         """Return the lists of a user."""
         return {number: each for number, each in self.world.lists.items() if each.owner == user}
-
-
-def now() -> int:
-    """Return a number for an event that happens now."""
-    return (int(time.time() * 1000) - EPOCH_MS) << SEQUENCE_BITS

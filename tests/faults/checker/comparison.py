@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.faults.checker.acknowledged import Acknowledged
@@ -197,18 +198,22 @@ def compare_lists(person: Person, mine: Reading, known: Acknowledged) -> Iterato
 def compare_notices(person: Person, mine: Reading, expected: Expected) -> Iterator[str]:
     """Yield the differences in a user's notifications, and in which of them are read.
 
-    Follows are notified by day, so all notifications of follows together are compared.
+    Follows are notified by day, so all notifications of follows together are compared, and after midnight only whether
+    they name others than followers.
     """
     user, login, found = person.number, person.login, set(mine.notices.values())
     posts, told = expected.notices(user), {each for each in found if each.kind != "FOLLOW"}
     muted = {other for muter, other in expected.world.mutes if muter == user}
     followers = expected.followers(user) - muted
     follows = {actor for each in found if each.kind == "FOLLOW" for actor in each.actors}
-    if len(expected.known.authors) < KEPT:
+    are_all_kept = len(expected.known.authors) < KEPT
+    if are_all_kept and expected.known.day == datetime.now(UTC).date():
         yield from difference(f"{login} is notified of follows", followers, follows)
+    else:
+        yield from difference(f"{login} is notified of follows", followers & follows, follows)
+    if are_all_kept:
         yield from difference(f"{login}'s notifications", posts, told)
     else:  # older ones may have been dropped; follows, likes and reposts move up
-        yield from difference(f"{login} is notified of follows", followers & follows, follows)
         oldest = min((each.post for each in told if each.kind in OF_NEW_POSTS), default=0)
         kept = {each for each in posts if each.kind in OF_NEW_POSTS and each.post >= oldest}
         yield from difference(f"{login}'s notifications", kept | told & posts, told)

@@ -19,8 +19,8 @@ Meanwhile = Callable[[], Awaitable[None]]
 Fault = Callable[[PartitionableCluster, Node, Meanwhile], Awaitable[None]]
 
 
-async def nothing() -> None:
-    """Wait a little."""
+async def a_while() -> None:
+    """Let users act during the fault."""
     await asyncio.sleep(FAILOVER_SECONDS)
 
 
@@ -31,7 +31,7 @@ class Disasters:
     """
 
     def __init__(
-        self, cluster: PartitionableCluster, kinds: Sequence[Fault], first: int = 0, meanwhile: Meanwhile = nothing
+        self, cluster: PartitionableCluster, kinds: Sequence[Fault], first: int = 0, meanwhile: Meanwhile = a_while
     ) -> None:
         self.cluster = cluster
         self.happened: list[str] = []
@@ -41,7 +41,7 @@ class Disasters:
         self._meanwhile = meanwhile
 
     async def run(self) -> None:
-        """Let primaries fail until stopped: in turn that of the log in each way, and another one in each way."""
+        """Make primaries fail until stopped: in turn that of the log in each way, and another one in each way."""
         for turn in itertools.count(self._first):
             await asyncio.sleep(BETWEEN_SECONDS)
             if self.stopped:
@@ -50,7 +50,7 @@ class Disasters:
             await self.fail(self._kinds[kind], self.owner(keys.LOG if round_ % 2 == 0 else f"key{turn}"))
 
     async def fail(self, fault: Fault, primary: Node) -> None:
-        """Let a primary fail, and wait until the cluster is complete again."""
+        """Make a primary fail, and wait until the cluster is complete again."""
         self.happened.append(fault.__name__)
         await fault(self.cluster, primary, self._meanwhile)
         await asyncio.to_thread(until, self.cluster.is_complete)

@@ -162,7 +162,7 @@ class Person(Client):
         return body
 
     async def _mention(self, others: list["Person"]) -> None:
-        """Mention a user from whom the user was never separated: others may not be notified."""
+        """Mention another user, unless there has been a block: then the mention may notify nobody."""
         other = self._free(others)
         if other and frozenset((self.number, other.number)) not in self.acknowledged.separated:
             with self.acknowledged.using(self.number, {other.number}):
@@ -202,7 +202,8 @@ class Person(Client):
             if not self._is_made(mutation, payload, author, undoes=undoes):
                 return
             if payload and (payload["post"] or not self.is_apart(author)):
-                self.expect(f"{mutation} was done", payload["post"][switch.shown_by] is not undoes)
+                shown = payload["post"]
+                self.expect(f"{mutation} was done", shown and shown[switch.shown_by] is not undoes)
             known.set_pair(pair, pairs, exists=not undoes)
 
     def _is_made(self, mutation: str, payload: Any, author: int, *, undoes: bool) -> bool:
@@ -226,7 +227,8 @@ class Person(Client):
             if undoes:
                 known.unrepost(self.number, post)
                 return
-            self.expect("a post was reposted", payload["repost"]["repostOf"]["viewerHasReposted"])
+            original = payload["repost"]["repostOf"]
+            self.expect("a post was reposted", original and original["viewerHasReposted"])
             known.repost(self.number, post, decode(payload["repost"]["id"]).numbers[0])
 
     # users

@@ -256,7 +256,7 @@ def as_acknowledged(people: list[Person], readings: dict[int, Reading]) -> Ackno
     """
     known = people[0].acknowledged
     seen = {user: max({*mine.notices} - mine.unread, default="") for user, mine in readings.items()}
-    found = Acknowledged(authors=known.authors, texts=known.texts, seen=seen)
+    found = Acknowledged(authors=known.authors, texts=known.texts, seen=seen, day=known.day)
     logins = {person.login: person.number for person in people}
     world = found.world
     for user, mine in readings.items():
