@@ -104,9 +104,12 @@ class ClusterNode(EmbeddedStore):
         """Return the ports of the previous run if both are free, else two random free ports."""
         with contextlib.suppress(FileNotFoundError):
             ports = self._ports()
-            if all(map(_is_free, ports)):
+            if len({*ports}) == len(ports) and all(map(_is_free, ports)):
                 return ports
-        return _free_port(), _free_port()
+        port = _free_port()
+        while (cluster_port := _free_port()) == port:
+            pass
+        return port, cluster_port
 
 
 class LocalCluster:

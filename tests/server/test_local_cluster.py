@@ -1,6 +1,7 @@
 """The private cluster: started, stopped, killed, and started again on the same folder."""
 
 import asyncio
+import json
 import socket
 from pathlib import Path
 
@@ -65,6 +66,22 @@ def test_a_node_whose_port_is_taken_at_the_last_moment_takes_another(
             assert node.run("PING")
         finally:
             node.stop()
+
+
+def test_a_node_never_has_one_port_for_clients_and_for_other_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if random choice gives it one twice, or if it was saved so."""
+    first, second = local_cluster._free_port(), local_cluster._free_port()
+    ports = iter([first, first, second])
+    monkeypatch.setattr("server.local_cluster._free_port", lambda: next(ports))
+    (tmp_path / "ports").write_text(json.dumps([first, first]), "ascii")
+    node = ClusterNode(tmp_path)
+    node.start()
+    try:
+        assert [node.port, node.cluster_port] == [first, second]
+    finally:
+        node.stop()
 
 
 def test_nodes_that_a_killed_process_left_behind_are_used_and_stopped(tmp_path: Path) -> None:
