@@ -112,13 +112,14 @@ describe(
 )
 describe(
     GapReason,
-    "Why a subscription is missing events.",
+    "Why a subscription cannot tell all that has changed.",
     {
         GapReason.RETENTION: "The server no longer has all events after the cursor, or lost the event that the cursor "
         "points "
         "to in a failover. The missing events are lost; the remaining ones follow.",
         GapReason.SLOW_CONSUMER: "The client read too slowly and its buffer overflowed. The stream continues with new "
         "events. To receive the missing events, subscribe again with the `cursor` of the gap.",
+        GapReason.REPAIR: "The server corrected data after a fault, so pages have changed without events.",
     },
 )
 describe(

@@ -30,7 +30,7 @@ from graph.log.events import (
     deletion_of_repost,
     publication_of,
 )
-from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
+from graph.log.moderation_events import Reported, ReportsClosed, StoreRepaired, UserSuspended, UserUnsuspended
 from graph.log.recipients import recipients
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 from graph.relations.register import RELATIONS
@@ -118,8 +118,8 @@ def user_erased(content: Content, number: int, body: UserErased) -> None:
         account.erased = max(account.erased, number)
 
 
-def report_changed(content: Content, number: int, body: Reported | ReportsClosed) -> None:
-    """Do nothing: reports are read from the archive."""
+def nothing_expected(content: Content, number: int, body: Reported | ReportsClosed | StoreRepaired) -> None:
+    """Do nothing: reports are read from the archive, and repairs are for streams."""
 
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
@@ -216,8 +216,9 @@ FOLDS: dict[type[Any], Fold] = {
     UserUnsuspended: user_unsuspended,
     UserDeleted: user_deleted,
     UserErased: user_erased,
-    Reported: report_changed,
-    ReportsClosed: report_changed,
+    Reported: nothing_expected,
+    ReportsClosed: nothing_expected,
+    StoreRepaired: nothing_expected,
     SessionsEnded: sessions_ended,
     PostPublished: post_published,
     PostDeleted: post_deleted,

@@ -32,7 +32,7 @@ from graph.feed.updates import GapReason, HomeUpdate, NotificationUpdate, Stream
 from graph.log.account_events import UserDeleted
 from graph.log.events import Event, Publication
 from graph.log.log import Log
-from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.moderation_events import StoreRepaired, UserSuspended, UserUnsuspended
 from graph.model import Permission
 from graph.notifications.notifications import Notifications
 from graph.people.follows import Follows
@@ -203,6 +203,9 @@ class Feed:
         self._session_watch.apply(event)
         self._views.apply(event)
         self._note_suspension(event)
+        if isinstance(event.body, StoreRepaired):
+            self._begin_again()
+            return 0
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         notified = self._notified.receivers(event)
         if not (homes or filtered or notified) or event.number in self._deleted:
@@ -252,6 +255,10 @@ class Feed:
     def lose_events(self) -> None:
         """Cut off all live subscriptions because events were skipped. They join again and report the gap."""
         self._visibility.forget_noted_suspensions()
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Cut off all live subscriptions. They join again, and replay the events after their positions."""
         self._homes.clear()
         for buffer in self._live:
             buffer.cut(GapReason.RETENTION)

@@ -17,6 +17,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from typing import Any, Generic
 
 from graph.errors import NotPermitted, SessionOver
@@ -30,6 +31,7 @@ from graph.feed.turns import Turn
 from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeletedChange, PostRemoved
 from graph.log.events import Event, SessionsEnded
 from graph.log.log import Log
+from graph.log.moderation_events import StoreRepaired
 from graph.model import Counts, Permission
 from graph.posts.posts import Posts
 
@@ -192,7 +194,7 @@ class Subscription(Generic[C]):
                         if part.lost and part.upto > self._position:
                             self._position = part.upto
                             yield Gap(self._position, _now(), GapReason.RETENTION)
-                        async with aclosing(self._replay_events(part.events)) as updates:
+                        async with aclosing(self._replay_part(part.events)) as updates:
                             async for update in updates:
                                 yield update
                         reached = part.upto
@@ -217,6 +219,22 @@ class Subscription(Generic[C]):
         if kept < self._position or kept <= joined:
             return kept
         return min(kept, await self._shared.log.last())
+
+    async def _replay_part(self, events: Sequence[Event]) -> AsyncGenerator[C | Gap]:
+        """Yield the updates of replayed events, and a Gap at each repair.
+
+        One round trip if posts are selected, and for each repair another one and the cost of `Source.before_update`.
+        """
+        repairs = [place for place, event in enumerate(events) if isinstance(event.body, StoreRepaired)]
+        for after, upto in pairwise((-1, *repairs, len(events))):
+            async with aclosing(self._replay_events(events[after + 1 : upto])) as updates:
+                async for update in updates:
+                    yield update
+            if upto < len(events) and events[upto].number > self._position:
+                gap = Gap(events[upto].number, events[upto].at, GapReason.REPAIR)
+                await self._prepare(gap)
+                self._position = gap.number
+                yield gap
 
     async def _replay_events(self, events: Sequence[Event]) -> AsyncGenerator[C]:
         """Yield the updates of replayed events. One round trip if posts are selected.

@@ -18,6 +18,7 @@ class GapReason(Enum):
 
     RETENTION = "RETENTION"
     SLOW_CONSUMER = "SLOW_CONSUMER"
+    REPAIR = "REPAIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +139,11 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Updates are missing.
+    """Updates are missing, or pages have changed without updates.
 
     SLOW_CONSUMER: updates after `number` were dropped; a new subscription that resumes after `number` gets them.
     RETENTION: updates up to `number` may be lost, because the log no longer holds their events.
+    REPAIR: a repair has corrected pages, and no update tells what has changed.
     """
 
     number: int

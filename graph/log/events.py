@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.body import Body
-from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
+from graph.log.moderation_events import Reported, ReportsClosed, StoreRepaired, UserSuspended, UserUnsuspended
 from graph.log.pair_events import Bookmarked, BookmarkRemoved, Muted, Unmuted
 from graph.model import time_of
 
@@ -305,6 +305,7 @@ EventBody: TypeAlias = (
     | UserErased
     | Reported
     | ReportsClosed
+    | StoreRepaired
     | SessionsEnded
     | PostPublished
     | PostDeleted

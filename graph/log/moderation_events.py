@@ -1,4 +1,4 @@
-"""The events of operators, and the reports that users send to them. See `graph.log.events`."""
+"""The events of operators, the reports that users send to them, and repairs. See `graph.log.events`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -45,3 +45,8 @@ class ReportsClosed(Body):
     SUBJECT: ClassVar[str | None] = "subject"
 
     subject: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRepaired(Body):
+    """A repair corrected what pages show, without events that would tell streams what has changed."""

@@ -18,6 +18,7 @@ from graph.binding import Binding
 from graph.commit import Commit
 from graph.fold.reading import chunks
 from graph.log.log import Log
+from graph.log.moderation_events import StoreRepaired
 from graph.repair.accounts import AccountComparison
 from graph.repair.blocks import BlockComparison, BlockerComparison
 from graph.repair.follows import FollowerComparison, FollowingComparison
@@ -88,8 +89,13 @@ class Repair:
     tuning: Tuning
     timeout: float = TIMEOUT_SECONDS
 
-    async def run(self, *, correct: bool, on_progress: OnProgress | None = None) -> RepairReport:
+    async def run(
+        self, *, correct: bool, on_progress: OnProgress | None = None, announces: bool = False
+    ) -> RepairReport:
         """Compare everything and return the report. Correct the differences if `correct` is True.
+
+        Live streams send a Gap at the end of a repair that corrected something, and also at the end of one that
+        `announces`, because an earlier one that was interrupted may have corrected something.
 
         Reads each event in the archive once or twice, and scans the keys of the store a few times, with one round trip
         per 1,000 keys; the comparisons document their other costs. Memory is limited to one chunk: 500 users and about
@@ -115,6 +121,8 @@ class Repair:
                 report.add(differences, await self._correct(scope, differences, correct=correct))
                 if on_progress:
                     on_progress(comparison.part, scope.scanned, total)
+        if report.corrected.total() or (correct and announces):
+            await self.commit([StoreRepaired()], erasing=True)  # however full the store is
         return report
 
     async def _differences(

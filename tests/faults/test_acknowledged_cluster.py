@@ -38,9 +38,9 @@ FAULTS = (killed, paused, paused_for_20_seconds, separated)
 
 
 @asynccontextmanager
-async def loaded(cluster: Cluster, folder: Path, *, healed: bool = False) -> AsyncIterator[Load]:
+async def loaded(cluster: Cluster, folder: Path) -> AsyncIterator[Load]:
     """Run load on a cluster, and check it afterwards."""
-    async with system_in(folder, cluster.url) as system, checked(system, lossy=True, healed=healed) as load:
+    async with system_in(folder, cluster.url) as system, checked(system, lossy=True) as load:
         await load.progress(BETWEEN)
         yield load
         await load.progress(BETWEEN)
@@ -70,7 +70,7 @@ async def test_a_worker_corrects_what_lost_events_leave_behind(tmp_path: Path, l
     if not long_profile:
         pytest.skip("takes more than half a minute: needs --long")
     with PartitionableCluster(tmp_path / "cluster") as cluster:
-        async with loaded(cluster, tmp_path, healed=True) as load:
+        async with loaded(cluster, tmp_path) as load:
             await fail(cluster, cluster.owner(keys.LOG), load, separated_from_nodes)
 
 

@@ -18,6 +18,7 @@ MEMBERS = 3  # of a new list, at most
 LISTS = 3  # of a user, at most
 REFUSALS = {"BLOCKED", "NOT_FOUND"}
 FOLLOWS, ENDED = {"FOLLOWED", "ALREADY_FOLLOWING"}, {"UNFOLLOWED", "NOT_FOLLOWING"}
+LOST_SECONDS = 10.0  # after which a refusal shows that a change was lost, if changes can be lost
 AGAIN_SECONDS = 0.3  # before a request that was refused without a reason is repeated
 
 HOME = "{ viewer { homeTimeline { posts(first: 30) { nodes { id text author { login } } } } } }"
@@ -40,14 +41,17 @@ BLOCK = Switch("block", "unblock", "blocking")
 
 
 class Person(Client):
-    """A user of the load. `acknowledged` is shared by all users."""
+    """A user of the load. `acknowledged` is shared by all users.
 
-    def __init__(self, login: str, url: str, acknowledged: Acknowledged | None = None, *, blocks: bool = True) -> None:
+    With `lossy`, acknowledged changes may be lost: users do not act on what does not exist any more, and block nobody.
+    """
+
+    def __init__(self, login: str, url: str, acknowledged: Acknowledged | None = None, *, lossy: bool = False) -> None:
         super().__init__(login, url)
         self.acknowledged = acknowledged or Acknowledged()
         self.number = 0
         self._texts = 0
-        self._blocks = blocks
+        self._lossy = lossy
 
     async def join(self) -> None:
         """Sign up, or log in if the response was lost."""
@@ -72,13 +76,13 @@ class Person(Client):
             self._read_notifications: 3,
             lambda: self.insist(HOME): 6,
         }
-        if self._blocks:
+        if not self._lossy:
             operations[lambda: self._toggle_user(BLOCK, self.acknowledged.world.blocks, others)] = 3
         [operation] = random.choices([*operations], [*operations.values()])
         await operation()
 
     async def change(self, mutation: str, selection: str, about: int | None = None, **values: Any) -> Any:
-        """Repeat a mutation until it succeeds, and return its payload; None if a block refuses it.
+        """Repeat a mutation until it succeeds, and return its payload; None if a block or a loss refuses it.
 
         `about` is the user whom it concerns. A refusal without a block does not know what was acknowledged before, and
         an earlier attempt may have succeeded without being acknowledged. So the request is repeated.
@@ -86,7 +90,7 @@ class Person(Client):
         input_type = f"{mutation[0].upper()}{mutation[1:]}Input!"
         fields = f"{{ {selection} userErrors {{ code }} }}"
         query = f"mutation ($input: {input_type}) {{ {mutation}(input: $input) {fields} }}"
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + (LOST_SECONDS if self._lossy else PATIENCE)
         while True:
             payload = (await self.insist(query, input=values))[mutation]
             codes = {error["code"] for error in payload["userErrors"]}
@@ -95,8 +99,11 @@ class Person(Client):
                 return payload
             if about is not None and self.is_apart(about):
                 return None
+            is_late = time.monotonic() > deadline
+            if is_late and self._lossy and codes == {"NOT_FOUND"}:
+                return None
             assert codes <= REFUSALS, f"{self.login} cannot {mutation} {values}: {codes}"
-            assert time.monotonic() < deadline, f"{self.login} cannot {mutation} {values}: {codes}"
+            assert not is_late, f"{self.login} cannot {mutation} {values}: {codes}"
             self.outdated(f"{mutation}: {codes}")
             await asyncio.sleep(AGAIN_SECONDS)
 
@@ -312,6 +319,9 @@ class Person(Client):
         payload = await self.change(
             "updateList", "list { name membersCount }", listId=encode(Kind.LIST, number), **values
         )
+        if payload is None:
+            del self.acknowledged.world.lists[number]
+            return
         members = before.members ^ {other.number}
         self.expect("a list was changed", payload["list"] == {"name": name, "membersCount": len(members)})
         self.acknowledged.world.lists[number] = replace(before, name=name, members=members)

@@ -28,7 +28,7 @@ from graph.log.events import (
     Unreposted,
     UserCreated,
 )
-from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
+from graph.log.moderation_events import Reported, ReportsClosed, StoreRepaired, UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
 from graph.log.pair_events import Bookmarked, BookmarkRemoved, Muted, Unmuted
 from graph.model import MAX_NUMBER
@@ -61,6 +61,7 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     ),
     (Reported(1, 2, "OTHER", "why"), Encoded("Reported", 1, 2, '{"reason":"OTHER","comment":"why"}')),
     (ReportsClosed(2), Encoded("ReportsClosed", None, 2, "{}")),
+    (StoreRepaired(), Encoded("StoreRepaired", None, None, "{}")),
     (
         PostDeleted(1, 2, by_operator=True),
         Encoded("PostDeleted", 1, 2, '{"by_operator":true}'),

@@ -5,7 +5,7 @@ from typing import get_args
 from graph import Graph
 from graph.home.pacing import UNPACED
 from graph.log.events import Event, EventBody, Followed, Unfollowed, UserCreated
-from graph.log.moderation_events import Reported, ReportsClosed
+from graph.log.moderation_events import Reported, ReportsClosed, StoreRepaired
 from graph.projections.mode import Mode
 from graph.projections.steps import Bodies, Circumstances, Step, Steps
 
@@ -29,5 +29,5 @@ async def test_steps_with_events_run_in_their_order_and_the_others_do_not() -> N
 
 
 def test_every_kind_of_event_has_a_step(graph: Graph) -> None:
-    """Kinds that only moderators read, in the archive, have none."""
-    assert graph.projections.kinds == set(get_args(EventBody)) - {Reported, ReportsClosed}
+    """Kinds that only moderators or streams read, from the archive or the log, have none."""
+    assert graph.projections.kinds == set(get_args(EventBody)) - {Reported, ReportsClosed, StoreRepaired}

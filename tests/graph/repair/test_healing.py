@@ -10,7 +10,9 @@ from graph.archiver.lease import Lease
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
 from graph.log.events import Followed
 from graph.log.losses import MAX_RECEIVED, Losses
+from graph.log.moderation_events import StoreRepaired
 from graph.log.numbers import entry_id
+from graph.model import MAX_NUMBER
 from graph.worker.healing import Healing
 from tests.graph.repair.broken import RepairWorld
 from tests.graph.worker.unprojected import append
@@ -25,7 +27,7 @@ async def lose(graph: Graph, *numbers: int) -> None:
 
 @pytest.mark.single_server("takes snapshots of one server")
 async def test_what_was_derived_from_lost_events_is_corrected(world: RepairWorld, store_url: str) -> None:
-    """A worker corrects it as soon as the archive has passed the lost events. Then they are forgotten."""
+    """A worker corrects it when the archive has passed the lost events. Then it forgets them, and tells streams."""
     graph = world.graph
     snapshots = Snapshots(store_url)
     log = snapshots.take("{log}*")
@@ -45,6 +47,8 @@ async def test_what_was_derived_from_lost_events_is_corrected(world: RepairWorld
             await asyncio.sleep(0.02)
 
     assert (await graph.repair().run(correct=False)).clean
+    [last] = await graph.log.newest(MAX_NUMBER, 1)
+    assert last.body == StoreRepaired()
 
 
 async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
