@@ -143,7 +143,9 @@ class Graph:
         self.moves = Moves(self.binding, lease)
         self.eraser = Eraser(store, self.log, self.binding, self.dead_letters, lease)
         self.losses = Losses(store, self.log)
-        self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True, announces=True))
+        self.healing = Healing(
+            self.log, self.losses, lease, lambda *, announces: self.repair().run(correct=True, announces=announces)
+        )
         self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
 
     @classmethod

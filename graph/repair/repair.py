@@ -58,12 +58,12 @@ COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
         FollowingComparison,
         FollowerComparison,
         PairComparison,
-        RepostedComparison,
     ),
     *(
         TimelineComparison,
         Replied,
         RecordComparison,
+        RepostedComparison,
         ReplyComparison,
         RepostComparison,
         DecisionComparison,

@@ -13,6 +13,7 @@ from graph.log.losses import MAX_RECEIVED, Losses
 from graph.log.moderation_events import StoreRepaired
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
+from graph.repair.report import RepairReport
 from graph.worker.healing import Healing
 from tests.graph.repair.broken import RepairWorld
 from tests.graph.worker.unprojected import append
@@ -58,16 +59,23 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
 
 
 class Repairs:
-    """A repair that counts its runs and first meets these outages."""
+    """A repair that counts its runs, first meets these outages, and then leaves out differences as often as given."""
 
-    def __init__(self, *outages: Exception) -> None:
+    def __init__(self, *outages: Exception, left_out: int = 0) -> None:
         self.outages = list(outages)
-        self.runs = 0
+        self.left_out = left_out
+        self.announced: list[bool] = []
 
-    async def run(self) -> None:
-        self.runs += 1
+    @property
+    def runs(self) -> int:
+        return len(self.announced)
+
+    async def run(self, *, announces: bool) -> RepairReport:
+        self.announced.append(announces)
         if self.outages:
             raise self.outages.pop()
+        self.left_out -= 1
+        return RepairReport(0, 0, corrects=True, left_out=max(0, self.left_out + 1))
 
     def in_place(self, graph: Graph, lease: Lease) -> Healing:
         """Return a healing that uses this repair."""
@@ -99,6 +107,28 @@ async def test_a_repair_is_repeated_after_an_outage(
             while await world.graph.losses.highest():  # noqa: ASYNC110 - the store sends no notification
                 await asyncio.sleep(0.01)
     assert repairs.runs == 2
+
+
+async def test_a_repair_is_repeated_while_it_leaves_out_differences(
+    world: RepairWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pauses grow. Streams are told of each repair that corrects something, and of the first one anyway."""
+    repairs = Repairs(left_out=2)
+    healing = repairs.in_place(world.graph, Lease(world.graph.store))
+    now = 1000.0
+    monkeypatch.setattr("graph.worker.healing.time.monotonic", lambda: now)
+    await world.graph.losses.note(1)
+    for pause in (1.0, 2.0):
+        assert not await healing.check()
+        now += pause - 0.1
+        runs = repairs.runs
+        assert not await healing.check()
+        assert repairs.runs == runs
+        assert await world.graph.losses.highest()
+        now += 0.1
+    assert await healing.check()
+    assert repairs.announced == [True, False, False]
+    assert not await world.graph.losses.highest()
 
 
 def runs_of(repairs: Repairs) -> Callable[[], Awaitable[int]]:
