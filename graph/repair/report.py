@@ -36,14 +36,16 @@ class RepairReport:
     """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
     `corrects` is False if differences were only reported. `left_out` is the number of differences that later events may
-    have caused. `compared` has the number of owners by part, in the order of the comparisons, and `examples` the texts
-    of the first differences of each defect.
+    have caused, and `changed` of those that were no longer as found when they were to be corrected. `compared` has the
+    number of owners by part, in the order of the comparisons, and `examples` the texts of the first differences of each
+    defect.
     """
 
     upto: int
     last: int
     corrects: bool
     left_out: int = 0
+    changed: int = 0
     compared: Counter[str] = field(default_factory=Counter)
     found: Counter[Defect] = field(default_factory=Counter)
     corrected: Counter[Defect] = field(default_factory=Counter)
@@ -54,6 +56,7 @@ class RepairReport:
         for difference, corrected in zip(differences, outcomes, strict=True):
             self.found[difference.defect] += 1
             self.corrected[difference.defect] += corrected
+            self.changed += self.corrects and bool(difference.correction) and not corrected
             if len(self.examples[difference.defect]) < MAX_EXAMPLES:
                 self.examples[difference.defect].append(difference.text)
 

@@ -32,8 +32,8 @@ class Healing:
     """Repairs the store after lost events, in the process that holds the lease of the archiver.
 
     A repair compares only what the archive covers, so it begins when the archive has passed the lost events. It leaves
-    out differences that later events may have caused. While there are any, it is repeated after pauses, each twice as
-    long as the one before, up to ten minutes.
+    differences that later events may have caused, and those that change before it corrects them. While there are any,
+    it is repeated after pauses, each twice as long as the one before, up to ten minutes.
     """
 
     def __init__(self, log: Log, losses: Losses, lease: Lease, repair: Repairing) -> None:
@@ -68,10 +68,10 @@ class Healing:
             return False
         logger.warning("A failover lost events up to %d; the store is compared with the archive", lost)
         report = await self._repair(announces=not self._pause)
-        if report.left_out:
+        if left := report.left_out + report.changed:
             self._pause = min(MAX_PAUSE_SECONDS, 2 * self._pause or CHECK_SECONDS)
             self._again_at = time.monotonic() + self._pause
-            logger.warning("%d differences are left, which are compared again", report.left_out)
+            logger.warning("%d differences are left, which are compared again", left)
             return False
         self._pause = 0.0
         await self._losses.forget(lost)

@@ -59,11 +59,11 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
 
 
 class Repairs:
-    """A repair that counts its runs, first meets these outages, and then leaves out differences as often as given."""
+    """A repair that counts its runs, and first meets these outages. `left` is why two runs leave differences."""
 
-    def __init__(self, *outages: Exception, left_out: int = 0) -> None:
+    def __init__(self, *outages: Exception, left: str = "") -> None:
         self.outages = list(outages)
-        self.left_out = left_out
+        self.left = [left, left] if left else []
         self.announced: list[bool] = []
 
     @property
@@ -74,8 +74,10 @@ class Repairs:
         self.announced.append(announces)
         if self.outages:
             raise self.outages.pop()
-        self.left_out -= 1
-        return RepairReport(0, 0, corrects=True, left_out=max(0, self.left_out + 1))
+        report = RepairReport(0, 0, corrects=True)
+        if self.left:
+            setattr(report, self.left.pop(), 1)
+        return report
 
     def in_place(self, graph: Graph, lease: Lease) -> Healing:
         """Return a healing that uses this repair."""
@@ -109,11 +111,12 @@ async def test_a_repair_is_repeated_after_an_outage(
     assert repairs.runs == 2
 
 
-async def test_a_repair_is_repeated_while_it_leaves_out_differences(
-    world: RepairWorld, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("reason", ["left_out", "changed"])
+async def test_a_repair_is_repeated_while_it_leaves_differences(
+    world: RepairWorld, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pauses grow. Streams are told of each repair that corrects something, and of the first one anyway."""
-    repairs = Repairs(left_out=2)
+    repairs = Repairs(left=reason)
     healing = repairs.in_place(world.graph, Lease(world.graph.store))
     now = 1000.0
     monkeypatch.setattr("graph.worker.healing.time.monotonic", lambda: now)
