@@ -20,7 +20,7 @@ from tests.executor.differential.tapes import Tape, tapes
 
 pytestmark = pytest.mark.slow
 
-CASES, LONG_CASES = 2_400, 100_800
+CASES, LONG_CASES = 1_200, 100_800
 DOCUMENTS, SALTS = 4, 3
 
 schemas = tapes(220).map(lambda tape: SchemaWriter(tape).write())

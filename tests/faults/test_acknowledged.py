@@ -17,7 +17,7 @@ from tests.faults.checker.system import System, system_in
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 BETWEEN = 40  # operations between two kills
-KILLS, LONG_KILLS = 4, 300  # each takes two to ten seconds
+KILLS, LONG_KILLS = 2, 300  # each takes two to ten seconds
 
 
 async def kill_store(system: System) -> None:

@@ -237,7 +237,7 @@ def test_users_see_what_others_did(store_url: str, long_profile: bool) -> None:
     """The list has the newest groups in which visible users act. Groups only move up, and not for renewed actions."""
 
     @settings(
-        max_examples=10_000 if long_profile else 15,
+        max_examples=10_000 if long_profile else 8,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

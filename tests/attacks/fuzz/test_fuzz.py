@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 C = TypeVar("C")
 
-REQUESTS, LONG_REQUESTS = 1_000, 100_000
+REQUESTS, LONG_REQUESTS = 600, 100_000
 CONVERSATIONS, LONG_CONVERSATIONS = 200, 10_000
 TAPE = 300
 REST = 60  # seconds between two comparisons of memory in a long run

@@ -33,7 +33,7 @@ def test_every_kind_of_event_has_a_fold() -> None:
 def test_the_fold_equals_the_projections(store_url: str, *, long_profile: bool) -> None:
     """Project a history in any order, with repetitions, and compare all keys."""
 
-    @settings(max_examples=2000 if long_profile else 25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=2000 if long_profile else 15, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data(), histories())
     def run(data: st.DataObject, events: list[Event]) -> None:
         expected = dict(stored(fold(Content(secrets=SECRETS), events)))

@@ -65,7 +65,7 @@ def is_set(key: str, prefix: str) -> bool:
 def test_a_rebuild_equals_the_fold(store_url: str, tmp_path: Path, *, long_profile: bool) -> None:
     """Both are equal for any number of users and rows per read, and any order of the events in SQL."""
 
-    @settings(max_examples=1000 if long_profile else 15, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1000 if long_profile else 8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(histories(), st.integers(1, USERS), st.integers(2, 12), st.integers(1, 5), st.integers(1, 3))
     def run(events: list[Event], users: int, rows: int, hot_posts: int, hot_newest: int) -> None:
         file = tmp_path / "archive.sqlite"

@@ -32,7 +32,7 @@ KINDS: dict[str, Collection[type[Any]]] = {
     "lists": LISTS.kinds,
     **{each.noun: (each.begun, each.ended) for each in PAIRS.pair_sets},
 }
-EXAMPLES = 5
+EXAMPLES = 3
 
 
 def test_every_relation_has_its_laws_tested() -> None:

@@ -114,7 +114,7 @@ def test_random_damage_is_corrected(
             assert again.clean, again.examples
             await check_consistency(world)
 
-    @settings(max_examples=2000 if long_profile else 10, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=2000 if long_profile else 5, deadline=None, suppress_health_check=list(HealthCheck))
     @given(random_damages())
     @example(
         [("drop member", 0, 0), ("add member", 84, 119), ("drop row", 0, 0)]

@@ -19,7 +19,7 @@ from tests.server.operations.overlapping import PETS, Choices, Writer, choices, 
 
 ReadRoots: TypeAlias = Callable[[Reader, DocumentNode], list[Selections]]
 
-DOCUMENTS = 250  # for each schema
+DOCUMENTS = 150  # for each schema
 LONG_DOCUMENTS = 50_000
 SCHEMA = strawberry_schema._schema
 SCHEMAS = pytest.mark.parametrize("schema", [PETS, SCHEMA], ids=["pets", "fanline"])

@@ -31,7 +31,7 @@ from tests.executor.differential.tapes import Tape, tapes
 SCHEMA = strawberry_schema._schema
 ALL_RULES = (*RULES, NoIntrospection)
 WORLD = World(("VXNlcjox", "VXNlcjoy"), "VXNlcjox", "VGltZWxpbmU6MQ", ("UG9zdDox",), {"alice": "x"}, ("alice", "bob"))
-DOCUMENTS, LONG_DOCUMENTS = 200, 50_000
+DOCUMENTS, LONG_DOCUMENTS = 120, 50_000
 TOKENS = DocumentLimits().tokens
 
 

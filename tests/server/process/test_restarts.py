@@ -226,6 +226,7 @@ async def test_a_reload_answers_every_request(
                 response = await client.post(f"{api.url}/graphql", json={"query": "{ viewer { login } }"})
                 assert response.status_code == 200
                 answered += 1
+                await asyncio.sleep(0.02)  # requests without pauses would leave no time for the new processes
 
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(background(ask())) for _ in range(8)]
