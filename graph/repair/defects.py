@@ -57,7 +57,7 @@ POST_UNKNOWN = Defect(
 )
 DELETION_UNKNOWN = Defect(POSTS, "the archive does not know a deletion", "delete the post again")
 REPOST_WRONG = Defect(POSTS, "what a user has reposted is missing or wrong", "set what the last event says")
-REPOST_LEFT = Defect(POSTS, "a repost is left of a deleted post", "take the repost back")
+REPOST_LEFT = Defect(POSTS, "a repost is left of a deleted or lost post", "take the repost back")
 COUNT_WRONG = Defect(POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
 LENGTH_WRONG = Defect(POSTS, "a number of replies or reposts is wrong", "count them again")
 PUBLIC_WRONG = Defect(

@@ -6,7 +6,7 @@
 from collections.abc import Mapping, Sequence
 
 from graph import keys
-from graph.archive.rows import REDACTED
+from graph.archive.rows import POSTS
 from graph.expected.fold import fold_event
 from graph.expected.loading import REPOST_KINDS
 from graph.fold import content
@@ -19,7 +19,9 @@ from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_e
 
 
 class RepostedComparison(Comparison):
-    """Compares the posts that each user has reposted, and finds reposts of deleted posts.
+    """Compares the posts that each user has reposted, and finds reposts of deleted and lost posts.
+
+    Posts that only the store has must be in the archive already: see `RecordComparison`.
 
     Two queries and one round trip for 500 users; one more for differences. Groups of users with more than 10,000 events
     are split.
@@ -48,12 +50,12 @@ class RepostedComparison(Comparison):
         return found
 
     async def _left(self, reposts: dict[Element, int]) -> list[Difference]:
-        """Return a difference for each repost whose original is deleted."""
+        """Return a difference for each repost whose original is deleted, or lost: then the archive does not know it."""
         kinds = await self.scope.archive.kinds_of({post for _, post in reposts})
         return [
             self._end(user, post, repost)
             for (user, post), repost in reposts.items()
-            if kinds.get(post) == REDACTED and repost <= self.scope.upto
+            if kinds.get(post) not in POSTS and repost <= self.scope.upto
         ]
 
     def _end(self, user: int, post: int, repost: int) -> Difference:
@@ -62,5 +64,5 @@ class RepostedComparison(Comparison):
             return True
 
         return Difference(
-            defects.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted post {post}", end
+            defects.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted or lost post {post}", end
         )

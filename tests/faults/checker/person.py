@@ -150,9 +150,9 @@ class Person(Client):
         self.expect_allowed("publishPost", author)
         self.expect("a post was published", all(payload["post"]["text"] == text for payload in payloads))
         posts = {payload["post"]["id"] for payload in payloads}
-        assert len(posts) == 1, f"{self.login} has made a post several times: {posts}"
-        post = decode(posts.pop()).numbers[0]
-        self.acknowledged.publish(post, self._body(text, reply_to, quote_of, mentioned))
+        assert len(posts) == 1 or self._lossy, f"{self.login} has made a post several times: {posts}"
+        for post in posts:  # if several, only the last one is not lost
+            self.acknowledged.publish(decode(post).numbers[0], self._body(text, reply_to, quote_of, mentioned))
 
     def _body(self, text: str, reply_to: int | None, quote_of: int | None, mentioned: "Person | None") -> PostPublished:
         known, body = self.acknowledged, PostPublished(self.number, text)

@@ -8,17 +8,18 @@ import pytest
 from graph import Graph, keys
 from graph.archiver.lease import Lease
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
-from graph.log.events import Followed
+from graph.log.events import Followed, Reposted
 from graph.log.losses import MAX_RECEIVED, Losses
 from graph.log.moderation_events import StoreRepaired
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
+from graph.repair import defects
 from graph.repair.report import RepairReport
 from graph.worker.healing import Healing
 from tests.graph.repair.broken import RepairWorld
 from tests.graph.worker.unprojected import append
 from tests.properties.snapshots import Snapshots
-from tests.support.graph_worlds import PATIENCE, background, befriend, people, posts, reached
+from tests.support.graph_worlds import PATIENCE, background, befriend, counts_of, people, posts, reached
 
 
 async def lose(graph: Graph, *numbers: int) -> None:
@@ -226,3 +227,35 @@ async def test_events_that_were_removed_on_purpose_are_not_lost(graph: Graph, ho
     await lose(graph, post)
 
     assert await losses.find() == 0
+
+
+async def test_a_repost_of_a_lost_post_is_taken_back(world: RepairWorld) -> None:
+    """It would count as a post of its user, and no page could show it."""
+    graph, lost = world.graph, world.dave + 1
+    before = await counts_of(graph, [world.bob])
+    await append(graph, Reposted(world.bob, lost, world.dave))
+    await world.drain()
+    assert (await graph.repair().run(correct=True)).found == {defects.REPOST_LEFT: 1}
+    await world.drain()
+    assert (await graph.repair().run(correct=False)).clean
+    assert await counts_of(graph, [world.bob]) == before
+
+
+async def test_a_repost_that_only_the_store_has_is_also_what_its_user_reposted(
+    world: RepairWorld, store_url: str
+) -> None:
+    """One repair adds the lost event to the archive, and shows the viewer that the post is reposted."""
+    graph = world.graph
+    [post] = await posts(graph, world.dave, "reposted")
+    await world.drain()
+    snapshots = Snapshots(store_url)
+    log = snapshots.take("{log}*")
+    await graph.reposts.repost(graph.visibility.of(world.bob), world.bob, post)
+    assert snapshots.roll_back(log)
+    snapshots.close()
+    await graph.store.send([("DEL", keys.reposted(world.bob))])
+    world.posts[world.star] += await posts(graph, world.star, "later")
+    await world.drain()
+    await graph.repair().run(correct=True)
+    assert (await graph.repair().run(correct=False)).clean
+    assert await graph.reposts.reposted_among(world.bob, [post]) == [True]
