@@ -81,7 +81,7 @@ LIKE_FLOOR_WRONG = Defect(
     "set the floor below the newest likes",
 )
 LIKE_COUNT_WRONG = Defect(LIKES, "a number of likes is wrong", "count the likes again")
-LIKE_LEFT = Defect(LIKES, "likes are left of a deleted post", "remove them")
+LIKE_LEFT = Defect(LIKES, "likes are left of a deleted or lost post", "remove them")
 NOTIFICATION_WRONG = Defect(
     NOTIFICATIONS,
     "a notification is missing, misplaced or without an event, or a list that is not full has dropped some",

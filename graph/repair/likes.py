@@ -141,7 +141,7 @@ class LikedPosts(LikeComparison):
 
 
 class LikesOfPosts(LikeComparison):
-    """Compares the likes of each post and their count, and finds likes that remain of deleted posts.
+    """Compares the likes of each post and their count, and finds likes that remain of deleted and lost posts.
 
     For 500 posts, two queries and two round trips more than `LikeComparison`, and two more of each for wrong counts.
     """
@@ -161,14 +161,14 @@ class LikesOfPosts(LikeComparison):
             yield [post for post, count in zip(held, counts, strict=True) if not count and post <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences in the likes of these posts. Ids that are not posts in the archive are skipped."""
+        """Return the differences in the likes of these posts. Ids of anything but posts are skipped."""
         kinds = await self.scope.archive.kinds_of(subjects)
         live = [post for post in dict.fromkeys(subjects) if kinds.get(post) == POST]
-        deleted = [post for post in dict.fromkeys(subjects) if kinds.get(post) == REDACTED]
+        ended = [post for post in dict.fromkeys(subjects) if kinds.get(post) in (REDACTED, None)]
         found = await super().compare(live)
         floors = {each.subject for each in found if each.defect is defects.LIKE_FLOOR_WRONG}
         found += await self._counts([post for post in live if post not in floors])
-        return found + await self._left(deleted)
+        return found + await self._left(ended)
 
     def _recount(self, owner: int) -> list[Command]:
         name, _, cold, record = like_keys(owner)
@@ -201,7 +201,7 @@ class LikesOfPosts(LikeComparison):
         }
 
     async def _left(self, posts: Sequence[int]) -> list[Difference]:
-        """Return a difference for each deleted post that still has likes. One round trip."""
+        """Return a difference for each of these deleted or lost posts that still has likes. One round trip."""
         sizes = await self.scope.send([("EXISTS", *like_keys(post)[:3]) for post in posts])
         return [
             Difference(defects.LIKE_LEFT, post, "likes", f"post {post}", [("UNLINK", *like_keys(post)[:3])])

@@ -32,8 +32,9 @@ class Healing:
     """Repairs the store after lost events, in the process that holds the lease of the archiver.
 
     A repair compares only what the archive covers, so it begins when the archive has passed the lost events. It leaves
-    differences that later events may have caused, and those that change before it corrects them. While there are any,
-    it is repeated after pauses, each twice as long as the one before, up to ten minutes.
+    differences that later events may have caused, and those that change before it corrects them; and an event that it
+    adds to the archive can show another difference. So it is repeated until it has nothing to correct, after pauses,
+    each twice as long as the one before, up to ten minutes.
     """
 
     def __init__(self, log: Log, losses: Losses, lease: Lease, repair: Repairing) -> None:
@@ -68,10 +69,10 @@ class Healing:
             return False
         logger.warning("A failover lost events up to %d; the store is compared with the archive", lost)
         report = await self._repair(announces=not self._pause)
-        if left := report.left_out + report.changed:
+        if left := report.left_out + report.changed + report.corrected.total():
             self._pause = min(MAX_PAUSE_SECONDS, 2 * self._pause or CHECK_SECONDS)
             self._again_at = time.monotonic() + self._pause
-            logger.warning("%d differences are left, which are compared again", left)
+            logger.warning("%d differences were corrected or left, and are compared again", left)
             return False
         self._pause = 0.0
         await self._losses.forget(lost)

@@ -1,6 +1,7 @@
 """A failover in which the log loses events: a worker corrects the data that other shards derived from them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from graph import Graph, keys
 from graph.archiver.lease import Lease
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
-from graph.log.events import Followed, Reposted
+from graph.log.events import Followed, Liked, Reposted
 from graph.log.losses import MAX_RECEIVED, Losses
 from graph.log.moderation_events import StoreRepaired
 from graph.log.numbers import entry_id
@@ -60,7 +61,7 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
 
 
 class Repairs:
-    """A repair that counts its runs, and first meets these outages. `left` is why two runs leave differences."""
+    """A repair that counts its runs, and first meets these outages. `left` is why two runs are not the last."""
 
     def __init__(self, *outages: Exception, left: str = "") -> None:
         self.outages = list(outages)
@@ -77,7 +78,8 @@ class Repairs:
             raise self.outages.pop()
         report = RepairReport(0, 0, corrects=True)
         if self.left:
-            setattr(report, self.left.pop(), 1)
+            reason = self.left.pop()
+            setattr(report, reason, Counter({defects.LIKE_LEFT: 1}) if reason == "corrected" else 1)
         return report
 
     def in_place(self, graph: Graph, lease: Lease) -> Healing:
@@ -112,8 +114,8 @@ async def test_a_repair_is_repeated_after_an_outage(
     assert repairs.runs == 2
 
 
-@pytest.mark.parametrize("reason", ["left_out", "changed"])
-async def test_a_repair_is_repeated_while_it_leaves_differences(
+@pytest.mark.parametrize("reason", ["left_out", "changed", "corrected"])
+async def test_a_repair_is_repeated_until_it_has_nothing_to_correct(
     world: RepairWorld, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pauses grow. Streams are told of each repair that corrects something, and of the first one anyway."""
@@ -231,7 +233,7 @@ async def test_events_that_were_removed_on_purpose_are_not_lost(graph: Graph, ho
 
 async def test_a_repost_of_a_lost_post_is_taken_back(world: RepairWorld) -> None:
     """It would count as a post of its user, and no page could show it."""
-    graph, lost = world.graph, world.dave + 1
+    graph, lost = world.graph, world.dave + 999
     before = await counts_of(graph, [world.bob])
     await append(graph, Reposted(world.bob, lost, world.dave))
     await world.drain()
@@ -239,6 +241,19 @@ async def test_a_repost_of_a_lost_post_is_taken_back(world: RepairWorld) -> None
     await world.drain()
     assert (await graph.repair().run(correct=False)).clean
     assert await counts_of(graph, [world.bob]) == before
+
+
+async def test_likes_of_a_lost_post_are_removed_and_not_counted_as_unread(world: RepairWorld) -> None:
+    """A page of notifications could not show them."""
+    graph, lost = world.graph, world.dave + 999
+    view = graph.visibility.of(world.dave)
+    before = await graph.notifications.unread_count(view)
+    await append(graph, Liked(world.bob, lost, world.dave))
+    await world.drain()
+    assert await graph.notifications.unread_count(view) == before + 1
+    assert (await graph.repair().run(correct=True)).found == {defects.LIKE_LEFT: 1}
+    assert (await graph.repair().run(correct=False)).clean
+    assert await graph.notifications.unread_count(graph.visibility.of(world.dave)) == before
 
 
 async def test_a_repost_that_only_the_store_has_is_also_what_its_user_reposted(
