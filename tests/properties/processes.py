@@ -121,9 +121,10 @@ class Processes:
         self.history.drained()
 
     async def settle(self, graph: Graph) -> None:
-        """Project and archive everything in the log."""
+        """Project and archive everything in the log, and finish the moves of public posts."""
         await asyncio.wait_for(graph.worker(lease=timedelta(0)).drain(), PATIENCE)
         await archive_all(graph.archiver)
+        await graph.moves.finish()
 
     async def scan(self, graph: Graph) -> None:
         """Scan the store until a pass changes nothing."""
