@@ -13,7 +13,7 @@ Live updates may go to a courier instead of being yielded: see `graph.feed.hando
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -39,6 +39,7 @@ REMEMBERED_DELETIONS = 50  # of each subscription
 REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer
 NO_COUNTS = Counts()
 REPLAY_STEP = 10  # events; with the longest texts and filters they take one or two milliseconds
+PAGES_SECONDS, PAGES_STEP_SECONDS = 3.0, 0.05
 PROGRESS_SECONDS = 1.0  # how long a replay waits for a lagging reader before it looks at the log again
 
 
@@ -223,7 +224,10 @@ class Subscription(Generic[C]):
     async def _replay_part(self, events: Sequence[Event]) -> AsyncGenerator[C | Gap]:
         """Yield the updates of replayed events, and a Gap at each repair.
 
-        One round trip if posts are selected, and for each repair another one and the cost of `Source.before_update`.
+        At a repair, load the state of the source again, and wait until the cursors of pages are beyond the repair: a
+        subscription from an earlier cursor would send the Gap again.
+
+        One round trip if posts are selected, and for each repair another two and the cost of `Source.before_update`.
         """
         repairs = [place for place, event in enumerate(events) if isinstance(event.body, StoreRepaired)]
         for after, upto in pairwise((-1, *repairs, len(events))):
@@ -232,9 +236,20 @@ class Subscription(Generic[C]):
                     yield update
             if upto < len(events) and events[upto].number > self._position:
                 gap = Gap(events[upto].number, events[upto].at, GapReason.REPAIR)
+                if self._source.has_state:
+                    await self._load()
+                    self._source.join(self._shared.reader.head)
+                await self._wait_for_pages(gap.number)
                 await self._prepare(gap)
                 self._position = gap.number
                 yield gap
+
+    async def _wait_for_pages(self, number: int) -> None:
+        """Wait, for a limited time, until the live cursors of new pages of this process are not before a number."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PAGES_SECONDS):
+                while await self._shared.log.recent_watermark() < number:  # noqa: ASYNC110 - the store sends no notification
+                    await asyncio.sleep(PAGES_STEP_SECONDS)
 
     async def _replay_events(self, events: Sequence[Event]) -> AsyncGenerator[C]:
         """Yield the updates of replayed events. One round trip if posts are selected.

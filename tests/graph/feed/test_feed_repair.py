@@ -3,9 +3,10 @@
 from graph import Graph, keys
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import Checkpoint, Gap, GapReason
+from graph.feed.subscription import REPLAY_BATCH
+from graph.feed.updates import Gap, GapReason
 from tests.graph.feed.watching import Watcher, feed_of, following, numbers, watching
-from tests.support.graph_worlds import archive_log, befriend, people, posts
+from tests.support.graph_worlds import archive_log, befriend, many_posts, people, posts
 
 
 async def repaired(graph: Graph, bob: int) -> None:
@@ -16,6 +17,7 @@ async def repaired(graph: Graph, bob: int) -> None:
     report = await graph.repair().run(correct=True)
     assert report.found
     assert report.clean
+    await graph.worker().drain()
 
 
 async def gap_of(watcher: Watcher, number: int = 0) -> Gap:
@@ -80,11 +82,32 @@ async def test_streams_of_a_user_know_the_follows_that_were_repaired(graph: Grap
     await graph.store.send([("DEL", keys.following(alice))])
     async with feed_of(graph) as feed, watching(feed, alice) as one, watching(feed, alice) as other:
         assert (await graph.repair().run(correct=True)).found
+        await graph.worker().drain()
         for watcher in (one, other):
             await gap_of(watcher)
         expected = await posts(graph, bob, "hello")
         for watcher in (one, other):
             assert numbers(await watcher.take(1)) == expected
+
+
+async def test_a_stream_that_is_behind_at_a_repair_knows_the_follows_that_were_repaired(
+    graph: Graph, feed: Feed
+) -> None:
+    """It joined before the repair, and replays the viewer's own posts during the repair."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await many_posts(graph, alice, 2 * REPLAY_BATCH)
+    await graph.worker().drain()
+    await archive_log(graph)
+    await graph.store.send([("DEL", keys.following(alice))])
+    async with watching(feed, alice, alice) as watcher:
+        await watcher.take(1)
+        assert (await graph.repair().run(correct=True)).found
+        [expected] = await posts(graph, bob, "hello")
+        await graph.worker().drain()
+        updates = await watcher.until(expected)
+    assert [update.reason for update in updates if isinstance(update, Gap)] == [GapReason.REPAIR]
+    assert updates[-1].number == expected
 
 
 async def test_a_repair_that_corrects_nothing_interrupts_no_stream(graph: Graph, feed: Feed) -> None:
@@ -93,7 +116,8 @@ async def test_a_repair_that_corrects_nothing_interrupts_no_stream(graph: Graph,
     await archive_log(graph)
     async with watching(feed, alice) as watcher:
         assert not (await graph.repair().run(correct=True)).found
-        assert isinstance(await watcher.next(), Checkpoint)
+        [expected] = await posts(graph, alice, "next")
+        assert numbers(await watcher.take(1)) == [expected]
 
 
 async def test_a_repair_that_continues_another_one_sends_a_gap_although_it_finds_nothing(
@@ -104,4 +128,5 @@ async def test_a_repair_that_continues_another_one_sends_a_gap_although_it_finds
     await archive_log(graph)
     async with watching(feed, alice) as watcher:
         assert not (await graph.repair().run(correct=True, announces=True)).found
+        await graph.worker().drain()
         await gap_of(watcher)
