@@ -16,6 +16,7 @@ from graph.paging import Window
 from graph.posts.like_pages import LIKED, LIKERS, LikeList
 from graph.projections.likes import like_keys
 from graph.repair import defects
+from graph.repair.posts import lost_among
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, set_element, state_of
 from graph.store.commands import Command, script
@@ -164,7 +165,8 @@ class LikesOfPosts(LikeComparison):
         """Return the differences in the likes of these posts. Ids of anything but posts are skipped."""
         kinds = await self.scope.archive.kinds_of(subjects)
         live = [post for post in dict.fromkeys(subjects) if kinds.get(post) == POST]
-        ended = [post for post in dict.fromkeys(subjects) if kinds.get(post) in (REDACTED, None)]
+        lost = await lost_among(self.scope, dict.fromkeys(subjects), kinds)
+        ended = [post for post in dict.fromkeys(subjects) if kinds.get(post) == REDACTED or post in lost]
         found = await super().compare(live)
         floors = {each.subject for each in found if each.defect is defects.LIKE_FLOOR_WRONG}
         found += await self._counts([post for post in live if post not in floors])

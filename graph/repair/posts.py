@@ -3,7 +3,7 @@
 `subject` is the id that a comparison must compare again: an author or a post.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from graph import keys
@@ -102,6 +102,16 @@ def post_unknown(
 
     text = f"post {post}, {'without a readable record' if body is None else f'by user {body.author}'}"
     return Difference(defects.POST_UNKNOWN, subject, post, text, [otherwise] if body is None else partial(insert, body))
+
+
+async def lost_among(scope: Scope, posts: Iterable[int], kinds: Mapping[int, str]) -> set[int]:
+    """Return the posts that neither the archive, with these `kinds`, nor the store holds.
+
+    One round trip per 1,000 posts that the archive does not know.
+    """
+    unknown = [post for post in posts if post not in kinds]
+    held = await scope.records(unknown) if unknown else {}
+    return {post for post in unknown if readable(post, held[post]) is None}
 
 
 async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:

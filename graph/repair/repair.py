@@ -100,7 +100,7 @@ class Repair:
         Reads each event in the archive once or twice, and scans the keys of the store a few times, with one round trip
         per 1,000 keys; the comparisons document their other costs. Memory is limited to one chunk: 500 users and about
         10,000 events, posts or members, or one user with more. Blocks are compared before follows, follows before
-        posts, and posts before home caches, so that one run corrects everything. Raises ArchiveUnavailable,
+        posts, and posts before home caches, so that one run corrects nearly everything. Raises ArchiveUnavailable,
         WrongArchive and StoreUnavailable.
         """
         await self.binding.check()

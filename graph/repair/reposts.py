@@ -6,13 +6,14 @@
 from collections.abc import Mapping, Sequence
 
 from graph import keys
-from graph.archive.rows import POSTS
+from graph.archive.rows import REDACTED
 from graph.expected.fold import fold_event
 from graph.expected.loading import REPOST_KINDS
 from graph.fold import content
 from graph.log.events import Unreposted
 from graph.projections.reposts import ending_key
 from graph.repair import defects
+from graph.repair.posts import lost_among
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison, Element, set_element
 from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_elements
@@ -21,10 +22,8 @@ from graph.repair.versioned_sets import expected_of, id_of, still_wrong, wrong_e
 class RepostedComparison(Comparison):
     """Compares the posts that each user has reposted, and finds reposts of deleted and lost posts.
 
-    Posts that only the store has must be in the archive already: see `RecordComparison`.
-
-    Two queries and one round trip for 500 users; one more for differences. Groups of users with more than 10,000 events
-    are split.
+    Two queries and one round trip for 500 users; one more for differences, and one for originals that are not archived.
+    Groups of users with more than 10,000 events are split.
     """
 
     part = defects.POSTS
@@ -50,12 +49,15 @@ class RepostedComparison(Comparison):
         return found
 
     async def _left(self, reposts: dict[Element, int]) -> list[Difference]:
-        """Return a difference for each repost whose original is deleted, or lost: then the archive does not know it."""
-        kinds = await self.scope.archive.kinds_of({post for _, post in reposts})
+        """Return a difference for each repost whose original is deleted or lost."""
+        originals = {post for _, post in reposts}
+        kinds = await self.scope.archive.kinds_of(originals)
+        ended = {post for post, kind in kinds.items() if kind == REDACTED}
+        ended |= await lost_among(self.scope, originals, kinds)
         return [
             self._end(user, post, repost)
             for (user, post), repost in reposts.items()
-            if kinds.get(post) not in POSTS and repost <= self.scope.upto
+            if post in ended and repost <= self.scope.upto
         ]
 
     def _end(self, user: int, post: int, repost: int) -> Difference:
@@ -64,5 +66,9 @@ class RepostedComparison(Comparison):
             return True
 
         return Difference(
-            defects.REPOST_LEFT, user, f"end {repost}", f"repost {repost} of the deleted or lost post {post}", end
+            defects.REPOST_LEFT,
+            user,
+            f"end {repost} of {post}",
+            f"repost {repost} of the deleted or lost post {post}",
+            end,
         )
