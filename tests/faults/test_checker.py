@@ -156,6 +156,9 @@ def test_an_outcome_without_faults_has_no_differences(outcome: Outcome) -> None:
 
 
 LOSSES: dict[str, Callable[[Outcome], object]] = {
+    "a follower is not notified": lambda outcome: outcome.bob.notices.update(
+        {"c": Notice("FOLLOW", 0, frozenset(), 0)}
+    ),
     "a post": lambda outcome: outcome.known.publish(41, PostPublished(BOB, "lost")),
     "a reply": lambda outcome: outcome.known.publish(
         41, PostPublished(BOB, "lost", reply_to=TWO, reply_to_author=BOB, listed=False)
@@ -202,9 +205,6 @@ FAULTS: dict[str, Callable[[Outcome], object]] = {
     ),
     "a notification of another user": lambda outcome: outcome.bob.notices.update(
         {"d": Notice("LIKE", TWO, frozenset({3}), 1)}
-    ),
-    "a follower is not notified": lambda outcome: outcome.bob.notices.update(
-        {"c": Notice("FOLLOW", 0, frozenset(), 0)}
     ),
     "an older notification is unread": lambda outcome: setattr(outcome.readings[ALICE], "unread", {"a"}),
     "a wrong number of unread notifications": lambda outcome: setattr(outcome.alice, "unread_count", 0),

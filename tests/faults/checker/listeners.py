@@ -51,6 +51,11 @@ class Listener:
         self.gaps: list[str] = []
         self._variables = variables
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether a `Gap` said that events are missing. The Gap of a repair does not."""
+        return any(reason != "REPAIR" for reason in self.gaps)
+
     async def run(self) -> None:
         """Listen until cancelled."""
         while True:
