@@ -7,7 +7,7 @@ with the archive, as `fanline repair` does.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from graph.archiver.lease import Lease
@@ -38,11 +38,19 @@ class Healing:
     Each pause is twice as long as the one before and at least as long as the repair took, up to ten minutes.
     """
 
-    def __init__(self, log: Log, losses: Losses, lease: Lease, repair: Repairing) -> None:
+    def __init__(
+        self,
+        log: Log,
+        losses: Losses,
+        lease: Lease,
+        repair: Repairing,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._log = log
         self._losses = losses
         self._lease = lease
         self._repair = repair
+        self._clock = clock
         self._begin(0)
 
     def _begin(self, lost: int) -> None:
@@ -68,7 +76,7 @@ class Healing:
         lost = await self._losses.highest()
         if lost != self._lost:
             self._begin(lost)
-        if not lost or time.monotonic() < self._again_at:
+        if not lost or self._clock() < self._again_at:
             return False
         await self._log.watermark()
         if self._log.discardable <= lost:
@@ -89,13 +97,13 @@ class Healing:
 
         A repair that fails may have corrected something, which the next one then announces.
         """
-        began, pause = time.monotonic(), CHECK_SECONDS * 2 ** min(self._runs, MAX_RUNS)
+        began, pause = self._clock(), CHECK_SECONDS * 2 ** min(self._runs, MAX_RUNS)
         self._runs += 1
         announces, self._announces = self._announces, True
         try:
             report = await self._repair(announces=announces)
         finally:
-            ended = time.monotonic()
+            ended = self._clock()
             self._again_at = ended + min(MAX_PAUSE_SECONDS, max(pause, ended - began))
         self._announces = False
         return report.left_out + report.changed + report.corrected.total()

@@ -16,7 +16,7 @@ from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.repair import defects
 from graph.repair.report import RepairReport
-from graph.worker.healing import Healing
+from graph.worker.healing import MAX_PAUSE_SECONDS, MAX_RUNS, Healing
 from tests.graph.repair.broken import RepairWorld
 from tests.graph.worker.unprojected import append
 from tests.properties.snapshots import Snapshots
@@ -61,12 +61,12 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
 
 
 class Repairs:
-    """A repair that counts its runs, and first meets these outages. `left` is why two runs are not the last."""
+    """A repair that counts its runs. Each run meets an outage, or reports one difference for a reason, or nothing."""
 
-    def __init__(self, *outages: Exception, left: str = "") -> None:
-        self.outages = list(outages)
-        self.left = [left, left] if left else []
+    def __init__(self, *outcomes: Exception | str) -> None:
+        self.outcomes = list(outcomes)
         self.announced: list[bool] = []
+        self.now = 1000.0
 
     @property
     def runs(self) -> int:
@@ -74,17 +74,19 @@ class Repairs:
 
     async def run(self, *, announces: bool) -> RepairReport:
         self.announced.append(announces)
-        if self.outages:
-            raise self.outages.pop()
+        outcome = self.outcomes.pop(0) if self.outcomes else ""
+        if isinstance(outcome, Exception):
+            raise outcome
         report = RepairReport(0, 0, corrects=True)
-        if self.left:
-            reason = self.left.pop()
-            setattr(report, reason, Counter({defects.LIKE_LEFT: 1}) if reason == "corrected" else 1)
+        if outcome:
+            setattr(report, outcome, Counter({defects.LIKE_LEFT: 1}) if outcome == "corrected" else 1)
         return report
 
-    def in_place(self, graph: Graph, lease: Lease) -> Healing:
-        """Return a healing that uses this repair."""
-        return Healing(graph.log, graph.losses, lease, self.run)
+    def in_place(self, graph: Graph, lease: Lease | None = None) -> Healing:
+        """Return a healing that uses this repair, and the time `now` unless a lease is given."""
+        if lease is not None:
+            return Healing(graph.log, graph.losses, lease, self.run)
+        return Healing(graph.log, graph.losses, Lease(graph.store), self.run, lambda: self.now)
 
 
 async def test_a_repair_is_left_to_the_holder_of_the_lease(world: RepairWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,26 +117,58 @@ async def test_a_repair_is_repeated_after_an_outage(
 
 
 @pytest.mark.parametrize("reason", ["left_out", "changed", "corrected"])
-async def test_a_repair_is_repeated_until_it_has_nothing_to_correct(
-    world: RepairWorld, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_repair_is_repeated_until_it_has_nothing_to_correct(world: RepairWorld, reason: str) -> None:
     """The pauses grow. Streams are told of each repair that corrects something, and of the first one anyway."""
-    repairs = Repairs(left=reason)
-    healing = repairs.in_place(world.graph, Lease(world.graph.store))
-    now = 1000.0
-    monkeypatch.setattr("graph.worker.healing.time.monotonic", lambda: now)
+    repairs = Repairs(reason, reason)
+    healing = repairs.in_place(world.graph)
     await world.graph.losses.note(1)
-    for pause in (1.0, 2.0):
+    for runs, pause in ((1, 1.0), (2, 2.0)):
         assert not await healing.check()
-        now += pause - 0.1
-        runs = repairs.runs
+        repairs.now += pause - 0.1
         assert not await healing.check()
         assert repairs.runs == runs
         assert await world.graph.losses.highest()
-        now += 0.1
+        repairs.now += 0.1
     assert await healing.check()
     assert repairs.announced == [True, False, False]
     assert not await world.graph.losses.highest()
+
+
+async def test_repairs_end_although_differences_are_left(world: RepairWorld) -> None:
+    """Each of them reads the whole archive."""
+    repairs = Repairs(*["left_out"] * MAX_RUNS)
+    healing = repairs.in_place(world.graph)
+    await world.graph.losses.note(1)
+    while not await healing.check():
+        repairs.now += MAX_PAUSE_SECONDS
+    assert repairs.runs == MAX_RUNS
+    assert not await world.graph.losses.highest()
+
+
+async def test_a_repair_after_one_that_failed_is_announced(world: RepairWorld) -> None:
+    """The one that failed may have corrected something. A pause follows it, too."""
+    repairs = Repairs("corrected", StoreUnavailable("test"))
+    healing = repairs.in_place(world.graph)
+    await world.graph.losses.note(1)
+    assert not await healing.check()
+    repairs.now += 1.0
+    with pytest.raises(StoreUnavailable):
+        await healing.check()
+    assert not await healing.check()
+    repairs.now += 2.0
+    assert await healing.check()
+    assert repairs.announced == [True, False, True]
+
+
+async def test_a_later_loss_is_repaired_at_once(world: RepairWorld) -> None:
+    """Even during the pause after the repair of an earlier loss."""
+    repairs = Repairs("left_out")
+    healing = repairs.in_place(world.graph)
+    await world.graph.losses.note(1)
+    assert not await healing.check()
+    await world.graph.losses.note(2)
+    assert await healing.check()
+    assert repairs.announced == [True, True]
 
 
 def runs_of(repairs: Repairs) -> Callable[[], Awaitable[int]]:
