@@ -230,7 +230,7 @@ async def test_a_reload_answers_every_request(
 
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(background(ask())) for _ in range(8)]
-        for _ in range(20 if long_profile else 2):
+        for _ in range(20 if long_profile else 1):
             before = workers_of(api)
             api.process.send_signal(signal.SIGHUP)
             async with asyncio.timeout(PATIENCE):
