@@ -28,7 +28,7 @@ from tests.properties.executed import EVENTS, HOME, Executed
 from tests.support.graph_worlds import home
 
 POLL_SECONDS = 0.004
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 

@@ -32,7 +32,7 @@ from graph.archive.tables import metadata
 from tests.conftest import need
 from tests.support.stopped import stopped
 
-PATIENCE = 30.0
+PATIENCE = 120.0  # a busy machine starts a database slowly
 PASSWORD = "p@ss:w/rd %41"
 numbers = itertools.count(1)
 

@@ -94,7 +94,7 @@ async def test_an_empty_store_has_no_difference(graph: Graph) -> None:
     assert not report.compared.total()
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_random_damage_is_corrected(
     world_and_snapshot: tuple[RepairWorld, Snapshot], running_store: EmbeddedStore, long_profile: bool
 ) -> None:
