@@ -10,6 +10,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from operator import attrgetter
 
 from graph import keys
 from graph.log.events import Event, PostPublished
@@ -30,6 +31,9 @@ def request_of(author: int, idempotency_key: str) -> str:
 async def superseded(store: Store, events: Iterable[Event]) -> set[int]:
     """Return the numbers of lost events whose requests were repeated. The others claim their keys again.
 
+    Of several events of one request, the newest claims the key: the client has repeated the request after the loss of
+    the others, and was told of the newest.
+
     Events that are older than the lifetime of a key are left out: the key may belong to another request by now.
     One round trip for every 500 events with keys.
     """
@@ -37,7 +41,7 @@ async def superseded(store: Store, events: Iterable[Event]) -> set[int]:
     oldest = number_at(datetime.now(UTC) - timedelta(seconds=KEY_SECONDS))
     requests = [
         (event.number, keys.idempotency(event.body.author, event.body.request))
-        for event in events
+        for event in sorted(events, key=attrgetter("number"), reverse=True)
         if isinstance(event.body, PostPublished) and event.body.request is not None and event.number > oldest
     ]
     commands = [claim.call([name], number, KEY_SECONDS) for number, name in requests]

@@ -1,4 +1,4 @@
-"""A failover of the log's shard loses a post and its key. The client repeats the request, and a worker repairs.
+"""Failovers of the log's shard lose a post and its key. The client repeats the request, and a worker repairs.
 
 The post is in the records of other shards, and perhaps in the archive. In any order of what follows, one post remains.
 """
@@ -13,9 +13,11 @@ from graph.archive.rows import POST
 from graph.visibility.views import SYSTEM
 from tests.graph.archiver.failovers import Failover
 from tests.graph.archiver.world import ArchiveWorld
+from tests.support.exploring import also_at_length
 from tests.support.graph_worlds import PASSWORD, home, own, posts
 
 KEY, TEXT = "key of the client", "once"
+STEPS = ("repeat", "archive", "repair")
 
 
 @dataclass
@@ -91,7 +93,7 @@ async def test_the_author_leaves_before_the_recovery(world: ArchiveWorld, is_del
 
 
 @pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
-@pytest.mark.parametrize("steps", [*product(("repeat", "archive", "repair"), repeat=2)], ids="-".join)
+@pytest.mark.parametrize("steps", [*product(STEPS, repeat=2)], ids="-".join)
 async def test_a_request_publishes_one_post(world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool) -> None:
     """The client is told of the post that remains, however often it repeats its request, and whenever it begins to."""
     await world.archive()
@@ -105,4 +107,40 @@ async def test_a_request_publishes_one_post(world: ArchiveWorld, steps: tuple[st
     aftermath = Aftermath(world)
     for step in steps:
         await getattr(aftermath, step)()
+    await aftermath.check()
+
+
+def runs(before: int, after: int) -> list[tuple[str, ...]]:
+    """Return all orders of this many steps before and after the second failover."""
+    return [
+        (*earlier, "fail", *later)
+        for earlier in product(STEPS, repeat=before)
+        for later in product(STEPS, repeat=after)
+    ]
+
+
+@pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
+@pytest.mark.parametrize("steps", also_at_length(runs(1, 1), [*runs(2, 1), *runs(1, 2), *runs(2, 2)]), ids="-".join)
+async def test_a_request_publishes_one_post_in_spite_of_two_failovers(
+    world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool
+) -> None:
+    """The second one loses what happened in the log since the first, such as a repetition that was acknowledged.
+
+    The records of other shards and the archive remain.
+    """
+    await world.archive()
+    failover = await Failover(world).begin()
+    await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
+    await world.graph.worker().drain()
+    if is_archived:
+        await world.archive()
+
+    world.graph = await failover.happen()
+    failover, aftermath = await Failover(world).begin(), Aftermath(world)
+    for step in steps:
+        if step == "fail":
+            world.graph = await failover.happen()
+            aftermath.told.clear()
+        else:
+            await getattr(aftermath, step)()
     await aftermath.check()
