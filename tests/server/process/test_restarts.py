@@ -245,9 +245,12 @@ async def test_a_reload_answers_every_request(
 
 def workers_of(api: Served) -> set[str]:
     """Return the process ids of the workers of a server. Each of them has a name, unlike helpers of multiprocessing."""
-    pid = api.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return {child for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()}
+    pid, found = api.process.pid, set()
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
+                found.add(child)
+    return found
 
 
 async def publish(api: Served, token: str, text: str) -> None:
