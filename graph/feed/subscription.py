@@ -224,7 +224,7 @@ class Subscription(Generic[C]):
     async def _replay_part(self, events: Sequence[Event]) -> AsyncGenerator[C | Gap]:
         """Yield the updates of replayed events, and a Gap at each repair.
 
-        At a repair, load the state of the source again, and wait until the cursors of pages are beyond the repair: a
+        At a repair, wait until the cursors of pages are beyond the repair, and load the state of the source again. A
         subscription from an earlier cursor would send the Gap again.
 
         One round trip if posts are selected, and for each repair another two and the cost of `Source.before_update`.
@@ -236,10 +236,8 @@ class Subscription(Generic[C]):
                     yield update
             if upto < len(events) and events[upto].number > self._position:
                 gap = Gap(events[upto].number, events[upto].at, GapReason.REPAIR)
-                if self._source.has_state:
-                    await self._load()
-                    self._source.join(self._shared.reader.head)
                 await self._wait_for_pages(gap.number)
+                await self._join(check=False)
                 await self._prepare(gap)
                 self._position = gap.number
                 yield gap
