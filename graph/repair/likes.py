@@ -144,7 +144,8 @@ class LikedPosts(LikeComparison):
 class LikesOfPosts(LikeComparison):
     """Compares the likes of each post and their count, and finds likes that remain of deleted and lost posts.
 
-    For 500 posts, two queries and two round trips more than `LikeComparison`, and two more of each for wrong counts.
+    For 500 posts, two queries and two round trips more than `LikeComparison`, two more of each for wrong counts, and
+    one round trip for posts that are not in the archive.
     """
 
     kind = LIKERS

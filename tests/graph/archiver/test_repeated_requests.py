@@ -70,6 +70,17 @@ async def text_of(graph: Graph, post: int) -> str | None:
     return found and found.text
 
 
+async def lose(world: ArchiveWorld, *, is_archived: bool) -> None:
+    """Publish a post that a failover of the log's shard loses after it was projected, and archived or not."""
+    await world.archive()
+    failover = await Failover(world).begin()
+    await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
+    await world.graph.worker().drain()
+    if is_archived:
+        await world.archive()
+    world.graph = await failover.happen()
+
+
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["account", "post"])
 async def test_the_author_leaves_before_the_recovery(world: ArchiveWorld, is_deleted: bool) -> None:
     """The lost post is deleted by the author, or the account is. The recovery deletes it too, and archives the rest."""
@@ -96,21 +107,14 @@ async def test_the_author_leaves_before_the_recovery(world: ArchiveWorld, is_del
 @pytest.mark.parametrize("steps", [*product(STEPS, repeat=2)], ids="-".join)
 async def test_a_request_publishes_one_post(world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool) -> None:
     """The client is told of the post that remains, however often it repeats its request, and whenever it begins to."""
-    await world.archive()
-    failover = await Failover(world).begin()
-    await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
-    await world.graph.worker().drain()
-    if is_archived:
-        await world.archive()
-
-    world.graph = await failover.happen()
+    await lose(world, is_archived=is_archived)
     aftermath = Aftermath(world)
     for step in steps:
         await getattr(aftermath, step)()
     await aftermath.check()
 
 
-def runs(before: int, after: int) -> list[tuple[str, ...]]:
+def orders(before: int, after: int) -> list[tuple[str, ...]]:
     """Return all orders of this many steps before and after the second failover."""
     return [
         (*earlier, "fail", *later)
@@ -120,7 +124,9 @@ def runs(before: int, after: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
-@pytest.mark.parametrize("steps", also_at_length(runs(1, 1), [*runs(2, 1), *runs(1, 2), *runs(2, 2)]), ids="-".join)
+@pytest.mark.parametrize(
+    "steps", also_at_length(orders(1, 1), [*orders(2, 1), *orders(1, 2), *orders(2, 2)]), ids="-".join
+)
 async def test_a_request_publishes_one_post_in_spite_of_two_failovers(
     world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool
 ) -> None:
@@ -128,14 +134,7 @@ async def test_a_request_publishes_one_post_in_spite_of_two_failovers(
 
     The records of other shards and the archive remain.
     """
-    await world.archive()
-    failover = await Failover(world).begin()
-    await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
-    await world.graph.worker().drain()
-    if is_archived:
-        await world.archive()
-
-    world.graph = await failover.happen()
+    await lose(world, is_archived=is_archived)
     failover, aftermath = await Failover(world).begin(), Aftermath(world)
     for step in steps:
         if step == "fail":
