@@ -206,15 +206,15 @@ class Checkpoint(TimelineEvent, StreamEvent, NotificationEvent):
 
 
 @strawberry.type(
-    description="Events are missing at this point. Fetch any data that must be complete, then subscribe again from its "
-    "`liveCursor`."
+    description="Events are missing at this point, or data has changed without events. Fetch any data that must be "
+    "complete, then subscribe again from its `liveCursor`."
 )
 class Gap(TimelineEvent, StreamEvent, NotificationEvent):
     """The values are `graph.feed.updates.Gap`."""
 
     record: ClassVar[type] = updates.Gap
 
-    reason: GapReason = strawberry.field(description="The reason why events are missing.")
+    reason: GapReason = strawberry.field(description="The reason for the gap.")
 
 
 @strawberry.type(description="The root of subscriptions.")
