@@ -3,13 +3,17 @@
 Small documents can request a lot of data: nested pages multiply, and a long text under a hundred aliases is sent a
 hundred times. The document limits bound the number of fields visited here, because they count a fragment each time it
 is spread.
+
+A value has one object type. If the type of a field is an interface or a union, fragments on different object types
+exclude each other, and the most expensive object type counts.
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 from graphql import (
     DocumentNode,
@@ -120,6 +124,46 @@ class OperationLimits:
         return GraphQLError(message, extensions={"code": COST_LIMIT})
 
 
+class Selected(NamedTuple):
+    """The cost of some selections of one object: their points and bytes, and what does not multiply with page sizes.
+
+    `home_pages` is the number of fields that read the home timeline. `prepaid` is the part of the points that pays for
+    reading the archive.
+    """
+
+    points: float = 0.0
+    size: int = 0
+    home_pages: int = 0
+    prepaid: float = 0.0
+
+    def plus(self, other: "Selected") -> "Selected":
+        """Return the sum of two costs."""
+        return Selected(
+            min(self.points + other.points, COUNTED_TO),
+            min(self.size + other.size, COUNTED_TO),
+            self.home_pages + other.home_pages,
+            self.prepaid + other.prepaid,
+        )
+
+    @classmethod
+    def most_expensive(cls, possible: frozenset[str], sums: "Mapping[frozenset[str], Selected]") -> "Selected":
+        """Return the cost of an object of one of the possible types, from sums by the set of types that have them.
+
+        Points, bytes and home pages are the highest of any type, each by itself, because the items of a list have
+        different types. Prepaid points are the lowest: they are a discount on what is read later. O(types * sums).
+        """
+        if len(sums) == 1 and possible in sums:
+            return sums[possible]
+        totals = [
+            reduce(cls.plus, [cost for types, cost in sums.items() if each in types], NOTHING) for each in possible
+        ]
+        points, sizes, home_pages, prepaid = zip(*totals or [NOTHING], strict=True)
+        return cls(max(points), max(sizes), max(home_pages), min(prepaid))
+
+
+NOTHING = Selected()
+
+
 class CostAnalysis:
     """Computes the costs of the operations of one valid document, for given variables.
 
@@ -133,8 +177,6 @@ class CostAnalysis:
         self._variables = variables
         self._fragments = fragments_of(document)
         self._defaults: Mapping[str, ValueNode | None] = {}
-        self._home_pages = 0
-        self._prepaid = 0.0
         self.sized_by: set[str] = set()
 
     def of(self, operation_name: str | None) -> OperationCost:
@@ -150,16 +192,15 @@ class CostAnalysis:
     def _operation(self, node: OperationDefinitionNode) -> OperationCost:
         self._defaults = {each.variable.name.value: each.default_value for each in node.variable_definitions or ()}
         root = self._weights.roots[node.operation.value]
-        self._home_pages, self._prepaid = 0, 0.0
-        points, size = self._selections(node.selection_set, root, 1, Merged.NONE)
-        points += HOME_PAGE * self._home_pages
+        selected = self._selections(node.selection_set, root, 1, Merged.NONE)
+        points = selected.points + HOME_PAGE * selected.home_pages
         of_root = list(fields_of(node.selection_set, self._fragments))
         fields = of_root if node.operation.value == "mutation" else []
         names = [field.name.value for field in fields]
         return OperationCost(
             points=min(math.ceil(points), COUNTED_TO),
-            size=min(size, COUNTED_TO),
-            prepaid=math.floor(self._prepaid),
+            size=selected.size,
+            prepaid=math.floor(selected.prepaid),
             archive_roots=sum(f"{root}.{field.name.value}" in ARCHIVE_ROOTS for field in of_root),
             writes=sum(map(self._writes, fields)),
             hashes=sum(f"{root}.{name}" in HASHES for name in names),
@@ -167,27 +208,42 @@ class CostAnalysis:
             log_ins=sum(names.count(name) for name in LOG_INS),
         )
 
-    def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:
-        """Return the points and bytes of one object's selections.
+    def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> Selected:
+        """Return the cost of one object's selections, for the most expensive object type that the object may have.
 
         If the object is a connection, its lists have `page` items. `merged` tells whether the object may be a merged
         timeline, and of which kind.
         """
-        points, size = 0.0, 2
+        possible = self._weights.possible_types(type_)
+        sums: dict[frozenset[str], Selected] = {}
+        self._add(selection_set, type_, possible, page, merged, sums)
+        return Selected.most_expensive(possible, sums).plus(Selected(size=2))
+
+    def _add(
+        self,
+        selection_set: SelectionSetNode,
+        type_: str,
+        objects: frozenset[str],
+        page: int,
+        merged: Merged,
+        sums: dict[frozenset[str], Selected],
+    ) -> None:
+        """Add the cost of fields to the sum of the object types that have them, which are `objects` at first.
+
+        Fragments narrow `objects`. Sums are kept by set of object types, of which a schema has few, so that each field
+        is visited once, however many object types have it.
+        """
         for node in selection_set.selections:
             if isinstance(node, FieldNode):
-                more, bytes_ = self._field(node, type_, page, merged)
-            elif isinstance(node, InlineFragmentNode):
-                condition = node.type_condition.name.value if node.type_condition else type_
-                more, bytes_ = self._selections(node.selection_set, condition, page, merged)
-            elif isinstance(node, FragmentSpreadNode):
-                fragment = self._fragments[node.name.value]
-                condition = fragment.type_condition.name.value
-                more, bytes_ = self._selections(fragment.selection_set, condition, page, merged)
-            points, size = min(points + more, COUNTED_TO), min(size + bytes_, COUNTED_TO)
-        return points, size
+                sums[objects] = sums.get(objects, NOTHING).plus(self._field(node, type_, page, merged))
+                continue
+            fragment = self._fragments[node.name.value] if isinstance(node, FragmentSpreadNode) else node
+            if isinstance(fragment, FragmentDefinitionNode | InlineFragmentNode):
+                condition = fragment.type_condition.name.value if fragment.type_condition else type_
+                if having := objects & self._weights.possible_types(condition):
+                    self._add(fragment.selection_set, condition, having, page, merged, sums)
 
-    def _field(self, node: FieldNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:
+    def _field(self, node: FieldNode, type_: str, page: int, merged: Merged) -> Selected:
         weight = self._weights.of(type_, node.name.value)
         asked = [self._size(each.value, self._defaults) for each in node.arguments or () if each.name.value in SIZES]
         times: float = page if weight.of_page else weight.many
@@ -198,15 +254,16 @@ class CostAnalysis:
                 1,
             )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
-        self._prepaid += ARCHIVE.get(f"{type_}.{node.name.value}", 0.0)
+        home_pages, prepaid = 0, ARCHIVE.get(f"{type_}.{node.name.value}", 0.0)
         if type_ == TIMELINE and own_page > 0:
-            self._home_pages += merged is Merged.HOME  # all parents share one home timeline
+            home_pages += merged is Merged.HOME  # all parents share one home timeline
             points += LIST_PAGE if merged is Merged.LISTS else 0
         if node.selection_set is not None and weight.type is not None:
-            inner, bytes_ = self._selections(node.selection_set, weight.type, own_page, weight.merged)
-            points, size = points + inner, size + bytes_
+            inner = self._selections(node.selection_set, weight.type, own_page, weight.merged)
+            points, size = points + inner.points, size + inner.size
+            home_pages, prepaid = home_pages + inner.home_pages, prepaid + inner.prepaid
         key = len((node.alias or node.name).value) + 4
-        return points * (weight.usual or times), math.ceil(size * times) + key
+        return Selected(points * (weight.usual or times), math.ceil(size * times) + key, home_pages, prepaid)
 
     def _writes(self, field: FieldNode) -> int:
         """Return the number of log entries that a mutation writes: one, or one per id."""

@@ -5,7 +5,8 @@ that read from the store cost more, as measured in the worst case: nothing cache
 length.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from graphql import (
@@ -14,6 +15,7 @@ from graphql import (
     GraphQLObjectType,
     GraphQLSchema,
     get_named_type,
+    is_abstract_type,
     is_leaf_type,
     is_list_type,
     is_non_null_type,
@@ -220,6 +222,10 @@ LOG_INS = ("logIn", "changePassword", "deleteAccount")
 """Mutations that check a password, which count as log-ins."""
 
 
+RAISED = ("points", "size", "per_item", "many", "least")
+"""The numbers of a weight that are at least as high for the field of an interface as for those of its object types."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """The weight of one field: `points`, and `per_item` for each item of the page that its arguments request.
@@ -241,18 +247,31 @@ class Weight:
     least: float = 1
     usual: float | None = None
 
+    def at_least(self, others: Sequence["Weight"]) -> "Weight":
+        """Return this weight, raised to the highest numbers of other weights of the field."""
+        highest = {name: max(getattr(each, name) for each in (self, *others)) for name in RAISED}
+        return replace(self, **highest)
+
 
 class Weights:
-    """The weights of the fields of a schema. Raises ValueError for a String field without a maximum length."""
+    """The weights of the fields of a schema. Raises ValueError for a String field without a maximum length.
+
+    A field of an interface weighs at least as much as the same field of each object type that implements it.
+    """
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self.roots = {operation: root.name for operation, root in self._roots(schema)}
         self._schema_types = len(schema.type_map)
+        self._possible = dict(possible_types(schema))
         self._fields = {
             (type_.name, name): self._weight(type_, name, field)
             for type_ in schema.type_map.values()
             if isinstance(type_, GraphQLObjectType | GraphQLInterfaceType)
             for name, field in type_.fields.items()
+        }
+        self._fields |= {
+            (type_, name): weight.at_least([self._fields[each, name] for each in self._possible[type_]])
+            for (type_, name), weight in self._fields.items()
         }
         self._meta = {
             "__typename": Weight(LEAF, max(map(len, schema.type_map)), None),
@@ -263,6 +282,10 @@ class Weights:
     def of(self, type_: str, field: str) -> Weight:
         """Return the weight of a field of a validated document."""
         return self._meta[field] if field in self._meta else self._fields[type_, field]
+
+    def possible_types(self, type_: str) -> frozenset[str]:
+        """Return the object types that a value of a type can have: those of an interface or union, else the type."""
+        return self._possible[type_]
 
     @staticmethod
     def _roots(schema: GraphQLSchema) -> list[tuple[str, GraphQLObjectType]]:
@@ -300,6 +323,15 @@ class Weights:
             "inputFields": 1,
         }
         return known.get(name, 0.5)
+
+
+def possible_types(schema: GraphQLSchema) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each object type, interface and union with the names of the object types that its values can have."""
+    for type_ in schema.type_map.values():
+        if is_abstract_type(type_):
+            yield type_.name, frozenset(each.name for each in schema.get_possible_types(type_))
+        elif isinstance(type_, GraphQLObjectType):
+            yield type_.name, frozenset([type_.name])
 
 
 def _is_list(field: GraphQLField) -> bool:

@@ -1,6 +1,6 @@
 """Documents whose fields overlap, and the comparison of the linear rule with graphql-core's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from graphql import (
@@ -74,12 +74,16 @@ class Choices:
 class Writer:
     """Writes a document for a schema, by choices.
 
-    Most fields exist and most fragments can apply. Inside `__schema` and `__type` there are no type conditions, and no
-    field has an argument twice: other rules refuse such documents, for which the two rules may differ.
+    Most fields exist and most fragments can apply. If there are `roots`, the root fields are among them. Inside
+    `__schema` and `__type` there are no type conditions, and no field has an argument twice: other rules refuse such
+    documents, for which the two rules may differ.
     """
 
-    def __init__(self, schema: GraphQLSchema, choices: Choices, *, cyclic: bool = False) -> None:
+    def __init__(
+        self, schema: GraphQLSchema, choices: Choices, *, cyclic: bool = False, roots: Collection[str] = ()
+    ) -> None:
         self._schema = schema
+        self._roots = roots
         self._choose = choices
         self._cyclic = cyclic
         self._seldom = 8  # once in so many times, an argument is given
@@ -167,7 +171,8 @@ class Writer:
                 assert isinstance(root, GraphQLObjectType)
                 return f"{alias}__schema " + self._selection_set(root, fragment, depth + 1)
             return alias + choose.of(("__typename", "__typename", "__typename", "unknown", "unknown {x: a}"))
-        name = choose.of(sorted(fields))
+        some = self._roots if self._roots and parent is self._schema.query_type else fields
+        name = choose.of(sorted(some))
         return alias + self._known(name, fields[name], fragment, depth)
 
     def _known(self, name: str, field: GraphQLField, fragment: int, depth: int) -> str:
