@@ -8,7 +8,7 @@ key                            type            content
 `{log}`                        stream          events: kind, actor, subject, body (JSON of the other fields); the
                                                entry's id is the event's number
 `{log}:idempotency:<user>:<key>` string, TTL   hash of the appended events, `*` if unknown, and their numbers. The key
-                                               of a post is a hash of the client's key
+                                               of a post or a list is a hash of the client's key
 `{log}:watermark`              string          every event up to this number is projected
 `{log}:archived`               string          every event up to this number is in the archive
 `{log}:trimmed`                string          highest number that retention has removed from the log

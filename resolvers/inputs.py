@@ -265,6 +265,11 @@ class CreateListInput:
     user_ids: list[strawberry.ID] | None = strawberry.field(
         description="The global ids of the first members, up to 100."
     )
+    idempotency_key: str | None = strawberry.field(
+        description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
+        "hours, the same key, name and members return the same list, even if it has been renamed; a different input "
+        "fails with `IDEMPOTENCY_MISMATCH`."
+    )
 
 
 @strawberry.input(description="The input of `updateList`. Omitted fields do not change.")

@@ -83,7 +83,8 @@ async def create_list(
     """Create a list for the viewer."""
     viewer = context.require_viewer()
     users = user_numbers(input.user_ids, "userIds")
-    return ListPayload(user_list=await context.graph.lists.create(viewer.user, input.name, users))
+    created = await context.graph.lists.create(viewer.user, input.name, users, idempotency_key=input.idempotency_key)
+    return ListPayload(user_list=created)
 
 
 @mutation(ListPayload)

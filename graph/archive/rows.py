@@ -44,12 +44,13 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
     "PasswordChanged": ("login", "nonce"),
-    LIST_CREATION: ("name",),
+    LIST_CREATION: ("name", "request"),
     LIST_CHANGE: ("name",),
     REPORT: ("comment",),
     CLOSED_REPORT: ("comment",),
 }
-"""The fields that hold texts of the actor, by kind of row. The nonces of seeded sign-ups reveal logins.
+"""The fields that hold texts of the actor, by kind of row. The nonces of seeded sign-ups reveal logins, and ids of
+requests are hashes of keys that clients chose.
 
 Posts are not here, because their deletions redact them.
 """

@@ -9,10 +9,10 @@ from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, REDACTED, EventRow
 from graph.commit import Commit
 from graph.errors import ArchiverStopped
 from graph.log.encoding import UnknownKind, decode
-from graph.log.events import Event, PasswordChanged, PostPublished, UserCreated
+from graph.log.events import Event, EventBody, ListDeleted, PasswordChanged, PostPublished, UserCreated
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.log.numbers import entry_id, number_of
-from graph.log.requests import superseded
+from graph.log.requests import CREATIONS, Creation, superseded
 from graph.model import EPOCH_MS
 from graph.posts.posts import deletion_of
 from graph.projections.mode import Mode
@@ -49,11 +49,11 @@ class LostEvents:
         before and after the gap is recorded. If the record of the gap survives, the log's shard has kept one of the
         projections.
 
-        A lost post whose request the client has repeated since is deleted instead.
+        A lost post or list whose request the client has repeated since is deleted instead.
 
-        Four to eight round trips, four to eight queries and two projections for every 500 events. Lost posts with
-        idempotency keys are held in memory. Nothing is done if the same events were recovered before, unless a further
-        failover has reset `trimmed`.
+        Four to eight round trips, four to eight queries and two projections for every 500 events. Lost posts and lists
+        with idempotency keys are held in memory. Nothing is done if the same events were recovered before, unless a
+        further failover has reset `trimmed`.
         """
         if self._recovered == (archived, known, trimmed):
             return trimmed
@@ -63,24 +63,24 @@ class LostEvents:
         lose = script("lose_events").call([keys.LOG, keys.TRIMMED], highest, known, entry_id(known), EPOCH_MS)
         await self._store.run(*lose)
         _, repeated = await self._project_lost(archived, known)
-        for post, body in repeated.items():
-            key = IdempotencyKey("-", f"deletion:{post}:again", NONCE_SECONDS)
-            await self._commit([deletion_of(published_post(post, body))], key, erasing=True)
+        for number, body in repeated.items():
+            key = IdempotencyKey("-", f"deletion:{number}:again", NONCE_SECONDS)
+            await self._commit([withdrawal_of(number, body)], key, erasing=True)
         self._recovered = (archived, known, max(trimmed, highest))
         return max(trimmed, highest)
 
-    async def _project_lost(self, archived: int, known: int) -> tuple[int, dict[int, PostPublished]]:
-        """Project the lost events, except posts whose requests were repeated.
+    async def _project_lost(self, archived: int, known: int) -> tuple[int, dict[int, Creation]]:
+        """Project the lost events, except posts and lists whose requests were repeated.
 
-        Return the highest of their numbers, or 0 if no event is lost, and the posts that were left out.
+        Return the highest of their numbers, or 0 if no event is lost, and the events that were left out.
         """
-        published = [
+        created = [
             (event, event.body)
             async for lost in self._lost(archived, known)
             for event in events_of(lost)
-            if isinstance(event.body, PostPublished) and event.body.request is not None
+            if isinstance(event.body, CREATIONS) and event.body.request
         ]
-        repeated = await superseded(self._store, [event for event, _ in published])
+        repeated = await superseded(self._store, [event for event, _ in created])
         highest = 0
         async for lost in self._lost(archived, known):
             logger.warning("A failover lost %d events up to %d, which are projected again", len(lost), lost[-1].number)
@@ -89,7 +89,7 @@ class LostEvents:
             await self._projections.project(events, Mode.WORKER)
             await self._restore_notifications(lost)
             highest = lost[-1].number
-        return highest, {event.number: body for event, body in published if event.number in repeated}
+        return highest, {event.number: body for event, body in created if event.number in repeated}
 
     async def _lost(self, archived: int, known: int) -> AsyncGenerator[list[EventRow]]:
         """Yield the rows in (`archived`, `known`] that the log does not hold, at most 500 at once."""
@@ -129,6 +129,13 @@ class LostEvents:
                 commands.append(secret.call([keys.login(held.login)], held.hash or "", user, held.number))
         if commands:
             await self._store.send(commands)
+
+
+def withdrawal_of(number: int, body: Creation) -> EventBody:
+    """Return the event that deletes what a lost event with this number has created."""
+    if isinstance(body, PostPublished):
+        return deletion_of(published_post(number, body))
+    return ListDeleted(body.owner, number)
 
 
 def events_of(rows: Sequence[EventRow]) -> list[Event]:

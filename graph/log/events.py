@@ -259,13 +259,17 @@ class NotificationsRead(Body):
 
 @dataclass(frozen=True, slots=True)
 class ListCreated(Body):
-    """A user created a list of users, whose id is the event's number. `members` are ids of users."""
+    """A user created a list of users, whose id is the event's number. `members` are ids of users.
+
+    `request` is the id of the request if it had an idempotency key (`graph.log.requests`).
+    """
 
     ACTOR: ClassVar[str | None] = "owner"
 
     owner: int
     name: str
     members: tuple[int, ...] = ()
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

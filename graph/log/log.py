@@ -375,6 +375,12 @@ def ahead(number: int) -> str:
     )
 
 
+def deleted_since(what: str) -> Rejected:
+    """Return the rejection of a repeated request whose result has been deleted."""
+    message = f"The {what} with this idempotency key was deleted. Use a new key."
+    return Rejected.because(ProblemCode.NOT_FOUND, message, "idempotencyKey")
+
+
 def mismatch() -> Rejected:
     """Return the rejection of an idempotency key that was used for another request."""
     message = "This idempotency key was used for another request. Use a new key for each request."

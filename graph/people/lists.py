@@ -4,15 +4,17 @@ A request that changes nothing appends no event (`graph.relations.latest`). All 
 """
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from graph import keys
 from graph.commit import Commit
-from graph.errors import ProblemCode, Rejected
+from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, ListChanged, ListCreated, ListDeleted
-from graph.log.log import IdempotencyKey, Log
+from graph.log.log import IdempotencyKey, Log, deleted_since
+from graph.log.requests import key_of, of_request, repetition
 from graph.model import Follow, Page, UserList, new_follow
 from graph.paging import Window
 from graph.relations.latest import read_latest
@@ -48,24 +50,59 @@ class Lists:
         self._log = log
         self._commit = commit
 
-    async def create(self, viewer: int, name: str, users: Sequence[int] = ()) -> UserList:
-        """Create a list and return it.
+    async def create(
+        self, viewer: int, name: str, users: Sequence[int] = (), *, idempotency_key: str | None = None
+    ) -> UserList:
+        """Create a list and return it. A repeated idempotency key returns the list as it is now, and creates nothing.
 
-        Raises Rejected: INVALID for the name, NOT_FOUND for a user, TOO_MANY for the 51st list. Concurrent calls may
-        exceed the limit together. Three round trips.
+        Raises Rejected: INVALID for the name or the key, NOT_FOUND for a user, TOO_MANY for the 51st list,
+        IDEMPOTENCY_MISMATCH if the key was used with another name or other users, and NOT_FOUND if the list of a
+        repeated key was deleted. Concurrent calls may exceed the limit together. Three round trips, one more with a
+        key.
         """
-        members = tuple(dict.fromkeys(users))
-        commands: list[Command] = [("ZCARD", keys.lists(viewer)), *map(existence, members)]
         check = Check()
-        name = check.name(name)
+        name, idempotency_key = check.name(name), check.idempotency_key(idempotency_key)
+        members = tuple(dict.fromkeys(users))
+        key = None if check.problems else key_of(ListCreated, viewer, idempotency_key, (name, sorted(members)))
+        try:
+            await self._check_new(check, viewer, users, members)
+        except Rejected:
+            if (repeated := await repetition(self._log, key)) is None:
+                raise
+            return await self._created(repeated, is_repeatable=True)
+        [event] = await self._commit([of_request(ListCreated(viewer, name, members), key)], key)
+        return await self._created(event, is_repeatable=key is not None)
+
+    async def _check_new(self, check: Check, viewer: int, users: Sequence[int], members: Collection[int]) -> None:
+        """Raise Rejected if there are problems, a user does not exist, or the viewer has too many lists.
+
+        One round trip.
+        """
+        commands: list[Command] = [("ZCARD", keys.lists(viewer)), *map(existence, members)]
         count, *known = await self._store.read(commands)
         require_users(check, "userIds", users, {u for u, found in zip(members, known, strict=True) if exists(found)})
         if count >= MAX_LISTS:
             message = f"You have {count} lists; the limit is {MAX_LISTS}. Delete one first."
             check.fail(ProblemCode.TOO_MANY, message, max=MAX_LISTS, length=count + 1)
         check.done()
-        [event] = await self._commit([ListCreated(viewer, name, members)])
-        return UserList(event.number, viewer, name)
+
+    async def _created(self, event: Event, *, is_repeatable: bool) -> UserList:
+        """Return the list of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
+
+        One round trip if the event may be a repetition. If the store does not answer, the name is that of the request.
+        """
+        created = cast("ListCreated", event.body)
+        name = created.name
+        if is_repeatable:
+            with suppress(StoreUnavailable):
+                rows = await self._store.read([("GET", keys.WATERMARK), *read_held(created.owner, event.number, [])])
+                held = held_in([], rows[1:])
+                if held.name is None and not held.is_deleted:
+                    held = await self._confirmed(created.owner, event.number, [], int(rows[0] or 0)) or held
+                if held.is_deleted:
+                    raise deleted_since("list")
+                name = held.name or name
+        return UserList(event.number, created.owner, name)
 
     async def update(
         self,

@@ -13,8 +13,9 @@ from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, EventBody, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
-from graph.log.log import IdempotencyKey, Log
+from graph.log.log import IdempotencyKey, Log, deleted_since
 from graph.log.recipients import recipients_of_post
+from graph.log.requests import of_request, repetition
 from graph.model import Counts, Location, Post
 from graph.paging import Window
 from graph.posts.attachments import Attachment
@@ -194,11 +195,11 @@ class Posts:
                 self._targets(view, draft), self._mentions.resolve(view, draft.text)
             )
         except Rejected:
-            if key is None or (repeated := await self._log.repeated(key)) is None:
+            if (repeated := await repetition(self._log, key)) is None:
                 raise
-            return await self._committed(repeated[0], is_repeatable=True)
+            return await self._committed(repeated, is_repeatable=True)
         body = publication(draft, mentions, *targets)
-        [event] = await self._commit([body if key is None else replace(body, request=key.key)], key)
+        [event] = await self._commit([of_request(body, key)], key)
         return await self._committed(event, is_repeatable=key is not None)
 
     async def _targets(self, view: View, draft: Draft) -> list[Post | None]:
@@ -245,8 +246,7 @@ class Posts:
             with suppress(StoreUnavailable, ArchiveUnavailable):
                 posts, deleted = await self.hydrate(SYSTEM, [event.number], {})
                 if deleted:
-                    message = "The post with this idempotency key was deleted. Use a new key."
-                    raise Rejected.because(ProblemCode.NOT_FOUND, message, "idempotencyKey")
+                    raise deleted_since("post")
                 if event.number in posts:
                     return posts[event.number]
         return published_post(event.number, cast("PostPublished", event.body))

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
-from graph.log.requests import request_of
+from graph.log.requests import key_of
 from graph.model import Location, Post
 from graph.posts.attachments import Attachment, checked, encoded
 from graph.text.entities import entities_of
@@ -18,7 +17,10 @@ MAX_ANCESTORS = 20
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A post as its author wrote it, checked and normalised. Its posts and users are not looked up yet."""
+    """A post as its author wrote it, checked and normalised. Its posts and users are not looked up yet.
+
+    A draft is the same in two requests even if these posts and users have changed in between.
+    """
 
     author: int
     text: str
@@ -57,12 +59,7 @@ class Draft:
         key = check.idempotency_key(idempotency_key)
         check.done()
         draft = cls(author, text, platform, location, files, reply_to, quote_of)
-        return draft, None if key is None else IdempotencyKey(author, request_of(author, key), request=draft.digest)
-
-    @property
-    def digest(self) -> str:
-        """A hash of the draft. It does not change when posts or users in the draft change between two requests."""
-        return sha256(repr(self).encode()).hexdigest()[:32]
+        return draft, key_of(PostPublished, author, key, draft)
 
 
 def publication(

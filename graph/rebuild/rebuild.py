@@ -2,7 +2,7 @@
 
 An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
 be repeated: run an interrupted rebuild again, and it starts over. Events that were not archived yet are lost with the
-former store; sessions and home caches start empty, and so do idempotency keys, except those of posts.
+former store; sessions and home caches start empty, and so do idempotency keys, except those of posts and lists.
 """
 
 import asyncio
@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, TypeVar
 import orjson
 
 from graph import keys
-from graph.archive.rows import POST
 from graph.errors import RebuildRefused
 from graph.expected.loading import Loading
 from graph.fold.hot_window import HotLimits
-from graph.fold.reading import ROWS, FoldedBatch, chunks
+from graph.fold.reading import ROWS, FoldedBatch, chunks, names_of
 from graph.log.encoding import decode
 from graph.log.log import KEY_SECONDS
-from graph.log.requests import superseded
+from graph.log.requests import CREATIONS, superseded
 from graph.model import MAX_NUMBER, number_at
 from graph.post_lists import LISTS_UNDER_POSTS, TIMELINE
 from graph.rebuild.likes import LikeLoading
@@ -47,6 +46,7 @@ USERS = 500
 COMMANDS_PER_TRIP = 10_000
 COMMANDS_PER_SCRIPT = 500
 REQUESTS_AT_ONCE = 1_000
+CREATED = names_of(CREATIONS)
 
 
 @dataclass(slots=True)
@@ -157,13 +157,13 @@ class Rebuild:
                 after = owners[-1]
 
     async def _keep_requests(self, after: int) -> None:
-        """Restore the idempotency keys of posts after a number, so that repeated requests do not publish them again.
+        """Restore the idempotency keys of events after a number, so that repeated requests create nothing again.
 
         One query and one round trip for every 1,000 events.
         """
         while rows := await self._archive.range(after, MAX_NUMBER, REQUESTS_AT_ONCE):
-            published = [row for row in rows if row.kind == POST and '"request":' in (row.body or "")]
-            await superseded(self._store, [decode(*row) for row in published])
+            created = [row for row in rows if row.kind in CREATED and '"request":' in (row.body or "")]
+            await superseded(self._store, [decode(*row) for row in created])
             after = rows[-1].number
 
     async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:

@@ -130,7 +130,7 @@ USER = {
     ),
     "IDEMPOTENCY_MISMATCH": (
         "the idempotency key was already used with a different input",
-        "use a new key for each new post",
+        "use a new key for each new post or list",
     ),
     "BLOCKED": (
         "the viewer blocks the user whom the action is about, or that user blocks the viewer",

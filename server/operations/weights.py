@@ -193,7 +193,7 @@ LISTS: dict[str, int] = {
     "FollowPayload.userErrors": IDS,
     "UnfollowPayload.results": IDS,
     "UnfollowPayload.userErrors": IDS,
-    "CreateListPayload.userErrors": IDS + 2,  # also the name, and the number of lists
+    "CreateListPayload.userErrors": IDS + 3,  # also the name, the key, and the number of lists
     "UpdateListPayload.userErrors": 2 * IDS + 1,
     "PublishPostPayload.userErrors": 5 * MAX_ATTACHMENTS + 7,
     "Query.sessions": MAX_SESSIONS,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from graph import Graph
 from graph.archive.archive import Archive
+from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
 from graph.log.requests import request_of
 from graph.model import MAX_NUMBER
@@ -145,7 +146,7 @@ async def lost(graph: Graph, written: Written, change: Change) -> list[str]:
     ended = [session for session in written.sessions if session not in live]
     found += [f"session {session}" for session in ended if change.spares(written.place_of(session))]
     for key, post in written.requests.items():
-        place = written.place_of(f"idempotency:{written.author}:{request_of(written.author, key)}\r\n")
+        place = written.place_of(f"idempotency:{written.author}:{request_of(PostPublished, written.author, key)}\r\n")
         is_held = post in written.archived or change.spares(written.place_of_event(post))
         if is_held and change.spares(place):
             again = await graph.posts.publish(written.author, TEXT % key, idempotency_key=key)

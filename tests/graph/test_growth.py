@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.accounts.sessions import MAX_SESSIONS
+from graph.log.events import PostPublished
 from graph.log.requests import request_of
 from graph.passwords import attempts
 from graph.passwords.attempts import REMEMBERED_FAILURES, REMEMBERED_NETWORKS
@@ -55,7 +56,7 @@ async def test_what_a_user_writes_again_and_again_stays_small(
     assert await raw.hlen(keys.sessions(alice)) == MAX_SESSIONS
     assert await raw.zcard(keys.networks("alice")) == REMEMBERED_NETWORKS
     assert await raw.zcard(keys.attempts("alice")) <= REMEMBERED_FAILURES
-    assert await raw.ttl(keys.idempotency(alice, request_of(alice, "k"))) > 0
+    assert await raw.ttl(keys.idempotency(alice, request_of(PostPublished, alice, "k"))) > 0
     assert await raw.ttl(keys.sessions(alice)) > 0
     assert await raw.xlen(keys.LOG) == 2
 

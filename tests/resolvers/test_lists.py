@@ -13,8 +13,8 @@ from tests.resolvers.conftest import Answer, World, logins, texts, user_id
 LIST = (
     "id name membersCount members(first: 10) { edges { cursor node { login } } nodes { login } pageInfo { endCursor } }"
 )
-CREATE = f"""mutation Create($name: String!, $userIds: [ID!]) {{
-    createList(input: {{ name: $name, userIds: $userIds }}) {{
+CREATE = f"""mutation Create($name: String!, $userIds: [ID!], $key: String) {{
+    createList(input: {{ name: $name, userIds: $userIds, idempotencyKey: $key }}) {{
         list {{ {LIST} }} userErrors {{ code field params {{ name value }} }} }} }}"""
 UPDATE = f"""mutation Update($listId: ID!, $name: String, $add: [ID!], $remove: [ID!]) {{
     updateList(input: {{ listId: $listId, name: $name, addUserIds: $add, removeUserIds: $remove }}) {{
@@ -66,6 +66,17 @@ async def test_the_payloads_show_the_list_after_the_change(world: World) -> None
     assert answer.data["deleteList"] == {"deletedListId": shown["id"], "userErrors": []}
     assert (await world.ask(DELETE, alice, listId=shown["id"])).data == answer.data
     assert (await world.ask(LISTS, alice)).data["lists"] == []
+
+
+async def test_a_list_is_created_again_with_the_same_key(world: World) -> None:
+    """The same key and input return the same list; a different input is an error."""
+    alice, bob = await world.users("alice", "bob")
+    given = {"userIds": [user_id(bob)], "key": "k1"}
+    first, again = [await world.ask(CREATE, alice, name="friends", **given) for _ in range(2)]
+    assert first.data == again.data
+    other = await world.ask(CREATE, alice, name="others", **given)
+    assert problems(other.data) == [("IDEMPOTENCY_MISMATCH", ["idempotencyKey"])]
+    assert other.data["createList"]["list"] is None
 
 
 async def test_nobody_else_can_see_or_change_a_list(world: World) -> None:

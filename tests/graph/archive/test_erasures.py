@@ -14,7 +14,7 @@ BODIES = {
     "UserCreated": '{"login":"secret","name":"secret","nonce":"secret","bio":"secret"}',
     "ProfileChanged": '{"bio":"secret"}',
     "PasswordChanged": '{"login":"secret","nonce":"secret"}',
-    "ListCreated": '{"name":"secret","members":[2]}',
+    "ListCreated": '{"name":"secret","members":[2],"request":"secret"}',
     "ListChanged": '{"name":"secret","added":[2]}',
     "Reported": '{"reason":"SPAM","comment":"secret","author":3}',
     "ClosedReport": '{"reason":"SPAM","comment":"secret"}',

@@ -1,6 +1,6 @@
-"""Failovers of the log's shard lose a post and its key. The client repeats the request, and a worker repairs.
+"""Failovers of the log's shard lose a post or a list and its key. The client repeats the request, and a worker repairs.
 
-The post is in the records of other shards, and perhaps in the archive. In any order of what follows, one post remains.
+The post or list is in other shards, and perhaps in the archive. In any order of what follows, one of them remains.
 """
 
 from dataclasses import dataclass, field, replace
@@ -55,6 +55,24 @@ class Aftermath:
         assert not (await replace(graph.repair(), timeout=0).run(correct=False)).found
 
 
+@dataclass
+class ListAftermath(Aftermath):
+    """What happens after the failover that lost a list."""
+
+    async def repeat(self) -> None:
+        self.told.append((await self.world.graph.lists.create(self.world.bob, TEXT, idempotency_key=KEY)).id)
+
+    async def check(self) -> None:
+        """Assert that there is one list, and that it is the one that the client was told of."""
+        for _ in range(2):
+            await self.repair()
+        await self.repeat()
+        graph = self.world.graph
+        [created] = set(self.told)
+        assert [each.id for each in await graph.lists.of_user(self.world.bob)] == [created]
+        assert not (await replace(graph.repair(), timeout=0).run(correct=False)).found
+
+
 async def live(graph: Graph, world: ArchiveWorld) -> list[int]:
     """Return the posts with the text on the author's timeline; home timelines and the archive must have the same."""
     found = [post for post in await own(graph, world.bob) if await text_of(graph, post) == TEXT]
@@ -70,11 +88,11 @@ async def text_of(graph: Graph, post: int) -> str | None:
     return found and found.text
 
 
-async def lose(world: ArchiveWorld, *, is_archived: bool) -> None:
-    """Publish a post that a failover of the log's shard loses after it was projected, and archived or not."""
+async def lose(world: ArchiveWorld, kind: type[Aftermath] = Aftermath, *, is_archived: bool) -> None:
+    """Create what a failover of the log's shard loses after it was projected, and archived or not."""
     await world.archive()
     failover = await Failover(world).begin()
-    await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
+    await kind(world).repeat()
     await world.graph.worker().drain()
     if is_archived:
         await world.archive()
@@ -109,6 +127,17 @@ async def test_a_request_publishes_one_post(world: ArchiveWorld, steps: tuple[st
     """The client is told of the post that remains, however often it repeats its request, and whenever it begins to."""
     await lose(world, is_archived=is_archived)
     aftermath = Aftermath(world)
+    for step in steps:
+        await getattr(aftermath, step)()
+    await aftermath.check()
+
+
+@pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
+@pytest.mark.parametrize("steps", [*product(STEPS, repeat=2)], ids="-".join)
+async def test_a_request_creates_one_list(world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool) -> None:
+    """A lost list that is not archived is removed, as without a key, and the client creates it again."""
+    await lose(world, ListAftermath, is_archived=is_archived)
+    aftermath = ListAftermath(world)
     for step in steps:
         await getattr(aftermath, step)()
     await aftermath.check()

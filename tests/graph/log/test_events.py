@@ -118,6 +118,7 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     (NotificationsRead(1, MAX_NUMBER), Encoded("NotificationsRead", 1, None, f'{{"upto":{MAX_NUMBER}}}')),
     (ListCreated(1, "伟"), Encoded("ListCreated", 1, None, '{"name":"伟"}')),
     (ListCreated(1, "x", (2, 3)), Encoded("ListCreated", 1, None, '{"name":"x","members":[2,3]}')),
+    (ListCreated(1, "x", request="r"), Encoded("ListCreated", 1, None, '{"name":"x","request":"r"}')),
     (ListChanged(1, 5, "y", (2,), (3,)), Encoded("ListChanged", 1, 5, '{"name":"y","added":[2],"removed":[3]}')),
     (ListChanged(1, 5, added=(2,)), Encoded("ListChanged", 1, 5, '{"added":[2]}')),
     (ListDeleted(1, 5), Encoded("ListDeleted", 1, 5, "{}")),

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from graph import Graph, keys
-from graph.errors import AccountDeleted
+from graph.errors import AccountDeleted, ProblemCode, Rejected
 from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.events import PostPublished
 from graph.rebuild.rebuild import Rebuild
 from graph.visibility.views import SYSTEM
 from tests.graph.rebuild.stores import SMALL, archive_all, content, empty_store, opened, populate
-from tests.support.graph_worlds import PASSWORD, home, own, people, posts
+from tests.support.graph_worlds import PASSWORD, codes, home, own, people, posts
 
 
 @asynccontextmanager
@@ -89,6 +89,21 @@ async def test_repeated_requests_publish_nothing_after_a_rebuild(lost: Graph, st
 
     assert again.id == post.id
     assert (await lost.posts.publish(author, "once", idempotency_key="another key")).id != post.id
+
+
+async def test_repeated_requests_create_no_list_after_a_rebuild(lost: Graph, store_url: str) -> None:
+    """Nor do they restore a list that was deleted."""
+    owner, *_ = await populate(lost)
+    kept, deleted = [await lost.lists.create(owner, name, idempotency_key=name) for name in ("kept", "deleted")]
+    await lost.lists.delete(owner, deleted.id)
+    await archive_all(lost)
+    await empty_store(store_url)
+    await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    assert await lost.lists.create(owner, "kept", idempotency_key="kept") == kept
+    with pytest.raises(Rejected) as rejected:
+        await lost.lists.create(owner, "deleted", idempotency_key="deleted")
+    assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
 
 
 async def test_a_repetition_with_another_text_does_not_change_the_post(lost: Graph, store_url: str) -> None:
