@@ -20,6 +20,8 @@ from tests.properties.requests import apis, authors, calls, users
 from tests.support.graph_worlds import codes
 from tests.support.world import World
 
+CREATE, ONCE = "create list", "create list once"
+"""The kinds of operations that create a list, without and with an idempotency key."""
 MOST_LISTS, MOST_MEMBERS = 2, 2
 """The limits in the machine, which users reach often."""
 
@@ -36,7 +38,15 @@ class ListRules(NotificationRules):
         self.texts += 1
         user, chosen = self.user_at(owner), tuple(self.user_at(member) for member in members)
         work = self.graph_of(process).lists.create(user, f"list {self.texts}", chosen)
-        self._launch(self.history.start(process, "create list", user, chosen), work, calls)
+        self._launch(self.history.start(process, CREATE, user, chosen), work, calls)
+
+    @precondition(lambda self: self.disaster is Disaster.NONE)
+    @rule(process=apis, owner=authors, key=st.sampled_from(("k1", "k2")), calls=calls)
+    def create_list_once(self, process: str, owner: int, key: str, calls: int) -> None:
+        """A user creates an empty list with an idempotency key, perhaps again, with the same name."""
+        user = self.user_at(owner)
+        work = self.graph_of(process).lists.create(user, f"list of {key}", idempotency_key=key)
+        self._launch(self.history.start(process, ONCE, user, key), work, calls)
 
     @precondition(lambda self: self.disaster is Disaster.NONE)
     @rule(
@@ -51,7 +61,7 @@ class ListRules(NotificationRules):
         self, process: str, which: int, kind: str, added: list[int], removed: list[int], calls: int
     ) -> None:
         """A user renames or deletes a list, or adds and removes members."""
-        if not (made := self._lists()):
+        if not (made := self._lists(CREATE, ONCE)):
             return
         self.texts += 1
         found, lists = made[which % len(made)], self.graph_of(process).lists
@@ -69,15 +79,15 @@ class ListRules(NotificationRules):
     @rule(process=apis, which=st.integers(0, 5), size=st.sampled_from((1, 2, 7)), forward=st.booleans(), calls=calls)
     def read_list(self, process: str, which: int, size: int, forward: bool, calls: int) -> None:
         """A user reads the timeline of a list to its end, page by page, in one direction."""
-        if made := self._lists():
+        if made := self._lists(CREATE):
             found = made[which % len(made)]
             operation = self.history.start(process, "read list", found.owner, found.id)
             work = whole_list(self.graph_of(process), found.owner, found.id, size, forward=forward)
             self._launch(operation, work, calls)
 
-    def _lists(self) -> list[UserList]:
-        """Return all lists that were created, including deleted ones."""
-        return [op.result for op in self.history.operations if op.kind == "create list" and op.done]
+    def _lists(self, *kinds: str) -> list[UserList]:
+        """Return all lists that operations of these kinds have created or returned, including deleted ones."""
+        return [op.result for op in self.history.operations if op.kind in kinds and op.done]
 
     def check_result(self, operation: Operation) -> None:
         super().check_result(operation)
@@ -88,8 +98,10 @@ class ListRules(NotificationRules):
                 return certainly_contains(self.history, list_id, author, start, end)
 
             self.history.check_timeline(operation, includes, is_complete=True)
-        if operation.kind == "create list":
+        if operation.kind == CREATE:
             check_limit(self.history, operation)
+        if operation.kind == ONCE:
+            check_once(self.history, operation)
 
 
 def certainly_contains(history: History, list_id: int, user: int, start: int, end: int) -> bool | None:
@@ -98,7 +110,7 @@ def certainly_contains(history: History, list_id: int, user: int, start: int, en
         return None
     changes = [op for op in history.operations if op.kind == "change list" and op.subject[0] == list_id]
     changes = [op for op in changes if user in op.subject[1] + op.subject[2]]
-    made = [op for op in history.operations if op.kind == "create list" and op.done and op.result.id == list_id]
+    made = [op for op in history.operations if op.kind == CREATE and op.done and op.result.id == list_id]
     return decided([*made, *changes], lambda last: user in last.subject[1], start, end)
 
 
@@ -106,18 +118,29 @@ def check_limit(history: History, created: Operation) -> None:
     """Check that no list was created above the limit, and none refused below it."""
     if history.after_disaster or created.returned is None:
         return
-    others = [op for op in history.operations if op.kind == "create list" and op is not created]
+    others = [op for op in history.operations if op.kind == CREATE and op is not created]
     others = [op for op in others if op.subject[0] == created.subject[0] and op.started < created.returned]
     deletions = {op.result.id: history.of("delete list", op.result.id) for op in others if op.done}
     certain = [op for op in others if op.done_before(created.started)]
     certain = [op for op in certain if all(end.started > created.returned for end in deletions[op.result.id])]
     assert not created.done or len(certain) < MOST_LISTS, "a user got more lists than the limit allows"
     if isinstance(created.result, Rejected) and ProblemCode.TOO_MANY in codes(created.result):
-        possible = [op for op in others if not op.is_refused]
+        once = [op for op in history.operations if op.kind == ONCE and op.subject[0] == created.subject[0]]
+        possible = [op for op in [*others, *once] if not op.is_refused]
         gone = [
             op for op in possible if op.done and any(e.done_before(created.started) for e in deletions[op.result.id])
         ]
         assert len(possible) - len(gone) >= MOST_LISTS, "a user was refused a list below the limit"
+
+
+def check_once(history: History, created: Operation) -> None:
+    """Check that all requests with one key return one list, and find it deleted only if it may be deleted."""
+    user, key = created.subject
+    assert len({op.result.id for op in history.of(ONCE, user, key) if op.done}) <= 1, (
+        f"key {key} of user {user} created two lists"
+    )
+    if isinstance(created.result, Rejected) and ProblemCode.NOT_FOUND in codes(created.result):
+        assert any(op.kind == "delete list" for op in history.operations), f"list {key} of user {user} was lost"
 
 
 async def check_lists(graph: Graph, world: World, owners: Sequence[int]) -> None:

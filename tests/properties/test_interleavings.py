@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from graph import Graph, keys
 from graph.home.pacing import Pace
-from graph.log.events import PostPublished, ProfileChanged, Reposted, Unreposted
+from graph.log.events import ListCreated, PostPublished, ProfileChanged, Reposted, Unreposted
 from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.store.commands import Command
@@ -258,7 +258,10 @@ class Interleavings(DeletionRules):
             return
         events = self.journal.events()
         texts = Counter((e.body.author, e.body.text) for e in events if isinstance(e.body, PostPublished))
-        assert self.disasters or all(times == 1 for times in texts.values()), "an idempotency key was ignored"
+        made = [each.body for each in events if isinstance(each.body, ListCreated) and each.body.request]
+        lists = Counter((body.owner, body.request) for body in made)
+        repeated = [each for each, times in [*texts.items(), *lists.items()] if times > 1]
+        assert self.disasters or not repeated, "an idempotency key was ignored"
         reposts: dict[tuple[int, int], str] = {}
         for event in events:
             if isinstance(event.body, Reposted | Unreposted):
