@@ -14,6 +14,7 @@ from graph import keys
 from graph.accounts.account_deletion import AccountDeletion
 from graph.accounts.password_changes import PasswordChanges
 from graph.accounts.sessions import Sessions
+from graph.accounts.sign_ups import SignUps
 from graph.accounts.users import Users
 from graph.archiver.archiver import Archiver
 from graph.archiver.hot_window import HotWindow
@@ -126,6 +127,7 @@ class Graph:
 
     def _prepare_accounts(self) -> None:
         """Create the services for password changes and account deletion."""
+        self.sign_ups = SignUps(self.store, self.commit, self.users)
         self.passwords = PasswordChanges(self.store, self.commit, self.users, self.sessions)
         self.account_deletion = AccountDeletion(self.store, self.commit, self.users)
 

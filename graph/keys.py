@@ -36,7 +36,8 @@ key                            type            content
 `{log}:erasing`                sorted set      deleted user who is not erased yet → number of the UserDeleted event
 `{<any>}:mark`                 string, TTL     written so that `WAIT` covers the earlier writes to the server; with a
                                                random suffix in a slot that the server is importing
-`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account;
+`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account; the
+                                               nonce of a sign-up with a key is a hash of login, key and name;
                                                `secret:at` → number of the last PasswordChanged event
 `login:{<login>}:next:<nonce>` string, TTL     secret of a change of the password that is not projected yet
 `reserved:{<hash>}`            string          number of the UserDeleted event of the user whose login has this hash

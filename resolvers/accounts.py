@@ -42,10 +42,16 @@ async def sign_up(
         inputs.SignUpInput, strawberry.argument(description="The login, password and name of the new user.")
     ],
 ) -> SessionPayload:
-    """Create a user and start a session."""
-    user = await context.graph.users.sign_up(input.login, input.password, input.name, context.client.network)
-    context.users_created += 1
-    return await start_session(context, user)
+    """Create a user and start a session. A repeated request starts another session of the same user."""
+    signed_up = await context.graph.sign_ups.sign_up(
+        input.login,
+        input.password,
+        input.name,
+        network=context.client.network,
+        idempotency_key=input.idempotency_key,
+    )
+    context.users_created += signed_up.is_new
+    return await start_session(context, signed_up.user, signed_up.password)
 
 
 @mutation(SessionPayload)

@@ -33,6 +33,11 @@ class SignUpInput:
         description="8 to 128 characters. It must not be the login, the name or a common password."
     )
     name: str | None = strawberry.field(description="The display name, 1 to 50 characters. Defaults to the login.")
+    idempotency_key: str | None = strawberry.field(
+        description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters, which "
+        "are hard to guess. For 24 hours, the same key, login, name and password start a session of the same account; "
+        "another name or password fails with `IDEMPOTENCY_MISMATCH`."
+    )
 
 
 @strawberry.input(description="The input of `logIn`.")

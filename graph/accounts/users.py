@@ -19,7 +19,7 @@ from graph.log.account_events import login_hash
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Permission, User
-from graph.passwords.attempts import Attempts, wrong_credentials
+from graph.passwords.attempts import Attempt, Attempts, wrong_credentials
 from graph.passwords.hashing import Hashing
 from graph.projections.accounts import free_login
 from graph.records import STORED_USERS
@@ -141,25 +141,40 @@ class Users:
         Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN) and Overloaded; nothing is written
         then. Four to five round trips and one hash.
         """
+        folded, display = self.check_sign_up(login, password, name)
+        if (await self.ids_of_logins([folded]))[0] is not None:
+            raise login_taken()
+        self._commit.check_capacity()
+        nonce = await self._claim(folded, password, network)
+        await self.refuse_reserved(folded, nonce)
+        user = await self._commit_sign_up(folded, UserCreated(folded, display, nonce))
+        if user is None:
+            raise login_taken()
+        return user
+
+    def check_sign_up(
+        self, login: str, password: str, name: str | None, idempotency_key: str | None = None
+    ) -> tuple[str, str]:
+        """Validate a sign-up, and return the login in lower case and the name.
+
+        Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID; LOGIN_TAKEN for a reserved login).
+        """
         check = Check()
         folded = check.login(login)
         if folded in self._reserved_logins:
             check.fail(ProblemCode.LOGIN_TAKEN, "This login is reserved. Choose another one.", "login")
         display = check.name(name) if name is not None else folded
         check.password(password, folded, display)
+        check.idempotency_key(idempotency_key)
         check.done()
-        if (await self.ids_of_logins([folded]))[0] is not None:
-            raise login_taken()
-        self._commit.check_capacity()
-        nonce = await self._claim(folded, password, network)
-        await self._refuse_reserved(folded, nonce)
-        user = await self._commit_sign_up(folded, UserCreated(folded, display, nonce))
-        if user is None:
-            raise login_taken()
-        return user
+        return folded, display
 
     async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
-        """Claim logins for an import, each as (folded login, nonce, secret or None); return which claims succeeded.
+        """Claim logins for an import, and return which claims succeeded. Takes and costs what `claim` does."""
+        return [outcome == "claimed" for outcome, *_ in await self.claim(claims)]
+
+    async def claim(self, claims: Sequence[tuple[str, str, str | None]]) -> list[Sequence[str]]:
+        """Claim logins, each as (folded login, nonce, secret or None), and return the replies of the script.
 
         A claim expires after 15 minutes unless there is a UserCreated event with its nonce. One round trip.
         """
@@ -170,24 +185,21 @@ class Users:
             commands.append(
                 script("claim_login").call([keys.login(login) for _, (login, _, _) in group], CLAIM_SECONDS, *words)
             )
-        claimed = [False] * len(claims)
+        replies: dict[int, Sequence[str]] = {}
         for group, outcomes in zip(groups, await self._store.send(commands), strict=True):
-            for (place, _), outcome in zip(group, outcomes, strict=True):
-                claimed[place] = outcome[0] == "claimed"
-        return claimed
+            replies |= zip((place for place, _ in group), outcomes, strict=True)
+        return [replies[place] for place in range(len(claims))]
 
     async def _claim(self, login: str, password: str, network: str) -> str:
         secret = await self.hash_password(password, network)
-        [[reply]] = await self._store.send(
-            [script("claim_login").call([keys.login(login)], CLAIM_SECONDS, secret, secrets.token_hex(16))]
-        )
+        [reply] = await self.claim([(login, secrets.token_hex(16), secret)])
         if reply[0] == "claimed":
             return str(reply[1])
         if reply[0] == "pending" and await self.hashing.matches(reply[1], password, network):
             return str(reply[2])
         raise login_taken()
 
-    async def _refuse_reserved(self, login: str, nonce: str) -> None:
+    async def refuse_reserved(self, login: str, nonce: str) -> None:
         """Raise Rejected (LOGIN_TAKEN) and release the claim if a deleted user had the login. One round trip.
 
         A deletion reserves the login before it frees the login, so a successful claim sees the reservation.
@@ -202,10 +214,18 @@ class Users:
             [event] = await self._commit([body], IdempotencyKey("-", body.nonce, CLAIM_SECONDS))
         except Rejected:
             return None
-        [[outcome]] = await self._store.send(
-            [script("settle_login").call([keys.login(login)], secrets.token_hex(16), body.nonce, event.number)]
-        )
+        outcome = await self.settle(body, event.number, secrets.token_hex(16))
         return User(event.number, login, body.name, body.bio) if outcome == "won" else None
+
+    async def settle(self, body: UserCreated, number: int, sign_up: str) -> str:
+        """Turn a claim into the account of the user with this number, and return the reply of the script.
+
+        `sign_up` identifies the sign-up. One round trip.
+        """
+        [[outcome]] = await self._store.send(
+            [script("settle_login").call([keys.login(body.login)], sign_up, body.nonce, number)]
+        )
+        return str(outcome)
 
     async def check_password(self, login: str, password: str, network: str = "") -> User:
         """Return the user with this login and password.
@@ -244,11 +264,20 @@ class Users:
 
         Raises like `check_password`. Two round trips and one hash.
         """
+        attempt = await self.attempt(login, password, network)
+        assert attempt.user is not None  # noqa: S101 - only accounts were compared
+        return attempt.user, attempt.version
+
+    async def attempt(self, login: str, password: str, network: str, *, claims: bool = False) -> Attempt:
+        """Check a password, count a failure, and return the account with its user.
+
+        With `claims`, the password of a claim also counts; the claim has no user. Raises and costs like `verify`.
+        """
         folded = typed_login(login) or INVALID_LOGIN
         self._commit.check_capacity()
         possible = is_possible_password(password)
         async with self._attempt_locks.setdefault((folded, network), asyncio.Lock()):
-            return await self._attempt(folded, password if possible else None, network)
+            return await self._attempt(folded, password if possible else None, network, claims=claims)
 
     async def verify_again(self, login: str, password: str, network: str, field: str) -> None:
         """Check the password of a user who is logged in. Raises and costs like `verify`; problems name this field."""
@@ -259,8 +288,8 @@ class Users:
             problem = replace(rejected.problems[0], field=(field,))
             raise Rejected(replace(problem, message="The password is wrong.") if is_wrong else problem) from None
 
-    async def _attempt(self, login: str, password: str | None, network: str) -> tuple[int, int]:
-        """Check a password, or None for an impossible one; return the user's id and the password's version."""
+    async def _attempt(self, login: str, password: str | None, network: str, *, claims: bool) -> Attempt:
+        """Check a password, or None for an impossible one."""
         self.hashing.check_room(network)
         attempt = await self._attempts.begin(login, network)
         try:
@@ -271,11 +300,11 @@ class Users:
             with suppress(StoreUnavailable):
                 await self._attempts.withdraw(attempt)
             raise
-        secret = attempt.secret if attempt.user is not None and password is not None else None
-        if not await self.hashing.verify(secret, password or "") or attempt.user is None:
+        counts = password is not None and (claims or attempt.user is not None)
+        if not await self.hashing.verify(attempt.secret if counts else None, password or ""):
             raise wrong_credentials()
         await self._attempts.succeed(attempt)
-        return attempt.user, attempt.version
+        return attempt
 
     async def update_profile(
         self,

@@ -2,7 +2,8 @@
 
 An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
 be repeated: run an interrupted rebuild again, and it starts over. Events that were not archived yet are lost with the
-former store; sessions and home caches start empty, and so do idempotency keys, except those of posts and lists.
+former store; sessions and home caches start empty, and so do idempotency keys, except those of posts, lists and
+sign-ups.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 #!lua
 -- Claim logins for a limited time, except those that are claimed or taken.
 -- KEYS: login:{x} for each   ARGV: 1 lifetime of a claim in seconds   then for each: secret or '', nonce
--- Returns for each {'claimed', nonce}, {'pending', secret, nonce} or {'taken'}.
+-- Returns for each {'claimed', nonce, secret}, {'pending', secret, nonce} or {'taken'}. The secret is the one that
+-- is stored: of a claim that is repeated with its nonce, the first one.
 local outcomes = {}
 for i, key in ipairs(KEYS) do
   local secret, nonce = ARGV[2 * i], ARGV[2 * i + 1]
@@ -15,7 +16,7 @@ for i, key in ipairs(KEYS) do
       redis.call('HSET', key, 'secret', secret, 'nonce', nonce)
       redis.call('EXPIRE', key, ARGV[1])
     end
-    outcomes[i] = {'claimed', nonce}
+    outcomes[i] = {'claimed', nonce, held[1] or secret}
   end
 end
 return outcomes

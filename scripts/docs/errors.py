@@ -97,7 +97,7 @@ NOTED = {code: "503, or 200 with the rest of the data" for code, status in STATU
 USER = {
     "INVALID": ("the value breaks a rule, which the message states", "show the message next to the `field`"),
     "LOGIN_TAKEN": (
-        "the login belongs to another user, or belonged to a deleted one",
+        "the login belongs to another user, or belonged to a deleted one; or a sign-up without a key was repeated",
         "show the message next to the `field`",
     ),
     "LOGIN_INVALID": (
@@ -129,8 +129,8 @@ USER = {
         "show the message, which says when to try again: at most 15 minutes later",
     ),
     "IDEMPOTENCY_MISMATCH": (
-        "the idempotency key was already used with a different input",
-        "use a new key for each new post or list",
+        "the idempotency key was already used with a different input, or for a sign-up with another password",
+        "use a new key for each new post, list or account",
     ),
     "BLOCKED": (
         "the viewer blocks the user whom the action is about, or that user blocks the viewer",

@@ -169,7 +169,7 @@ async def sign_up(graph: Graph, login: str, nonce: str, secret: str) -> int | No
     if not claimed:
         return None
     try:
-        await graph.users._refuse_reserved(login, nonce)
+        await graph.users.refuse_reserved(login, nonce)
     except Rejected:
         return None
     [event] = await graph.commit([UserCreated(login, login, nonce)], IdempotencyKey("-", nonce))

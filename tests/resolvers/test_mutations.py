@@ -19,8 +19,8 @@ PUBLISH = """mutation ($input: PublishPostInput!) { publishPost(input: $input) {
     userErrors { code message field } } }"""
 DELETE = """mutation ($id: ID!) { deletePost(input: {id: $id}) {
     deletedPostId viewer { postsCount } userErrors { code field } } }"""
-SIGN_UP = """mutation ($login: String!, $password: String!, $name: String) {
-    signUp(input: {login: $login, password: $password, name: $name}) {
+SIGN_UP = """mutation ($login: String!, $password: String!, $name: String, $key: String) {
+    signUp(input: {login: $login, password: $password, name: $name, idempotencyKey: $key}) {
         session { token expiresAt user { login name } } userErrors { code field } } }"""
 UPDATE = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
     user { name bio avatarUrl websiteUrl } userErrors { code field } } }"""
@@ -51,6 +51,21 @@ async def test_sign_up(world: World) -> None:
     session = answer.data["signUp"]["session"]
     assert session["user"] == {"login": "alice_1", "name": "alice_1"}
     assert session["token"].startswith("token of ")
+
+
+async def test_sign_up_again_with_the_same_key(world: World) -> None:
+    """The answer has another session of the same user. Without the key, the login is taken."""
+    given = {"login": "alice", "password": PASSWORD, "name": "Alice", "key": "k1"}
+    first, again = [(await world.ask(SIGN_UP, **given)).data["signUp"]["session"] for _ in range(2)]
+    assert first["user"] == again["user"] == {"login": "alice", "name": "Alice"}
+    [alice] = await world.graph.users.ids_of_logins(["alice"])
+    assert len(await world.graph.sessions.infos(alice or 0)) == 2
+    for change, expected in (
+        ({"name": "Bob"}, ("IDEMPOTENCY_MISMATCH", ["idempotencyKey"])),
+        ({"password": "another password"}, ("IDEMPOTENCY_MISMATCH", ["idempotencyKey"])),
+        ({"key": None}, ("LOGIN_TAKEN", ["login"])),
+    ):
+        assert codes(await world.ask(SIGN_UP, **{**given, **change}), "signUp") == [expected]
 
 
 @pytest.mark.parametrize(

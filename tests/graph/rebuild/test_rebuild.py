@@ -106,6 +106,21 @@ async def test_repeated_requests_create_no_list_after_a_rebuild(lost: Graph, sto
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
 
 
+async def test_repeated_sign_ups_get_their_account_after_a_rebuild(lost: Graph, store_url: str) -> None:
+    """The archive keeps the nonce of the login, so another name is still refused."""
+    await populate(lost)
+    first = await lost.sign_ups.sign_up("zoe", PASSWORD, "Zoe", idempotency_key="key")
+    await archive_all(lost)
+    await empty_store(store_url)
+    await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    again = await lost.sign_ups.sign_up("zoe", PASSWORD, "Zoe", idempotency_key="key")
+    assert (again.user, again.is_new) == (first.user, False)
+    with pytest.raises(Rejected) as rejected:
+        await lost.sign_ups.sign_up("zoe", PASSWORD, "Z.", idempotency_key="key")
+    assert codes(rejected.value) == [ProblemCode.IDEMPOTENCY_MISMATCH]
+
+
 async def test_a_repetition_with_another_text_does_not_change_the_post(lost: Graph, store_url: str) -> None:
     """The rebuilt store does not know what the request was. The answer is the post as it was published."""
     author, *_ = await populate(lost)

@@ -211,13 +211,16 @@ async def test_log_ins_from_one_network_are_limited(strict: Api) -> None:
     assert codes == [200, 200, 429, 429]
 
 
-async def test_sign_ups_from_one_network_are_limited(strict: Api) -> None:
-    """Only sign-ups that create a user count."""
+async def test_sign_ups_from_one_network_are_limited(strict: Api, graph: Graph) -> None:
+    """Only sign-ups that create a user count, and not repetitions."""
     sign_up = 'mutation { signUp(input: {login: "%s", password: "correct horse"}) { userErrors { code } } }'
     await strict.session("taken")
     for _ in range(3):  # what creates no user does not count
         taken = await strict.ask(sign_up % "taken")
         assert taken.json()["data"]["signUp"]["userErrors"] == [{"code": "LOGIN_TAKEN"}]
+    keyed = sign_up.replace('"correct horse"', '"correct horse", idempotencyKey: "k"')
+    await graph.sign_ups.sign_up("mine", "correct horse", idempotency_key="k")
+    assert (await strict.ask(keyed % "mine")).json()["data"]["signUp"]["userErrors"] == []
     assert "errors" not in (await strict.ask(sign_up % "one")).json()
     refused = await strict.ask(sign_up % "two")
     assert refused.status_code == 429
