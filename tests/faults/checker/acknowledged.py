@@ -23,8 +23,8 @@ class Acknowledged:
 
     `authors` and `texts` have all posts that ever existed. `ended` are the posts that were deleted and the reposts that
     were undone, `deleted` those whose deletion or undoing was acknowledged itself. `cut` are follows that a block has
-    ended, or that did not count because of one. `attempted` are the names of lists whose creation was sent more than
-    once. `seen` is the cursor up to which each user has read notifications. `day` is when the load began.
+    ended, or that did not count because of one. `seen` is the cursor up to which each user has read notifications.
+    `day` is when the load began.
     """
 
     world: World = field(default_factory=World)
@@ -33,7 +33,6 @@ class Acknowledged:
     texts: dict[int, str] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     cut: set[tuple[int, int]] = field(default_factory=set)
-    attempted: set[str] = field(default_factory=set)
     seen: dict[int, str] = field(default_factory=dict)
     day: date = field(default_factory=lambda: datetime.now(UTC).date())
     separated: set[frozenset[int]] = field(default_factory=set)

@@ -13,7 +13,8 @@ EXPECTED = {"STORE_UNAVAILABLE", "OVERLOADED", "NOT_DURABLE", "DEADLINE_EXCEEDED
 PASSWORD = "violet harbour 71"
 
 SIGN_UP = """mutation ($login: String!, $password: String!) {
-  signUp(input: {login: $login, password: $password}) { session { token user { id } } userErrors { code } } }"""
+  signUp(input: {login: $login, password: $password, idempotencyKey: $login}) {
+    session { token user { id } } userErrors { code } } }"""
 LOG_IN = """mutation ($login: String!, $password: String!) {
   logIn(input: {login: $login, password: $password}) { session { token user { id } } userErrors { code } } }"""
 
@@ -85,11 +86,9 @@ class Client:
         self.answers[code] = self.answers.get(code, 0) + 1
 
     async def join(self) -> None:
-        """Sign up. If only the response to an earlier attempt was lost, log in."""
+        """Sign up. If the response to an earlier attempt was lost, a repetition gets a session of the account."""
         answer = (await self.insist(SIGN_UP, login=self.login, password=PASSWORD))["signUp"]
-        self.token, self.id = ("", "") if answer["session"] is None else _session(answer)
-        if not self.token:
-            await self.log_in()
+        self.token, self.id = _session(answer)
         self.delays.clear()  # hashing passwords takes long on a busy machine
 
     async def log_in(self) -> None:

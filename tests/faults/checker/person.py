@@ -54,7 +54,7 @@ class Person(Client):
         self._lossy = lossy
 
     async def join(self) -> None:
-        """Sign up, or log in if the response was lost."""
+        """Sign up."""
         await super().join()
         self.number = decode(self.id).numbers[0]
 
@@ -294,17 +294,15 @@ class Person(Client):
                 await self._update_list(random.choice([*lists]), other)
 
     async def _create_list(self, others: list["Person"]) -> None:
-        """Create a list. It has no idempotency key, so a repetition may create another one of the same name."""
+        """Create a list, with its name as the idempotency key."""
         self._texts += 1
         known, name = self.acknowledged, f"{self.login}'s list {self._texts}"
         chosen = [other for other in others if known.is_free(self.number, other.number)][:MEMBERS]
         chosen = [other for other in chosen if not self.is_apart(other.number)]
-        attempts = sum(self.answers.values())
         with known.using(self.number, {other.number for other in chosen}):
             selection = "list { id membersCount }"
-            payload = await self.change("createList", selection, name=name, userIds=[each.id for each in chosen])
-        if sum(self.answers.values()) > attempts:
-            known.attempted.add(name)
+            ids = [each.id for each in chosen]
+            payload = await self.change("createList", selection, name=name, userIds=ids, idempotencyKey=name)
         self.expect("a list was created", payload["list"]["membersCount"] == len(chosen))
         members = frozenset(each.number for each in chosen)
         known.world.lists[decode(payload["list"]["id"]).numbers[0]] = ListOfUsers(self.number, name, members)
