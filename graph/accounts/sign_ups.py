@@ -13,8 +13,8 @@ from graph.accounts.users import Users, login_taken
 from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import UserCreated
-from graph.log.log import KEY_SECONDS, IdempotencyKey, mismatch
-from graph.log.requests import hash_of, request_of
+from graph.log.log import KEY_SECONDS, mismatch
+from graph.log.requests import append_key, hash_of, request_of
 from graph.model import User, number_at
 from graph.store.store import Store
 
@@ -105,7 +105,7 @@ class SignUps:
     async def _complete(self, body: UserCreated) -> SignedUp:
         """Commit a claimed sign-up, perhaps once more, and return the user."""
         await self._users.refuse_reserved(body.login, body.nonce)
-        [event], is_new = await self._commit.once([body], IdempotencyKey("-", body.nonce, KEY_SECONDS))
+        [event], is_new = await self._commit.once([body], append_key(body, KEY_SECONDS))
         outcome = await self._users.settle(body, event.number, request_id(body.nonce))
         if outcome == "void":
             raise login_taken()

@@ -17,7 +17,7 @@ from graph.commit import Commit
 from graph.errors import AccountDeleted, ProblemCode, Rejected, StoreUnavailable
 from graph.log.account_events import login_hash
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
-from graph.log.log import IdempotencyKey
+from graph.log.requests import append_key
 from graph.model import Permission, User
 from graph.passwords.attempts import Attempt, Attempts, wrong_credentials
 from graph.passwords.hashing import Hashing
@@ -211,7 +211,7 @@ class Users:
     async def _commit_sign_up(self, login: str, body: UserCreated) -> User | None:
         """Commit a claimed sign-up and return the user, or None if another sign-up won the login."""
         try:
-            [event] = await self._commit([body], IdempotencyKey("-", body.nonce, CLAIM_SECONDS))
+            [event] = await self._commit([body], append_key(body, CLAIM_SECONDS))
         except Rejected:
             return None
         outcome = await self.settle(body, event.number, secrets.token_hex(16))

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from graph import keys
-from graph.log.events import Event, EventBody, ListCreated, PostPublished
+from graph.log.events import Event, EventBody, ListCreated, PostPublished, UserCreated
 from graph.log.log import KEY_SECONDS, IdempotencyKey, Log
 from graph.model import number_at
 from graph.store.batches import send_in_batches
@@ -52,6 +52,15 @@ def key_of(kind: type[Creation], creator: int, idempotency_key: str | None, cont
         return None
     digest = hash_of(f"{idempotency_key} {content!r}")
     return IdempotencyKey(creator, request_of(kind, creator, idempotency_key), request=digest)
+
+
+def append_key(body: UserCreated, seconds: int) -> IdempotencyKey:
+    """Return the key under which a sign-up is appended once, for some seconds.
+
+    The key does not reveal the nonce. So after an erasure, nobody can test guesses at the login and the name by the
+    hash of the event that is stored under the key.
+    """
+    return IdempotencyKey("-", hash_of(body.nonce), seconds)
 
 
 def of_request(body: C, key: IdempotencyKey | None) -> C:

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.accounts.sign_ups import SignedUp, nonce_of
 from graph.errors import ProblemCode, Rejected
+from graph.log.requests import hash_of
 from graph.model import number_at
 from graph.passwords.attempts import FREE_ATTEMPTS
 from tests.support.graph_worlds import PASSWORD, Open, codes, people
@@ -239,10 +240,12 @@ async def test_a_key_is_valid_for_a_day(graph: Graph, raw: Redis) -> None:
 
 
 async def test_the_append_can_be_repeated_for_a_day(graph: Graph, raw: Redis) -> None:
-    """If only the profile is missing, the repetition projects the event of the first request."""
+    """If only the profile is missing, the repetition projects the event of the first request. No key has the nonce."""
     await signed_up(graph)
+    nonce = nonce_of("alice", "Alice", KEY)
 
-    assert await raw.ttl(keys.idempotency("-", nonce_of("alice", "Alice", KEY))) > 23 * 3600
+    assert await raw.ttl(keys.idempotency("-", hash_of(nonce))) > 23 * 3600
+    assert [name async for name in raw.scan_iter(f"*{nonce}*")] == []
 
 
 def test_the_nonce_depends_on_the_login_the_key_and_the_name() -> None:
