@@ -138,30 +138,27 @@ class Selected(NamedTuple):
 
     def plus(self, other: "Selected") -> "Selected":
         """Return the sum of two costs."""
-        return Selected(
-            min(self.points + other.points, COUNTED_TO),
-            min(self.size + other.size, COUNTED_TO),
-            self.home_pages + other.home_pages,
-            self.prepaid + other.prepaid,
-        )
+        points, size, home_pages, prepaid = other
+        return Selected(self.points + points, self.size + size, self.home_pages + home_pages, self.prepaid + prepaid)
 
     @classmethod
     def most_expensive(cls, possible: frozenset[str], sums: "Mapping[frozenset[str], Selected]") -> "Selected":
         """Return the cost of an object of one of the possible types, from sums by the set of types that have them.
 
-        Points, bytes and home pages are the highest of any type, each by itself, because the items of a list have
-        different types. Prepaid points are the lowest: they are a discount on what is read later. O(types * sums).
+        One of the sums is that of all types. Points, bytes and home pages are the highest of any type, each by itself,
+        because the items of a list have different types. Prepaid points are the lowest: they are a discount on what is
+        read later. O(types * sums).
         """
-        if len(sums) == 1 and possible in sums:
+        if len(sums) == 1:
             return sums[possible]
         totals = [
             reduce(cls.plus, [cost for types, cost in sums.items() if each in types], NOTHING) for each in possible
         ]
-        points, sizes, home_pages, prepaid = zip(*totals or [NOTHING], strict=True)
+        points, sizes, home_pages, prepaid = zip(*totals, strict=True)
         return cls(max(points), max(sizes), max(home_pages), min(prepaid))
 
 
-NOTHING = Selected()
+NOTHING, BRACES = Selected(), Selected(size=2)
 
 
 class CostAnalysis:
@@ -215,9 +212,12 @@ class CostAnalysis:
         timeline, and of which kind.
         """
         possible = self._weights.possible_types(type_)
-        sums: dict[frozenset[str], Selected] = {}
+        sums = {possible: BRACES}
         self._add(selection_set, type_, possible, page, merged, sums)
-        return Selected.most_expensive(possible, sums).plus(Selected(size=2))
+        found = Selected.most_expensive(possible, sums)
+        if found.points > COUNTED_TO or found.size > COUNTED_TO:
+            found = found._replace(points=min(found.points, COUNTED_TO), size=min(found.size, COUNTED_TO))
+        return found
 
     def _add(
         self,
