@@ -1,6 +1,8 @@
 import type { ApolloCache, FieldPolicy, FieldReadFunction, Reference, StoreObject } from "@apollo/client";
+import { isFirstPage, isPage, listKey, takes } from "./lists.js";
+import type { Arguments } from "./lists.js";
 import { indexFor, withItemAt } from "./order.js";
-import type { Arrived } from "./pages.js";
+import type { Arrived, Owner } from "./pages.js";
 
 /** An edge as a subscription returns it, with `__typename` and `id` of its node. */
 export interface Edge {
@@ -28,8 +30,19 @@ interface StoredConnection {
 
 /** The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`. */
 export const possibleTypes = {
-  Node: ["Notification", "NotificationFeed", "Post", "Relationship", "SessionInfo", "Timeline", "User", "UserList"],
+  Attachment: ["ImageAttachment", "VideoAttachment"],
+  Node: [
+    ...["FollowNotification", "LikeNotification", "MentionNotification", "NotificationFeed", "Post", "QuoteNotification"],
+    ...["Relationship", "ReplyNotification", "RepostNotification", "Session", "Timeline", "User", "UserList", "Viewer"],
+  ],
+  Notification: [
+    ...["FollowNotification", "LikeNotification", "MentionNotification"],
+    ...["QuoteNotification", "ReplyNotification", "RepostNotification"],
+  ],
   NotificationEvent: ["Checkpoint", "Gap", "NotificationAdded", "NotificationsChanged"],
+  PostNotification: [
+    ...["LikeNotification", "MentionNotification", "QuoteNotification", "ReplyNotification", "RepostNotification"],
+  ],
   StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
   TextEntity: ["HashtagEntity", "LinkEntity", "MentionEntity"],
   TimelineEvent: ["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
@@ -38,60 +51,82 @@ export const possibleTypes = {
 /**
  * Return the policies of a cache. Pass `relayStylePagination()`, which replaces a list with each first page.
  *
- * A next page that arrives after that belongs to the old list and would leave a hole in the new one, so it is ignored.
- * Each event of a subscription replaces the one before. Posts that refer to a removed one stay, without it: a field that
- * led nowhere would make every query with it incomplete, so that Apollo Client fetches the whole page again.
+ * A next page that arrives after that belongs to the old list and would leave a hole in the new one, so it is ignored. All
+ * pages of a list share one `liveCursor`, that of its first page: the later ones have null. Notifications of other `kinds`
+ * are another list. Each event of a subscription replaces the one before. Posts and notifications that refer to a removed
+ * post stay, without it: a field that led nowhere would make every query with it incomplete, so that Apollo Client fetches
+ * the whole page again. There is one viewer, also in documents that do not select its id.
  */
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
+  const list = continuing(pagination);
   return {
-    Timeline: { fields: { posts: continuing(pagination) } },
-    NotificationFeed: { fields: { entries: continuing(pagination) } },
-    Notification: { fields: { post: nullIfRemoved } },
-    Post: { fields: { replyTo: nullIfRemoved, repostOf: nullIfRemoved, thread: nullIfRemoved } },
+    Viewer: { keyFields: [] as [] },
+    Timeline: { fields: { liveCursor, posts: list } },
+    NotificationFeed: { fields: { liveCursor, entries: { ...list, keyArgs: listKey } } },
+    PostNotification: { fields: { post: nullIfRemoved } },
+    Post: { fields: { replyTo: nullIfRemoved, repostOf: nullIfRemoved, threadRoot: nullIfRemoved } },
     Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
   };
 }
+
+const liveCursor: FieldPolicy<string | null> = {
+  keyArgs: (args) => (isPage(args) ? `list${listKey(args)}` : false),
+  merge: (existing, incoming) => incoming ?? existing ?? null,
+};
 
 const nullIfRemoved: FieldReadFunction<Reference | null> = (post, { canRead }) =>
   post === undefined || canRead(post) ? post : null;
 
 interface Watcher {
   id: string;
+  key: string;
   arrived: Arrived;
 }
 
 const watchersOf = new WeakMap<ApolloCache, Set<Watcher>>();
 
-/** Call the watchers of the object whose list has this storage, when the page is in the cache completely. */
+/** Call the watchers of the list that has this storage, by which the lists of all objects differ. */
 function reportPage(cache: ApolloCache, list: unknown): void {
+  // A task later, the page is in the cache completely.
   queueMicrotask(() => {
-    for (const { id, arrived } of watchersOf.get(cache) ?? []) {
-      const liveCursor = cursorOfList(cache, id, list);
-      if (liveCursor !== undefined) arrived(liveCursor);
+    for (const { id, key, arrived } of watchersOf.get(cache) ?? []) {
+      const liveCursor = hasList(cache, id, key, list) ? liveCursorOf(cache, id, key) : undefined;
+      if (typeof liveCursor === "string") arrived(liveCursor);
     }
   });
 }
 
-/** Return the `liveCursor` of an object if one of its fields has this storage, by which lists differ. */
-function cursorOfList(cache: ApolloCache, id: string, list: unknown): string | undefined {
-  const found: { isOwn?: boolean; liveCursor?: string } = {};
+function hasList(cache: ApolloCache, id: string, key: string, list: unknown): boolean {
+  let isFound = false;
   cache.modify({
     id,
-    fields(value: unknown, { fieldName, storage }) {
-      if (storage === list) found.isOwn = true;
-      if (fieldName === "liveCursor") found.liveCursor = value as string;
+    fields(value: unknown, { fieldName, storeFieldName, storage }) {
+      isFound ||= storage === list && keyOfField(fieldName, storeFieldName) === key;
       return value;
     },
   });
-  return found.isOwn ? found.liveCursor : undefined;
+  return isFound;
+}
+
+/** Return the `liveCursor` of a list of an object. */
+function liveCursorOf(cache: ApolloCache, id: string, key: string): unknown {
+  let found: unknown;
+  cache.modify({ id, fields: { [`liveCursor:list${key}`]: (value: unknown) => (found = value) } });
+  return found;
+}
+
+/** Return the `listKey` with which a field is stored. */
+function keyOfField(fieldName: string, storeFieldName: string): string {
+  return storeFieldName.slice(fieldName.length + 1);
 }
 
 /**
- * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications, that is written
- * into the cache. Return a function that ends this. Needs the options of `typePolicies`.
+ * Call a function with the `liveCursor` of each first page of a list that is written into the cache. The owner of the list
+ * is a timeline, or the notifications with the `kinds` of the list. Return a function that ends this. Needs the options of
+ * `typePolicies`.
  */
-export function watchPages(cache: ApolloCache, owner: { __typename: string; id: string }, arrived: Arrived): () => void {
-  const watcher = { id: cache.identify(owner) ?? "", arrived };
+export function watchPages(cache: ApolloCache, { kinds, ...owner }: Owner, arrived: Arrived): () => void {
+  const watcher = { id: cache.identify(owner) ?? "", key: listKey({ kinds }), arrived };
   const watchers = watchersOf.get(cache) ?? new Set();
   watchersOf.set(cache, watchers.add(watcher));
   return () => void watchers.delete(watcher);
@@ -102,7 +137,7 @@ function continuing<Policy extends FieldPolicy>(pagination: Policy): Policy {
   if (typeof merge !== "function") return pagination;
   const mergeContinuing: typeof merge = (existing, incoming, options) => {
     const after: unknown = options.args?.["after"];
-    if (!after && !options.args?.["before"]) reportPage(options.cache, options.storage);
+    if (isFirstPage(options.args)) reportPage(options.cache, options.storage);
     const list = existing as StoredConnection | undefined;
     if (typeof after === "string" && list && !continues(list, after)) return list;
     return merge(existing, incoming, options) as unknown;
@@ -159,7 +194,10 @@ export function hideAuthor(cache: ApolloCache, timelineId: string, userId: strin
   });
 }
 
-/** Apply an event to the list of the object with this id: a timeline, or the notifications. Return true if it changed. */
+/**
+ * Apply an event to the lists of the object with this id: a timeline, or the notifications. Return true if a list has
+ * changed.
+ */
 export function applyEvent(cache: ApolloCache, id: string, event: Event): boolean {
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, id, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
@@ -171,13 +209,15 @@ export function applyEvent(cache: ApolloCache, id: string, event: Event): boolea
 
 /**
  * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of the one that the list has of the
- * same notification. Return true if the list has changed. The notification must be in the cache, and all edges must
- * select `cursor`.
+ * same notification. Return true if a list has changed. Lists of other `kinds` stay. The notification must be in the cache,
+ * and all edges must select `cursor`.
  */
 export function addNotification(cache: ApolloCache, feedId: string, { cursor, node }: Edge): boolean {
-  const notification = cache.identify({ __typename: "Notification", id: node.id });
-  if (notification === undefined) return false;
-  return change(cache, { __typename: "NotificationFeed", id: feedId }, "entries", ({ edges, pageInfo }) => {
+  const notification = node.__typename === undefined ? undefined : cache.identify({ ...node });
+  const owner = cache.identify({ __typename: "NotificationFeed", id: feedId });
+  if (notification === undefined || owner === undefined) return false;
+  return change(cache, owner, "entries", ({ edges, pageInfo }, _read, key) => {
+    if (!takes(JSON.parse(key || "{}") as Arguments, node.__typename)) return edges;
     const known = edges.find((each) => each.node.__ref === notification);
     if (known && known.cursor >= cursor) return edges; // a subscription repeats what a newer page has
     const others = edges.filter((each) => each !== known);
@@ -194,29 +234,29 @@ interface Read {
   originalAuthor(post: Reference): string | undefined;
 }
 
-type Change = (connection: StoredConnection, read: Read) => readonly StoredEdge[];
+type Change = (connection: StoredConnection, read: Read, key: string) => readonly StoredEdge[];
 
 function changeEdges(cache: ApolloCache, timelineId: string, changed: Change): boolean {
-  return change(cache, { __typename: "Timeline", id: timelineId }, "posts", changed);
+  const id = cache.identify({ __typename: "Timeline", id: timelineId });
+  return id !== undefined && change(cache, id, "posts", changed);
 }
 
-/** Change the edges of a list of an object. Return true if they have changed. */
-function change(cache: ApolloCache, owner: StoreObject, list: string, changed: Change): boolean {
-  const id = cache.identify(owner);
-  if (id === undefined) return false;
+/** Change the edges of lists of an object, which are in a field with this name. Return true if they have changed. */
+function change(cache: ApolloCache, id: string, list: string, changed: Change): boolean {
   let hasChanged = false;
   cache.modify<Record<string, StoredConnection | null>>({
     id,
     fields: {
-      [list](existing, { readField }) {
+      [list](existing, { readField, storeFieldName }) {
         const connection = existing as StoredConnection | null;
         if (!connection) return existing;
         const author = (post: Reference | undefined) => readField<string>("id", readField<Reference>("author", post));
-        const edges = changed(connection, {
+        const read: Read = {
           text: (post) => readField<string>("text", post),
           author,
           originalAuthor: (post) => author(readField<Reference>("repostOf", post)),
-        });
+        };
+        const edges = changed(connection, read, keyOfField(list, storeFieldName));
         const isSame = edges.length === connection.edges.length && edges.every((each, at) => each === connection.edges[at]);
         if (isSame) return existing;
         hasChanged = true;

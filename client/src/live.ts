@@ -14,19 +14,22 @@ export interface LiveSink<Event> {
 }
 
 export interface LiveOptions<Event extends LiveEvent> {
-  /** The `liveCursor` of the page that the cache holds. Without it, `refetch` is called first. */
-  liveCursor?: string | undefined;
-  /** Fetch the first page from the network, put it into the cache, and return its `liveCursor`. */
-  refetch(): Promise<string>;
+  /** The `liveCursor` of the first page that the cache holds. Without it, `refetch` is called first. */
+  liveCursor?: string | null | undefined;
+  /**
+   * Fetch the first page from the network, put it into the cache, and return its `liveCursor`. Without a cursor, the fetch
+   * has failed and is repeated later.
+   */
+  refetch(): Promise<string | null | undefined>;
   /** Subscribe from a cursor. Return a function that ends the subscription. */
   subscribe(after: string, sink: LiveSink<Event>): () => void;
   /** Apply a `PostAdded`, `PostRemoved`, `AuthorRemoved`, `AuthorHidden` or `NotificationAdded` to the cache. */
   apply?(event: Event): void;
   /**
    * Report the `liveCursor` of each first page that reaches the cache, whoever fetched it. Return a function that ends
-   * this.
+   * this. Null, which later pages have, is ignored.
    */
-  watchPages?(arrived: (liveCursor: string) => void): () => void;
+  watchPages?(arrived: (liveCursor: string | null | undefined) => void): () => void;
   /** Called when the subscription cannot continue, such as after a log-out. */
   onEnd?(problem: unknown): void;
 }
@@ -73,7 +76,7 @@ class LiveTimeline<Event extends LiveEvent> {
 
   start(): void {
     this.#unwatch = this.#options.watchPages?.((liveCursor) => this.#pageArrived(liveCursor));
-    if (this.#options.liveCursor === undefined) void this.#refetch();
+    if (this.#options.liveCursor == null) void this.#refetch();
     else this.#listen(this.#options.liveCursor);
   }
 
@@ -132,8 +135,8 @@ class LiveTimeline<Event extends LiveEvent> {
     else this.#refetchLater(Math.min(LONGEST_REPETITION, FIRST_REPETITION * 2 ** (times - 1)));
   }
 
-  #pageArrived(liveCursor: string): void {
-    if (this.#isStopped) return;
+  #pageArrived(liveCursor: string | null | undefined): void {
+    if (this.#isStopped || liveCursor == null) return;
     if (this.#isFetching) this.#arrived = liveCursor; // it may be the page that is being fetched
     else this.#listen(liveCursor);
   }
@@ -154,6 +157,7 @@ class LiveTimeline<Event extends LiveEvent> {
     this.#isFetching = true;
     try {
       const liveCursor = await this.#options.refetch();
+      if (liveCursor == null) throw new Error("The page has no live cursor.");
       this.#isFetching = false;
       this.#fetchFailures = 0;
       const arrived = this.#takeArrived();

@@ -1,28 +1,55 @@
-import type { HandleFieldPayload, RecordProxy, RecordSourceProxy } from "relay-runtime";
+import type { Environment, HandleFieldPayload, RecordProxy, RecordSourceProxy } from "relay-runtime";
+import { isFirstPage, takes } from "./lists.js";
 import { indexFor, withItemAt } from "./order.js";
 import { report, watch } from "./pages.js";
 import type { Arrived } from "./pages.js";
 
-/**
- * A handler for the environment's `handlerProvider`, which `watchPages` needs. It handles the field of first pages
- * `liveCursor @__clientField(handle: "page")`.
- */
-export const pageHandler = {
-  update(store: RecordSourceProxy, { dataID, fieldKey, handleKey }: HandleFieldPayload): void {
-    const owner = store.get<{ liveCursor: string }>(dataID);
-    const liveCursor = owner?.getValue(fieldKey) as string | undefined;
-    if (!owner || liveCursor === undefined) return;
-    owner.setValue(liveCursor, handleKey);
-    report(dataID, liveCursor);
-  },
-};
+interface Handler {
+  update: (store: RecordSourceProxy, payload: HandleFieldPayload) => void;
+}
+
+/** The field in which the record of a connection has the `liveCursor` of its first page. */
+const LIVE_CURSOR = "__liveCursor";
 
 /**
- * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications with this id,
- * that is written into a store. Return a function that ends this. Needs `pageHandler`.
+ * Return a handler provider that keeps the `liveCursor` of the first page of each connection, for `liveCursorOf` and
+ * `watchPages`. Pass `DefaultHandlerProvider`. The fragment of a list selects `liveCursor` with the arguments of the
+ * connection; later pages have null there.
  */
-export function watchPages(id: string, arrived: Arrived): () => void {
-  return watch(id, arrived);
+export function withLiveCursors<H extends Handler | undefined>(
+  provider: (handle: string) => H,
+): (handle: string) => H | Handler {
+  return (handle) => {
+    const handler = provider(handle);
+    return handle === "connection" && handler ? keepingCursors(handler) : handler;
+  };
+}
+
+function keepingCursors(connections: Handler): Handler {
+  return {
+    update(store, payload) {
+      connections.update(store, payload);
+      const owner = store.get(payload.dataID);
+      const connection = owner?.getLinkedRecord(payload.handleKey);
+      const liveCursor: unknown = isFirstPage(payload.args) && owner?.getValue("liveCursor", payload.args);
+      if (!connection || typeof liveCursor !== "string") return;
+      connection.setValue(liveCursor, LIVE_CURSOR);
+      report(connection.getDataID(), liveCursor);
+    },
+  };
+}
+
+/** Return the `liveCursor` of the first page of a connection. Needs `withLiveCursors`. */
+export function liveCursorOf(environment: Environment, connectionId: string): string | undefined {
+  return environment.getStore().getSource().get(connectionId)?.[LIVE_CURSOR] as string | undefined;
+}
+
+/**
+ * Call a function with the `liveCursor` of each first page of a connection that is written into a store. Return a function
+ * that ends this. Needs `withLiveCursors`.
+ */
+export function watchPages(connectionId: string, arrived: Arrived): () => void {
+  return watch(connectionId, arrived);
 }
 
 /**
@@ -63,7 +90,7 @@ export function addEdge(store: RecordSourceProxy, connectionId: string, edge: Re
 export function removePost(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
   for (const edge of store.get(connectionId)?.getLinkedRecords("edges") ?? []) {
     const node = edge?.getLinkedRecord("node");
-    for (const field of ["replyTo", "repostOf", "thread"])
+    for (const field of ["replyTo", "repostOf", "threadRoot"])
       if (node?.getLinkedRecord(field)?.getDataID() === postId) node.setValue(null, field);
   }
   return keepNodes(store, connectionId, (post) => post.getDataID() !== postId);
@@ -93,16 +120,37 @@ export function hideAuthor(store: RecordSourceProxy, connectionId: string, userI
 }
 
 /**
- * Apply an event of a home timeline to a connection. Return true if the connection has changed.
+ * Insert the edge of a `NotificationAdded` into a connection, in place of the one that it has of the same notification.
+ * Return true if the connection has changed. The edge must select `cursor`. Pass the `kinds` of the list if it has any.
+ */
+export function addNotification(
+  store: RecordSourceProxy,
+  connectionId: string,
+  edge: RecordProxy | null | undefined,
+  kinds?: readonly string[] | null,
+): boolean {
+  const node = edge?.getLinkedRecord("node");
+  if (!edge || !node || !takes({ kinds }, node.getType())) return false;
+  const id = node.getDataID();
+  const edges = store.get(connectionId)?.getLinkedRecords("edges") ?? [];
+  const known = edges.find((each) => each?.getLinkedRecord("node")?.getDataID() === id);
+  if (known && String(known.getValue("cursor")) >= String(edge.getValue("cursor"))) return false;
+  const isRemoved = keepNodes(store, connectionId, (other) => other.getDataID() !== id);
+  return addEdge(store, connectionId, edge) || isRemoved;
+}
+
+/**
+ * Apply an event of a home timeline or of notifications to a connection. Return true if the connection has changed.
  *
- * Call it in the updater of a subscription with the record of its root field. The subscription selects `edge`, `cursor`
- * and `node { id }` in `PostAdded`, `postId` in `PostRemoved`, and `userId` in `AuthorRemoved` and
- * `AuthorHidden`.
+ * Call it in the updater of a subscription with the record of its root field, and with the `kinds` of the list if it has
+ * any. The subscription selects `edge` with `cursor` and `node { id }` in `PostAdded` and `NotificationAdded`, `postId` in
+ * `PostRemoved`, and `userId` in `AuthorRemoved` and `AuthorHidden`.
  */
 export function applyEvent(
   store: RecordSourceProxy,
   connectionId: string,
   event: RecordProxy | null | undefined,
+  kinds?: readonly string[] | null,
 ): boolean {
   switch (event?.getValue("__typename") ?? event?.getType()) {
     case "PostAdded":
@@ -113,6 +161,8 @@ export function applyEvent(
       return removeAuthor(store, connectionId, String(event?.getValue("userId")));
     case "AuthorHidden":
       return hideAuthor(store, connectionId, String(event?.getValue("userId")));
+    case "NotificationAdded":
+      return addNotification(store, connectionId, event?.getLinkedRecord("edge"), kinds);
     default:
       return false;
   }

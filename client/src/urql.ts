@@ -1,29 +1,43 @@
-import type { Cache, KeyingConfig, Link, UpdateResolver, UpdatesConfig } from "@urql/exchange-graphcache";
+import type {
+  Cache,
+  FieldInfo,
+  KeyGenerator,
+  KeyingConfig,
+  Link,
+  Resolver,
+  ResolverConfig,
+  UpdateResolver,
+  UpdatesConfig,
+} from "@urql/exchange-graphcache";
+import { isFirstPage, isPage, listKey, takes } from "./lists.js";
+import type { Arguments } from "./lists.js";
 import { indexFor, withItemAt } from "./order.js";
 import { report, watch } from "./pages.js";
-import type { Arrived } from "./pages.js";
+import type { Arrived, Owner } from "./pages.js";
+
+const byCursor: KeyGenerator = ({ ["cursor"]: cursor }) => (typeof cursor === "string" ? cursor : null);
+const EMBEDDED = [
+  ...["BookmarkConnection", "BookmarkEdge", "Credentials", "FollowConnection", "FollowEdge", "FollowResult", "HashtagEntity"],
+  ...["ImageAttachment", "LikeConnection", "LikeEdge", "LikedPostConnection", "LikedPostEdge", "LinkEntity", "Location"],
+  ...["MentionEntity", "NotificationConnection", "PageInfo", "PostConnection", "PostSearch", "RateLimit", "UserConnection"],
+  ...["UserEdge", "UserError", "UserErrorParam", "VideoAttachment"],
+];
 
 /**
- * The keys of the types without ids. An edge has its cursor, so that the edge of an event is kept when the next event
- * arrives. Select `cursor` in all edges.
+ * The keys of the types that have none of their own. An edge has its cursor, so that the edge of an event is kept when the
+ * next event arrives. Select `cursor` in all edges. There is one viewer, also in documents that do not select its id.
  */
 export const keys: KeyingConfig = {
-  PostEdge: ({ cursor }) => (typeof cursor === "string" ? cursor : null),
-  NotificationEdge: ({ cursor }) => (typeof cursor === "string" ? cursor : null),
-  PostConnection: () => null,
-  NotificationConnection: () => null,
-  PageInfo: () => null,
-  Location: () => null,
-  FollowConnection: () => null,
-  FollowEdge: () => null,
-  UserErrorParam: () => null,
-  UserError: () => null,
+  ...Object.fromEntries(EMBEDDED.map((name) => [name, () => null])),
+  PostEdge: byCursor,
+  NotificationEdge: byCursor,
+  Viewer: () => "viewer",
 };
 
 /** An event of a home timeline or of notifications, with what a recipe needs of each type. */
 export interface Event {
   __typename: string;
-  edge?: { __typename?: string; cursor: string; node: { id: string } };
+  edge?: { __typename?: string; cursor: string; node: { __typename?: string; id: string } };
   postId?: string;
   userId?: string;
 }
@@ -31,58 +45,97 @@ export interface Event {
 /**
  * Updates that apply the events of the subscriptions `homeTimeline` and `notifications` to the viewer's home timeline and
  * notifications, and that keep the pages of both consistent: a new first page drops the other pages, and a next page that
- * does not continue the list is dropped.
+ * does not continue the list is dropped. Notifications of other `kinds` are another list.
  *
- * The query of the first page must select the ids of the viewer and of the timeline, or of the notifications.
+ * The query of the list must select the id of the timeline, or of the notifications.
  */
 export const updates: UpdatesConfig = {
   Subscription: {
     homeTimeline(result, _args, cache) {
-      const id = homeTimelineId(cache);
+      const id = idOf(cache, ofViewer(cache, "homeTimeline"));
       if (id !== undefined) applyEvent(cache, id, result["homeTimeline"] as unknown as Event);
     },
     notifications(result, _args, cache) {
-      const id = idOf(cache, cache.resolve("Query", "notifications"));
+      const id = idOf(cache, ofViewer(cache, "notifications"));
       if (id !== undefined) applyEvent(cache, id, result["notifications"] as unknown as Event);
     },
   },
-  Timeline: { posts: keepPages("posts", "PostEdge") },
-  NotificationFeed: { entries: keepPages("entries", "NotificationEdge") },
+  Timeline: { posts: keepPages("posts") },
+  NotificationFeed: { entries: keepPages("entries") },
 };
 
 /**
- * Call a function with the `liveCursor` of each first page of an object, a timeline or the notifications, that is written
- * into a cache of the page. Return a function that ends this. Needs the option `updates`.
+ * Return the resolvers of timelines and notifications. Pass `relayPagination()`.
+ *
+ * A list has the pages that follow each other from the first one. All share one `liveCursor`, that of the first page.
  */
-export function watchPages({ __typename, id }: { __typename: string; id: string }, arrived: Arrived): () => void {
-  return watch(`${__typename}:${id}`, arrived);
-}
-
-/** A list of an object, and the type of its edges. */
-interface List {
-  owner: string;
-  field: "posts" | "entries";
-  edge: "PostEdge" | "NotificationEdge";
-}
-
-function keepPages(field: List["field"], edge: List["edge"]): UpdateResolver {
-  return (result, args, cache, info) => {
-    const list: List = { owner: info.parentKey, field, edge };
-    if (args["before"]) return;
-    if (args["after"]) {
-      dropUnlessContinuing(cache, list, args["after"] as string);
-    } else {
-      dropNextPages(cache, list);
-      const liveCursor = result["liveCursor"] ?? cache.resolve(list.owner, "liveCursor");
-      if (typeof liveCursor === "string") report(list.owner, liveCursor);
-    }
+export function resolvers(pagination: Resolver): ResolverConfig {
+  return {
+    Timeline: { posts: following(pagination, "posts"), liveCursor: cursorOfList("posts") },
+    NotificationFeed: { entries: following(pagination, "entries"), liveCursor: cursorOfList("entries") },
   };
 }
 
-function homeTimelineId(cache: Cache): string | undefined {
+/**
+ * Hide the pages that do not belong to the list. Graphcache keeps the order in which queries were sent: if a next page
+ * arrives before a first page that was requested earlier, it stays although it may not continue the new list.
+ */
+function following(pagination: Resolver, field: List["field"]): Resolver {
+  return (parent, args, cache, info) => {
+    const keys = new Set(pages(cache, { owner: info.parentKey, field, args }).map(({ key }) => key));
+    const isShown = ({ fieldKey }: FieldInfo): boolean => keys.has(`${info.parentKey}.${fieldKey}`);
+    const inspectFields: Cache["inspectFields"] = (entity) => cache.inspectFields(entity).filter(isShown);
+    const visible = Object.create(cache, { inspectFields: { value: inspectFields } }) as Cache;
+    return pagination(parent, args, keys.size > 0 ? visible : cache, info);
+  };
+}
+
+function cursorOfList(field: List["field"]): Resolver {
+  return (_parent, args, cache, info) => {
+    const own = Object.keys(args).length > 0 ? args : undefined;
+    const ofList = isPage(args) ? liveCursorOf(cache, { owner: info.parentKey, field, args }) : undefined;
+    return ofList ?? cache.resolve(info.parentKey, "liveCursor", own);
+  };
+}
+
+/**
+ * Call a function with the `liveCursor` of each first page of a list that is written into a cache of the page. The owner of
+ * the list is a timeline, or the notifications with the `kinds` of the list. Return a function that ends this. Needs the
+ * option `updates`.
+ */
+export function watchPages({ __typename, id, kinds }: Owner, arrived: Arrived): () => void {
+  return watch(`${__typename}:${id}${listKey({ kinds })}`, arrived);
+}
+
+/** A list of an object, which is in a field with these arguments. */
+interface List {
+  owner: string;
+  field: "posts" | "entries";
+  args: Arguments;
+}
+
+function keepPages(field: List["field"]): UpdateResolver {
+  return (result, args, cache, info) => {
+    const list: List = { owner: info.parentKey, field, args };
+    if (!result[field]) return; // the server could not read it
+    if (!isFirstPage(args)) {
+      if (args["after"]) dropUnlessContinuing(cache, list, args["after"] as string);
+      return;
+    }
+    dropOtherPages(cache, list);
+    const liveCursor = result["liveCursor"] ?? liveCursorOf(cache, list);
+    if (typeof liveCursor === "string") report(`${list.owner}${listKey(args)}`, liveCursor);
+  };
+}
+
+/** Return the `liveCursor` of the first page of a list. */
+function liveCursorOf(cache: Cache, list: List): string | undefined {
+  return pages(cache, list)[0]?.liveCursor;
+}
+
+function ofViewer(cache: Cache, field: string): unknown {
   const viewer = cache.resolve("Query", "viewer");
-  const timeline = typeof viewer === "string" ? cache.resolve(viewer, "homeTimeline") : undefined;
-  return idOf(cache, timeline);
+  return typeof viewer === "string" ? cache.resolve(viewer, field) : undefined;
 }
 
 function idOf(cache: Cache, key: unknown): string | undefined {
@@ -91,16 +144,22 @@ function idOf(cache: Cache, key: unknown): string | undefined {
 }
 
 function timelineOf(cache: Cache, id: string): List {
-  return { owner: keyOf(cache, "Timeline", id), field: "posts", edge: "PostEdge" };
+  return { owner: keyOf(cache, "Timeline", id), field: "posts", args: null };
 }
 
-function notificationsOf(cache: Cache, feedId: string): List {
-  return { owner: keyOf(cache, "NotificationFeed", feedId), field: "entries", edge: "NotificationEdge" };
+/** Return the lists of notifications that are in the cache: one for each value of `kinds`. */
+function notificationsOf(cache: Cache, feedId: string): List[] {
+  const owner = keyOf(cache, "NotificationFeed", feedId);
+  const lists = new Map<string, List>();
+  for (const { fieldName, arguments: args } of cache.inspectFields(owner)) {
+    if (fieldName === "entries") lists.set(listKey(args), { owner, field: "entries", args });
+  }
+  return [...lists.values()];
 }
 
 /**
- * Apply an event to the list of the object with this id: a timeline, or the notifications. Call it in an update of the
- * subscription. Return true if the list has changed.
+ * Apply an event to the lists of the object with this id: a timeline, or the notifications. Call it in an update of the
+ * subscription. Return true if a list has changed.
  */
 export function applyEvent(cache: Cache, id: string, event: Event): boolean {
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, id, event.edge);
@@ -111,39 +170,48 @@ export function applyEvent(cache: Cache, id: string, event: Event): boolean {
   return false;
 }
 
+type Edge = NonNullable<Event["edge"]>;
+
 /**
  * Insert an edge into a timeline where its cursor belongs, unless the timeline has its post or will have it with a next
  * page. Return true if the list has changed.
  */
-export function addEdge(cache: Cache, timelineId: string, { cursor, node }: NonNullable<Event["edge"]>): boolean {
+export function addEdge(cache: Cache, timelineId: string, { cursor, node }: Edge): boolean {
   return insert(cache, timelineOf(cache, timelineId), keyOf(cache, "Post", node.id), cursor);
 }
 
 /**
  * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of the one that the list has of the
- * same notification. Return true if the list has changed.
+ * same notification. Return true if a list has changed. Lists of other `kinds` stay.
  */
-export function addNotification(cache: Cache, feedId: string, { cursor, node }: NonNullable<Event["edge"]>): boolean {
-  const list = notificationsOf(cache, feedId);
-  const notification = keyOf(cache, "Notification", node.id);
-  const isOther = (edge: string): boolean => nodeOf(cache, edge) !== notification;
-  const known = pages(cache, list).flatMap(({ edges }) => edges).find((edge) => !isOther(edge));
-  if (known !== undefined && cursorOf(list, known) >= cursor) return false; // repeated: a newer page has it
-  const isRemoved = keepEdges(cache, list, isOther);
-  return insert(cache, list, notification, cursor) || isRemoved;
+export function addNotification(cache: Cache, feedId: string, { cursor, node }: Edge): boolean {
+  const { __typename } = node;
+  if (__typename === undefined) return false;
+  const notification = keyOf(cache, __typename, node.id);
+  let hasChanged = false;
+  for (const list of notificationsOf(cache, feedId)) {
+    if (!takes(list.args, __typename)) continue;
+    const isOther = (edge: string): boolean => nodeOf(cache, edge) !== notification;
+    const known = pages(cache, list).flatMap(({ edges }) => edges).find((edge) => !isOther(edge));
+    if (known !== undefined && cursorOf(list, known) >= cursor) continue; // repeated: a newer page has it
+    const isRemoved = keepEdges(cache, list, isOther);
+    hasChanged = insert(cache, list, notification, cursor) || isRemoved || hasChanged;
+  }
+  return hasChanged;
 }
 
 function insert(cache: Cache, list: List, node: string, cursor: string): boolean {
   const all = pages(cache, list);
   const last = all.at(-1);
   if (!last) return false;
-  const listed = all.flatMap(({ edges }) => edges.map((edge) => ({ post: nodeOf(cache, edge), cursor: cursorOf(list, edge) })));
+  const edges = all.flatMap((page) => page.edges);
+  const listed = edges.map((edge) => ({ post: nodeOf(cache, edge), cursor: cursorOf(list, edge) }));
   const index = indexFor({ post: node, cursor }, { ...pageInfo(cache, last), edges: listed });
   if (index === undefined) return false;
   let before = 0;
   for (const { key, edges } of all) {
     if (index <= before + edges.length) {
-      cache.link(key, "edges", withItemAt(edges, index - before, `${list.edge}:${cursor}`) as Link);
+      cache.link(key, "edges", withItemAt(edges, index - before, edgeOf(list, cursor)) as Link);
       return true;
     }
     before += edges.length;
@@ -161,16 +229,16 @@ export function removePost(cache: Cache, timelineId: string, postId: string): bo
   const post = keyOf(cache, "Post", postId);
   const timeline = timelineOf(cache, timelineId);
   const hasChanged = keepEdges(cache, timeline, (edge) => nodeOf(cache, edge) !== post);
-  unlink(cache, timeline, ["replyTo", "repostOf", "thread"], post);
-  const feedId = idOf(cache, cache.resolve("Query", "notifications"));
-  if (feedId !== undefined) unlink(cache, notificationsOf(cache, feedId), ["post"], post);
+  unlink(cache, timeline, ["replyTo", "repostOf", "threadRoot"], post);
+  const feedId = idOf(cache, ofViewer(cache, "notifications"));
+  for (const list of feedId === undefined ? [] : notificationsOf(cache, feedId)) unlink(cache, list, ["post"], post);
   cache.invalidate(post);
   return hasChanged;
 }
 
 /** Make fields of the entries of a list null where they lead to a post. */
 function unlink(cache: Cache, list: List, fields: readonly string[], post: string): void {
-  for (const edge of pages(cache, list).flatMap(({ edges }) => edges)) {
+  for (const edge of storedPages(cache, list).flatMap(({ edges }) => edges)) {
     const node = nodeOf(cache, edge);
     for (const field of fields) if (cache.resolve(node, field) === post) cache.link(node, field, null);
   }
@@ -207,22 +275,40 @@ interface Page {
   key: string;
   arguments: Record<string, unknown> | null;
   after: string | null | undefined;
+  liveCursor: string | undefined;
   edges: string[];
 }
 
-/** Return the pages of a list from the newest to the oldest. */
-function pages(cache: Cache, { owner, field: name }: List): Page[] {
-  return cache
-    .inspectFields(owner)
-    .filter((field) => field.fieldName === name && !field.arguments?.["before"])
+/** Return the pages of a list from the newest to the oldest: a first page, and those that follow it. */
+function pages(cache: Cache, list: List): Page[] {
+  const stored = storedPages(cache, list);
+  const newest = (one: Page, other: Page): number => ((one.liveCursor ?? "") > (other.liveCursor ?? "") ? -1 : 1);
+  const found = stored.filter(({ after }) => !after).sort(newest).slice(0, 1);
+  for (const page of found) {
+    const ends = [pageInfo(cache, page).endCursor, page.edges.slice(-1).map((edge) => cursorOf(list, edge))[0]];
+    const next = stored.find((each) => each.after && ends.includes(each.after) && !found.includes(each));
+    if (next) found.push(next); // the loop goes on with it
+  }
+  return found;
+}
+
+/** Return all pages of a list that are in the cache, each with the arguments with which it was requested. */
+function storedPages(cache: Cache, list: List): Page[] {
+  return fieldsOf(cache, list)
+    .filter((field) => !field.arguments?.["before"])
     .flatMap((field) => {
-      const key = cache.resolve(owner, field.fieldKey);
-      if (typeof key !== "string") return [];
+      const key = cache.resolve(list.owner, field.fieldKey);
+      if (key !== `${list.owner}.${field.fieldKey}`) return []; // none, or that of a first page of another size
       const edges = cache.resolve(key, "edges");
       const after = field.arguments?.["after"] as string | null | undefined;
-      return [{ key, arguments: field.arguments, after, edges: Array.isArray(edges) ? (edges as string[]) : [] }];
-    })
-    .sort((one, other) => (!one.after ? -1 : !other.after ? 1 : one.after > other.after ? -1 : 1));
+      const liveCursor = cache.resolve(list.owner, "liveCursor", field.arguments) as string | null | undefined;
+      const page = { key, arguments: field.arguments, after, liveCursor: liveCursor ?? undefined };
+      return [{ ...page, edges: Array.isArray(edges) ? (edges as string[]) : [] }];
+    });
+}
+
+function fieldsOf(cache: Cache, { owner, field, args }: List): FieldInfo[] {
+  return cache.inspectFields(owner).filter((each) => each.fieldName === field && listKey(each.arguments) === listKey(args));
 }
 
 function pageInfo(cache: Cache, page: Page): { endCursor?: string; hasNextPage?: boolean } {
@@ -238,13 +324,17 @@ function nodeOf(cache: Cache, edge: string): string {
   return cache.resolve(edge, "node") as string;
 }
 
+function edgeOf({ field }: List, cursor: string): string {
+  return `${field === "posts" ? "PostEdge" : "NotificationEdge"}:${cursor}`;
+}
+
 function cursorOf(list: List, edge: string): string {
-  return edge.slice(`${list.edge}:`.length);
+  return edge.slice(edgeOf(list, "").length);
 }
 
 function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): boolean {
   let hasChanged = false;
-  for (const { key, edges } of pages(cache, list)) {
+  for (const { key, edges } of storedPages(cache, list)) {
     const kept = edges.filter(keep);
     if (kept.length === edges.length) continue;
     cache.link(key, "edges", kept as Link);
@@ -253,20 +343,22 @@ function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): b
   return hasChanged;
 }
 
-function dropNextPages(cache: Cache, list: List): void {
-  for (const page of pages(cache, list)) {
-    if (page.after) cache.invalidate(list.owner, list.field, page.arguments as never);
+/**
+ * Drop all pages of a list but the first page that was requested with the list's arguments. First pages of other sizes
+ * become this page: if they were missing, Graphcache would fetch them again, and they would replace this page in turn.
+ */
+function dropOtherPages(cache: Cache, list: List): void {
+  const own = cache.resolve(list.owner, list.field, list.args as never);
+  for (const { arguments: args } of fieldsOf(cache, list)) {
+    if (!args) continue;
+    if (isFirstPage(args)) cache.link(list.owner, list.field, args as never, own as Link);
+    else cache.invalidate(list.owner, list.field, args);
   }
 }
 
 function dropUnlessContinuing(cache: Cache, list: List, after: string): void {
-  const all = pages(cache, list);
-  const isNext = all.some(
-    (page) =>
-      page.after !== after && (page.edges.at(-1) === `${list.edge}:${after}` || pageInfo(cache, page).endCursor === after),
-  );
-  if (isNext) return;
-  for (const page of all) {
+  if (pages(cache, list).some((page) => page.after === after)) return;
+  for (const page of storedPages(cache, list)) {
     if (page.after === after) cache.invalidate(list.owner, list.field, page.arguments as never);
   }
 }

@@ -152,6 +152,30 @@ test("it fetches again when a fetch fails, and the subscription goes on", async 
   assert.deepEqual(log, ["subscribe p1", "fetch", "PostAdded c2", "fetch", "end p1", "subscribe p2"]);
 });
 
+test("it fetches again when the page has no cursor, as when the server could not read the list", async () => {
+  for (const nothing of [null, undefined]) {
+    log.length = pages.length = 0;
+    start(null);
+    pages[0].resolve(nothing);
+    await settle();
+    await pass(250);
+    pages[1].resolve("p2");
+    await settle();
+    assert.deepEqual(log, ["fetch", "fetch", "subscribe p2"]);
+    stop();
+  }
+});
+
+test("it keeps its cursor when a later page arrives, which has none", async () => {
+  start("p1");
+  arrived(null);
+  newest().next({ __typename: "Gap", cursor: "c1" });
+  arrived(null);
+  pages[0].resolve("p2");
+  await settle();
+  assert.deepEqual(log, ["subscribe p1", "fetch", "end p1", "subscribe p2"]);
+});
+
 test("it begins again at a page that it did not fetch", () => {
   start("p1");
   const old = newest();

@@ -7,17 +7,20 @@ import { createClient as createEvents } from "graphql-sse";
 import type { Client as Events } from "graphql-sse";
 import { createClient as createSocket } from "graphql-ws";
 import type { Client as Socket } from "graphql-ws";
+import { DefaultHandlerProvider, Environment, Network, RecordSource, Store } from "relay-runtime";
 import { pause, resuming } from "../dist/index.js";
 import { possibleTypes, typePolicies } from "../dist/apollo.js";
-import { keys, updates } from "../dist/urql.js";
+import { withLiveCursors } from "../dist/relay.js";
+import { keys, resolvers, updates } from "../dist/urql.js";
 
 const url = "http://localhost:8000/graphql";
 
 export const socket: Socket = resuming(createSocket({ url, retryWait: pause }));
 export const events: Events = resuming(createEvents({ url, retry: pause }));
-export const exchange = cacheExchange({
-  keys,
-  resolvers: { Timeline: { posts: relayPagination() }, NotificationFeed: { entries: relayPagination() } },
-  updates,
-});
+export const exchange = cacheExchange({ keys, resolvers: resolvers(relayPagination()), updates });
 export const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });
+export const environment = new Environment({
+  network: Network.create(() => ({ data: {} })),
+  handlerProvider: withLiveCursors(DefaultHandlerProvider),
+  store: new Store(new RecordSource()),
+});

@@ -34,7 +34,7 @@ const client = new ApolloClient({
 });
 
 const PAGE = gql(await readFile(new URL("./persisted/page.graphql", import.meta.url), "utf8"));
-const UNLISTED = gql`query Unlisted { viewer { login } }`;
+const UNLISTED = gql`query Unlisted { viewer { user { login } } }`;
 const results = [];
 for (const query of [PAGE, UNLISTED, PAGE]) {
   const variables = query === PAGE ? { first: 3 } : {};

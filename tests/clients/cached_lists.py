@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +24,9 @@ CACHES = ("relay", "apollo", "urql")
 
 Hosts: TypeAlias = Mapping[str, Program]
 """The program that shows lists, once for each cache: the kit tells all caches of a program about a page."""
+
+ListSettings: TypeAlias = Mapping[str, str | int | Sequence[str]]
+"""What a list shows: `home`, or the `notifications` of some `kinds`; and the size of its `first` page."""
 
 
 @dataclass
@@ -86,6 +90,10 @@ class Timeline:
         """Wait until something has happened so often: see driver.mjs."""
         await self.until(lambda each: each.counts[name] == number)
 
+    async def holds(self) -> None:
+        """Wait until a page is held back."""
+        await self.counted("held", 1)
+
     async def shows(self, texts: list[str]) -> None:
         """Wait until the list begins with these texts, then load all other pages. Assert that they are the same."""
         try:
@@ -101,12 +109,12 @@ class Timeline:
         assert self.texts == texts, self.name
 
 
-async def release(timeline: Timeline) -> None:
-    """Let the page arrive that is held back, and wait until the subscription begins again from it."""
-    await timeline.counted("held", 1)
+async def release(timeline: Timeline, lists: int = 1) -> None:
+    """Let the page arrive that is held back, and wait until the subscriptions of its lists begin again from it."""
+    await timeline.holds()
     subscriptions = timeline.counts["subscriptions"]
     await timeline.send("release")
-    await timeline.counted("subscriptions", subscriptions + 1)
+    await timeline.counted("subscriptions", subscriptions + lists)
 
 
 @dataclass
@@ -138,10 +146,15 @@ class Stage:
         await self.start()
 
     @asynccontextmanager
-    async def open(self, forged: str = "", caches: Sequence[str] = CACHES, shows: str = "home") -> AsyncIterator[None]:
-        """Show lists in these caches until the block ends. The first page has the cursor `forged`, if there is one."""
+    async def open(
+        self, forged: str = "", caches: Sequence[str] = CACHES, lists: Sequence[ListSettings] = ({},)
+    ) -> AsyncIterator[None]:
+        """Show lists in each of these caches until the block ends.
+
+        The first page has the cursor `forged`, if there is one.
+        """
         url = f"http://127.0.0.1:{self.proxy.port}/graphql"
-        options = {"url": url, "token": self.token, "forged": forged, "artifacts": str(self.artifacts), "shows": shows}
+        options = {"url": url, "token": self.token, "forged": forged, "artifacts": str(self.artifacts), "lists": lists}
         await self.api.app.state.graph.log.watermark()  # otherwise, the cursor of the page may be up to a second old
         async with AsyncExitStack() as stack:
             for name in caches:
@@ -155,6 +168,11 @@ class Stage:
     async def each(self, action: Callable[[Timeline], Awaitable[None]]) -> None:
         """Do something with all timelines at once."""
         await asyncio.gather(*(action(timeline) for timeline in self.timelines))
+
+    async def send(self, *commands: str) -> None:
+        """Send commands to all timelines, one after the other."""
+        for command in commands:
+            await self.each(partial(Timeline.send, command=command))
 
     async def check(self) -> None:
         """Assert that each cache has each post of the server once, in order, also when another one has arrived."""

@@ -112,10 +112,11 @@ async function unread(cursor) {
 
 const FOLLOW = gql`
   mutation Follow($ids: [ID!]!) {
-    follow(input: { userIds: $ids }) {
+    followUsers(input: { userIds: $ids }) {
       results {
         userId
         outcome
+        error { code message }
         user { id followersCount relationship { id state following } }
       }
       userErrors { code message }
@@ -131,13 +132,14 @@ function follow(client, user) {
     __typename: "FollowResult",
     userId: user.id,
     outcome: "FOLLOWED",
+    error: null,
     user: { __typename: "User", id: user.id, followersCount: user.followersCount + 1, relationship },
   };
   return client.mutate({
     mutation: FOLLOW,
     variables: { ids: [user.id] },
     optimisticResponse: {
-      follow: { __typename: "FollowPayload", results: [result], userErrors: [] },
+      followUsers: { __typename: "FollowUsersPayload", results: [result], userErrors: [] },
     },
   });
 }

@@ -2,7 +2,7 @@
 import { launch } from "./browser.mjs";
 
 const [url, program] = process.argv.slice(2);
-const LOG_IN = 'mutation { logIn(input: {login: "alice", password: "correct horse"}) { session { token } } }';
+const LOG_IN = 'mutation { logIn(input: {login: "alice", password: "correct horse"}) { credentials { token } } }';
 const LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }";
 
 const browser = await launch();
@@ -13,11 +13,11 @@ try {
     const call = `((query, variables) => { return ${program} })(${JSON.stringify(query)}, {})`;
     return page.evaluate(`${call}.then((response) => response.json())`);
   };
-  const { token } = (await send(LOG_IN)).data.logIn.session;
-  const { viewer } = (await send("{ viewer { login } }")).data;
+  const { token } = (await send(LOG_IN)).data.logIn.credentials;
+  const { viewer } = (await send("{ viewer { user { login } } }")).data;
   const readable = await page.evaluate("document.cookie");
   await send(LOG_OUT);
-  const afterwards = (await send("{ viewer { login } }")).data.viewer;
+  const afterwards = (await send("{ viewer { user { login } } }")).data.viewer;
   console.log(JSON.stringify({ token, viewer, readable, afterwards }));
 } finally {
   await browser.close();

@@ -8,7 +8,7 @@ export const headers = { authorization: `Bearer ${token}` };
 export const PING = Number(process.env.PING ?? 10_000); // milliseconds between pings, and until one is answered
 
 export const PAGE = `query Page {
-  viewer { id homeTimeline { id liveCursor posts(first: 100) { nodes { id text } } } }
+  viewer { id homeTimeline { id liveCursor(first: 100) posts(first: 100) { nodes { id text } } } }
 }`;
 export const LIVE = `subscription Live($after: String) {
   homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { id text } } } }

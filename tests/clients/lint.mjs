@@ -13,9 +13,9 @@ const WITHOUT_ID = {
     ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
     ...["PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed", "Checkpoint", "Gap"],
     ...["NotificationAdded", "NotificationsChanged"],
-    ...["Attachment", "HashtagEntity", "LinkEntity", "MentionEntity"], // parts of a post, which come with it
+    ...["ImageAttachment", "VideoAttachment", "HashtagEntity", "LinkEntity", "MentionEntity"], // parts of a post, which come with it
     "PostSearch", // the answer to one search, whose parameters identify it
-    ...["FollowResult", "Location", "PageInfo", "RateLimit", "Session", "UserError", "UserErrorParam"], // plain values
+    ...["Credentials", "FollowResult", "Location", "PageInfo", "RateLimit", "UserError", "UserErrorParam"], // plain values
   ],
 };
 const schemaRules = {

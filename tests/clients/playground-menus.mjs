@@ -11,7 +11,7 @@ const picture = async (page, name) => folder && page.screenshot({ path: `${folde
 /** Run the operation of the selected tab and return the viewer's login. */
 async function viewer(page) {
   await run(page);
-  return JSON.parse(await response(page, '"viewer"')).data.viewer?.login ?? null;
+  return JSON.parse(await response(page, '"viewer"')).data.viewer?.user.login ?? null;
 }
 
 /** Wait until the response has this many results, and return it. */

@@ -7,8 +7,10 @@ const QUERY = `# The viewer's home timeline, with the
 # relationship to each author.
 query Home {
   viewer {
-    name
-    followersCount
+    user {
+      name
+      followersCount
+    }
     homeTimeline {
       posts(first: 3) {
         nodes {

@@ -29,7 +29,7 @@ async def test_no_post_is_lost_while_a_refetched_page_is_delayed(stage: Stage) -
         for number in range(10):
             await posts(stage.graph, stage.author if number % 2 else stage.stranger, f"meanwhile {number}")
             if number == 4:
-                await stage.each(lambda timeline: timeline.counted("held", 1))
+                await stage.each(Timeline.holds)
         await stage.each(lambda timeline: timeline.hears("meanwhile 9"))
         await stage.each(release)
         await stage.check()
@@ -42,10 +42,24 @@ async def test_a_next_page_that_comes_after_a_new_first_page_is_ignored(stage: S
     async with stage.open():
         await stage.each(lambda timeline: timeline.send("hold next"))
         await stage.each(lambda timeline: timeline.send("scroll"))
-        await stage.each(lambda timeline: timeline.counted("held", 1))
+        await stage.each(Timeline.holds)
         await befriend(stage.graph, stage.viewer, stage.stranger)
         await stage.each(lambda timeline: timeline.sees("before the follow"))
         await stage.each(lambda timeline: timeline.send("release"))
+        await stage.check()
+
+
+async def test_a_next_page_that_comes_before_a_delayed_first_page_leaves_no_hole(stage: Stage) -> None:
+    """It continues the old list, which ends further down than the new first page."""
+    async with stage.open():
+        stage.proxy.refuse_websockets()
+        await posts(stage.graph, stage.author, "missed")
+        await stage.graph.worker().drain()
+        await stage.send("hold", "fetch")
+        await stage.each(Timeline.holds)
+        await stage.send("next", "release")
+        await stage.each(lambda timeline: timeline.sees("missed"))
+        stage.proxy.accept_websockets()
         await stage.check()
 
 
@@ -138,7 +152,7 @@ async def test_no_post_is_lost_while_the_app_fetches_the_page_on_its_own(stage: 
     async with stage.open(caches=["apollo", "urql"]):
         await stage.each(lambda timeline: timeline.send("hold"))
         await stage.each(lambda timeline: timeline.send("refresh"))
-        await stage.each(lambda timeline: timeline.counted("held", 1))
+        await stage.each(Timeline.holds)
         await posts(stage.graph, stage.author, "meanwhile")
         await stage.each(lambda timeline: timeline.hears("meanwhile"))
         await stage.each(release)
@@ -153,7 +167,7 @@ async def test_no_post_is_lost_after_the_app_has_emptied_the_cache(stage: Stage)
         for number, command in enumerate(("reset", "refresh")):
             await timeline.send("hold")
             await timeline.send(command)
-            await timeline.counted("held", 1)
+            await timeline.holds()
             await posts(stage.graph, stage.author, f"meanwhile {number}")
             await timeline.hears(f"meanwhile {number}")
             await release(timeline)

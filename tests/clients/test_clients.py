@@ -56,12 +56,12 @@ async def test_the_playground_in_chromium(api: Api, node: str, chromium: None) -
     assert seen["violations"] == []
     assert seen["tabs"] == ["Home", "FollowersWithRelations", "Publish", "Live"]
     home = seen["home"]["data"]["viewer"]
-    assert home["login"] == "alice"
+    assert home["user"]["login"] == "alice"
     assert len(home["homeTimeline"]["posts"]["edges"]) == 30
     followers = seen["followers"]["data"]["user"]["followers"]["edges"]
     states = {edge["node"]["relationship"]["state"] for edge in followers}
-    assert states == {"SELF", "NONE", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
-    [outcome] = seen["follow"]["data"]["follow"]["results"]
+    assert states == {"YOU", "STRANGER", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
+    [outcome] = seen["follow"]["data"]["followUsers"]["results"]
     assert outcome["outcome"] == "FOLLOWED"
     published = seen["published"]["data"]["publishPost"]["postEdge"]["node"]
     assert seen["live"]["received"] == 2

@@ -7,12 +7,12 @@ from tests.support.graph_worlds import posts
 
 pytestmark = pytest.mark.slow
 
-CACHES = ("apollo", "urql")
+FEED = [{"shows": "notifications"}]
 
 
 def mentions(numbers: range) -> list[str]:
     """Return what the lists show of bob's numbered mentions."""
-    return [f"MENTION of bob: @alice {number}" for number in numbers]
+    return [f"MentionNotification of bob: @alice {number}" for number in numbers]
 
 
 async def unread(timeline: Timeline, count: int) -> None:
@@ -26,13 +26,17 @@ async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
     [liked] = await posts(graph, alice, "liked")
     numbered = await posts(graph, bob, *(f"@alice {number}" for number in range(25)))
     await graph.likes.like(bob, liked)
-    async with stage.open(caches=CACHES, shows="notifications"):
+    async with stage.open(lists=FEED):
         await stage.each(lambda each: unread(each, 26))
         await posts(graph, carol, "@alice live")
-        await stage.each(lambda each: each.sees("MENTION of carol: @alice live"))
+        await stage.each(lambda each: each.sees("MentionNotification of carol: @alice live"))
         await stage.each(lambda each: unread(each, 27))
         await graph.likes.like(carol, liked)
-        expected = ["LIKE of carol and bob: liked", "MENTION of carol: @alice live", *mentions(range(24, -1, -1))]
+        expected = [
+            "LikeNotification of carol and bob: liked",
+            "MentionNotification of carol: @alice live",
+            *mentions(range(24, -1, -1)),
+        ]
         await stage.each(lambda each: each.shows(expected))
 
         await graph.posts.delete(bob, numbered[24])
@@ -47,13 +51,17 @@ async def test_no_notification_is_lost_while_the_app_fetches_the_page_on_its_own
     """Its page, older than a notification that has arrived, overwrites it: the subscription begins again there."""
     [liked] = await posts(stage.graph, stage.viewer, "liked")
     await stage.graph.likes.like(stage.author, liked)
-    async with stage.open(caches=CACHES, shows="notifications"):
-        await stage.each(lambda each: each.sees("LIKE of bob: liked"))
+    async with stage.open(lists=FEED):
+        await stage.each(lambda each: each.sees("LikeNotification of bob: liked"))
         await stage.each(lambda each: each.send("hold"))
         await stage.each(lambda each: each.send("refresh"))
-        await stage.each(lambda each: each.counted("held", 1))
+        await stage.each(Timeline.holds)
         await posts(stage.graph, stage.stranger, "@alice meanwhile")
-        await stage.each(lambda each: each.hears("MENTION of carol: @alice meanwhile"))
+        await stage.each(lambda each: each.hears("MentionNotification of carol: @alice meanwhile"))
         await stage.each(release)
-        await stage.each(lambda each: each.shows(["MENTION of carol: @alice meanwhile", "LIKE of bob: liked"]))
+        await stage.each(
+            lambda each: each.shows(
+                ["MentionNotification of carol: @alice meanwhile", "LikeNotification of bob: liked"]
+            )
+        )
         await stage.each(lambda each: unread(each, 2))

@@ -124,7 +124,7 @@ async def test_apollo_sends_ids(node: str, app: Path, served: Served) -> None:
             assert not any(request["text"] for request in sent)
     async with served("trusted", ALLOW) as (api, token):
         page, unlisted, again, sent = await pages_of_apollo(node, api, token)
-    assert unlisted["data"]["viewer"]["login"] == "alice"
+    assert unlisted["data"]["viewer"]["user"]["login"] == "alice"
     assert again == page
     by_hash = {"method": "GET", "status": 200, "text": False, "codes": []}
     assert sent == [

@@ -11,7 +11,9 @@ from gql import Client, GraphQLRequest
 from gql.transport.exceptions import TransportConnectionFailed
 from gql.transport.websockets import WebsocketsTransport
 
-PAGE = GraphQLRequest("query Page { viewer { homeTimeline { liveCursor posts(first: 100) { nodes { id text } } } } }")
+PAGE = GraphQLRequest("""query Page {
+  viewer { homeTimeline { liveCursor(first: 100) posts(first: 100) { nodes { id text } } } }
+}""")
 PING = float(os.environ.get("PING", 10_000)) / 1000  # seconds between pings, and until one is answered
 LIVE = """subscription Live($after: String) {
   homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { id text } } } }

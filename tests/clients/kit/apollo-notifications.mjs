@@ -3,30 +3,32 @@ import { gql } from "@apollo/client";
 import { useApolloClient, useQuery } from "@apollo/client/react";
 import { live } from "@fanline/client";
 import { applyEvent, watchPages } from "@fanline/client/apollo";
-import { useEffect, useState } from "react";
-import { FEED, LIVE_FEED, NEXT_FEED } from "./documents.mjs";
+import { useEffect, useEffectEvent, useMemo } from "react";
+import { FEED, LIVE_FEED } from "./documents.mjs";
 
-const page = { query: gql(FEED), variables: { first: 20 } };
+const query = gql(FEED);
 
-/** Return the viewer's notifications, which stay up to date, and a function that loads the next page. */
-export function useNotifications(onEnd) {
+/** Return the viewer's notifications of some kinds, which stay up to date, and a function that loads the next page. */
+export function useNotifications(onEnd, kinds = null) {
   const client = useApolloClient();
-  const { data, error } = useQuery(page.query, { variables: page.variables });
-  const feed = data?.notifications;
-  const [first, setFirst] = useState();
-  if (first === undefined && feed) setFirst({ id: feed.id, liveCursor: feed.liveCursor }); // later cursors do not count
+  const variables = useMemo(() => ({ first: 20, kinds }), [kinds]);
+  const { data, previousData, error } = useQuery(query, { variables });
+  const feed = (data ?? previousData)?.viewer?.notifications;
+  const id = feed?.id;
+  const currentCursor = useEffectEvent(() => feed.liveCursor);
 
   useEffect(() => {
-    if (first === undefined) return undefined;
+    if (id === undefined) return undefined;
     return live({
-      liveCursor: first.liveCursor,
+      liveCursor: currentCursor(),
       onEnd,
       async refetch() {
-        const { data } = await client.query({ ...page, fetchPolicy: "network-only" });
-        return data.notifications.liveCursor;
+        const { data } = await client.query({ query, variables, fetchPolicy: "network-only" });
+        return data.viewer?.notifications?.liveCursor;
       },
       subscribe(after, sink) {
-        const events = client.subscribe({ query: gql(LIVE_FEED), variables: { after } });
+        const context = { queryDeduplication: false };
+        const events = client.subscribe({ query: gql(LIVE_FEED), variables: { after }, context });
         const subscription = events.subscribe({
           next: ({ data, error }) => (error ? sink.error(error) : sink.next(data.notifications)),
           error: (problem) => sink.error(problem),
@@ -34,16 +36,15 @@ export function useNotifications(onEnd) {
         });
         return () => subscription.unsubscribe();
       },
-      apply: (event) => applyEvent(client.cache, first.id, event),
-      watchPages: (arrived) => watchPages(client.cache, { __typename: "NotificationFeed", id: first.id }, arrived),
+      apply: (event) => applyEvent(client.cache, id, event),
+      watchPages: (arrived) => watchPages(client.cache, { __typename: "NotificationFeed", id, kinds }, arrived),
     });
-  }, [client, first, onEnd]);
+  }, [client, id, kinds, variables, onEnd]);
 
   async function loadNext() {
-    const cached = client.cache.readQuery(page); // can be newer than the screen; null while a field is missing
-    if (!cached) return;
-    const variables = { ...page.variables, after: cached.notifications.entries.pageInfo.endCursor };
-    await client.query({ query: gql(NEXT_FEED), variables, fetchPolicy: "network-only" });
+    const cached = client.cache.readQuery({ query, variables }); // can be newer than the screen
+    const after = cached?.viewer?.notifications?.entries?.pageInfo.endCursor;
+    if (after) await client.query({ query, variables: { ...variables, after }, fetchPolicy: "network-only" });
   }
   return { feed, error, loadNext };
 }

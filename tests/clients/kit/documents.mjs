@@ -1,23 +1,13 @@
-// The operations of the timelines in Apollo Client and urql. docs/client-kit.md shows them.
+// The operations of the lists in Apollo Client and urql. docs/client-kit.md shows them.
 const EDGE = `cursor node { __typename id text author { __typename id login } repostOf { __typename id author { __typename id } } }`;
 
-/** The first page. Only this operation selects `liveCursor`. */
-export const PAGE = `query Page($first: Int!) {
+/** All pages: `$after` is missing in the first one. */
+export const PAGE = `query Page($first: Int!, $after: String) {
   viewer {
     id
     homeTimeline {
       id
-      liveCursor
-      posts(first: $first) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
-    }
-  }
-}`;
-
-export const NEXT = `query Next($first: Int!, $after: String!) {
-  viewer {
-    id
-    homeTimeline {
-      id
+      liveCursor(first: $first, after: $after)
       posts(first: $first, after: $after) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
     }
   }
@@ -34,22 +24,22 @@ export const LIVE = `subscription Live($after: String) {
   }
 }`;
 
-const NOTIFICATION = `id kind at isRead actors(first: 3) { id login name } actorsCount post { id text }`;
+const NOTIFICATION = `__typename id at isRead actors(limit: 3) { id login name } actorsCount ... on PostNotification { post { id text } }`;
 
-/** The first page of the notifications. Only this operation selects `liveCursor`. */
-export const FEED = `query Feed($first: Int!) {
-  notifications {
+/** All pages of the notifications, or of those of some kinds. */
+export const FEED = `query Feed($first: Int!, $after: String, $kinds: [NotificationKind!]) {
+  viewer {
     id
-    unreadCount
-    liveCursor
-    entries(first: $first) { edges { cursor node { ${NOTIFICATION} } } pageInfo { hasNextPage endCursor } }
-  }
-}`;
-
-export const NEXT_FEED = `query NextFeed($first: Int!, $after: String!) {
-  notifications {
-    id
-    entries(first: $first, after: $after) { edges { cursor node { ${NOTIFICATION} } } pageInfo { hasNextPage endCursor } }
+    notifications {
+      id
+      unreadCount
+      hasMoreUnread
+      liveCursor(first: $first, after: $after, kinds: $kinds)
+      entries(first: $first, after: $after, kinds: $kinds) {
+        edges { cursor node { ${NOTIFICATION} } }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
   }
 }`;
 
@@ -57,10 +47,10 @@ export const LIVE_FEED = `subscription LiveFeed($after: String) {
   notifications(after: $after) {
     __typename
     cursor
-    ... on NotificationAdded { edge { cursor node { ${NOTIFICATION} } } feed { id unreadCount } }
-    ... on NotificationsChanged { feed { id unreadCount } }
+    ... on NotificationAdded { edge { cursor node { ${NOTIFICATION} } } feed { id unreadCount hasMoreUnread } }
+    ... on NotificationsChanged { feed { id unreadCount hasMoreUnread } }
   }
 }`;
 
-/** What an app can show beside the list: it must not move the subscription. */
-export const BADGE = `query Badge { viewer { id homeTimeline { id liveCursor } } notifications { id unreadCount liveCursor } }`;
+/** What an app can show beside the list: its cursors belong to no list, and must not move a subscription. */
+export const BADGE = `query Badge { viewer { homeTimeline { id liveCursor } notifications { id unreadCount hasMoreUnread liveCursor } } }`;

@@ -30,8 +30,8 @@ class Gate {
   }
 }
 
-const textOf = ({ text, kind, actors, post }) =>
-  text ?? `${kind} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
+const textOf = ({ text, __typename, actors, post }) =>
+  text ?? `${__typename} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
 
 /** The connections of a timeline to the server, and how often what has happened on them. */
 export class Connection {
@@ -97,39 +97,54 @@ export class Connection {
 }
 
 /**
- * Answer each command with the list that the cache holds. `timeline` returns the timeline or the feed in the
- * cache, and `next` loads its next page. As other parts of an app can do, `refresh` begins to fetch the first page,
- * `reset` does after it has emptied the cache, `forget` removes a field from the cache, and `badge` fetches the cursor
- * without the list. `hold` and `hold next` keep pages back until `release`.
+ * Show lists, and answer each command with one of them as the cache holds it: the first, or the one that `look N` has
+ * chosen. `next` loads its next page, `leave` removes it from the screen, and `return` shows it again. As other parts of an
+ * app can do, `refresh` begins to fetch what is on the screen, `fetch` the first page of the list, and `fetch null` the same
+ * with `$after` as null; `ahead` fetches the page after the list, `reset` the first page after it has emptied the cache,
+ * `forget` removes a field from the cache, and `badge` fetches cursors without a list. `hold` and `hold next` keep pages
+ * back until `release`.
  */
-export async function drive(connection, lines, say, { timeline, next, refresh, reset, forget, badge }) {
+export async function drive(connection, lines, say, { show, load, refresh, reset, forget, badge }, settings) {
   const { first, next: later, counts } = connection;
+  const lists = settings.map((list) => ({ shows: "home", first: COUNT, ...list }));
+  const screens = [];
+  for (const list of lists) screens.push(await show(list));
+  let current = 0;
+  const page = () => screens[current].timeline().posts ?? screens[current].timeline().entries;
   const commands = {
     list: () => undefined,
-    hold: () => first.close(),
-    "hold next": () => later.close(),
+    look: (number) => (current = Number(number)),
+    hold: (which) => (which ? later : first).close(),
     release() {
       first.open();
       later.open();
     },
-    next,
+    next: () => screens[current].next(),
     /** Load the next page while it is held back. */
-    scroll: () => void next(),
-    refresh,
+    scroll: () => void screens[current].next(),
+    leave: () => screens[current].close(),
+    async return() {
+      screens[current] = await show(lists[current]);
+    },
+    refresh: () => void (refresh ? refresh() : load(lists[current])),
+    fetch: (after) => void load(after ? { ...lists[current], after: null } : lists[current]),
+    ahead: () => load({ ...lists[current], after: page().pageInfo.endCursor }),
     reset,
-    forget,
+    forget: () => forget(page().edges[0].node),
     badge,
   };
   function answer() {
-    const { posts, entries, unreadCount: unread } = timeline();
-    const { edges, pageInfo } = posts ?? entries;
+    const { unreadCount: unread } = screens[current].timeline();
+    const { edges, pageInfo } = page();
     const texts = edges.map(({ node }) => textOf(node));
     const quotes = edges.filter(({ node }) => node.repostOf).length;
     say({ texts, hasNext: pageInfo.hasNextPage, unread, quotes, latest: connection.latest, held: first.held + later.held, ...counts });
   }
   answer();
   for await (const line of lines) {
-    await commands[line]();
+    const [command, argument] = line.split(" ");
+    await commands[command](argument);
     answer();
   }
+  for (const screen of screens) screen.close();
 }

@@ -1,4 +1,4 @@
-// Shows a list in a cache to each connection of a Unix socket: node host.mjs SOCKET
+// Shows lists in a cache to each connection of a Unix socket: node host.mjs SOCKET
 // The first line of a connection has the name of the cache and options, each line after it a command: see driver.mjs.
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -13,9 +13,8 @@ async function run(stream) {
   stream.on("close", () => connection.close());
   try {
     const { open } = await import(`./${options.cache}.mjs`);
-    const screen = await open(connection, options, end);
-    await drive(connection, lines, say, screen);
-    screen.close();
+    const cache = await open(connection, options, end);
+    await drive(connection, lines, say, cache, options.lists);
   } catch (problem) {
     end(problem);
   }

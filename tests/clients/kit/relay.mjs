@@ -1,17 +1,19 @@
-// A timeline in Relay's store. The artifacts of relay-compiler are in the folder `artifacts`.
+// Lists in Relay's store. The artifacts of relay-compiler are in the folder `artifacts`.
 import { live } from "@fanline/client";
-import { applyEvent } from "@fanline/client/relay";
+import { applyEvent, liveCursorOf, watchPages, withLiveCursors } from "@fanline/client/relay";
 import relay from "relay-runtime";
-import { COUNT } from "./driver.mjs";
 
-const { ConnectionHandler, Environment, Network, Observable, RecordSource, Store } = relay;
+const { ConnectionHandler, DefaultHandlerProvider, Environment, Network, Observable, RecordSource, Store } = relay;
 const { createOperationDescriptor, fetchQuery, requestSubscription } = relay;
+
+const KINDS = {
+  home: { field: "homeTimeline", list: "posts", page: "timelinePageQuery", live: "timelineLiveSubscription" },
+  notifications: { field: "notifications", list: "entries", page: "feedPageQuery", live: "feedLiveSubscription" },
+};
 
 export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd) {
   const artifact = async (name) => (await import(`${artifacts}/${name}.graphql.js`)).default;
-  const [page, nextPage, liveSubscription] = await Promise.all(
-    ["timelinePageQuery", "timelineNextQuery", "timelineLiveSubscription"].map(artifact),
-  );
+  const badgeQuery = await artifact("feedBadgeQuery");
 
   async function fetchGraphQL({ text }, variables) {
     const response = await fetch(url, {
@@ -26,40 +28,53 @@ export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd
     network: Network.create(fetchGraphQL, ({ text }, variables) =>
       Observable.create((sink) => socket.subscribe({ query: text, variables }, sink)),
     ),
+    handlerProvider: withLiveCursors(DefaultHandlerProvider),
     store: new Store(new RecordSource()),
   });
-  const operation = createOperationDescriptor(page, { count: COUNT });
-  environment.retain(operation);
-  const timeline = () => environment.lookup(operation.fragment).data.viewer.homeTimeline;
 
-  async function fetchPage() {
-    const options = { fetchPolicy: "network-only" };
-    const { viewer } = await fetchQuery(environment, page, { count: COUNT }, options).toPromise();
-    return viewer.homeTimeline.liveCursor;
+  const fetchNow = (query, variables) => fetchQuery(environment, query, variables, { fetchPolicy: "network-only" }).toPromise();
+
+  async function load({ shows, first, kinds = null, after }) {
+    return fetchNow(await artifact(KINDS[shows].page), { count: first, kinds, after });
   }
 
-  const close = live({
-    liveCursor: await fetchPage(),
-    refetch: fetchPage,
-    subscribe(after, sink) {
-      const connection = ConnectionHandler.getConnectionID(timeline().id, "timeline_posts");
-      const subscription = requestSubscription(environment, {
-        subscription: liveSubscription,
-        variables: { after },
-        updater: (store) => applyEvent(store, connection, store.getRootField("homeTimeline")),
-        onNext: ({ homeTimeline }) => sink.next(homeTimeline),
-        onError: (problem) => sink.error(problem),
-        onCompleted: () => sink.complete(),
-      });
-      return () => subscription.dispose();
-    },
-    onEnd,
-  });
+  async function show(settings) {
+    const { shows, first, kinds = null } = settings;
+    const { field, list, ...names } = KINDS[shows];
+    const [page, subscription] = await Promise.all([artifact(names.page), artifact(names.live)]);
+    const operation = createOperationDescriptor(page, { count: first, kinds });
+    const retained = environment.retain(operation);
+    const timeline = () => environment.lookup(operation.fragment).data.viewer[field];
+    if (environment.check(operation).status !== "available") await load(settings);
 
-  async function next() {
-    const { id, posts } = timeline();
-    const variables = { id, count: COUNT, after: posts.pageInfo.endCursor };
-    await fetchQuery(environment, nextPage, variables).toPromise();
+    const key = shows === "home" ? "timeline_posts" : "feed_entries";
+    const connection = ConnectionHandler.getConnectionID(timeline().id, key, kinds ? { kinds } : undefined);
+    const stop = live({
+      liveCursor: liveCursorOf(environment, connection),
+      async refetch() {
+        await load(settings);
+        return liveCursorOf(environment, connection);
+      },
+      subscribe(after, sink) {
+        const { dispose } = requestSubscription(environment, {
+          subscription,
+          variables: { after },
+          updater: (store) => applyEvent(store, connection, store.getRootField(field), kinds),
+          onNext: (data) => sink.next(data[field]),
+          onError: (problem) => sink.error(problem),
+          onCompleted: () => sink.complete(),
+        });
+        return dispose;
+      },
+      watchPages: (arrived) => watchPages(connection, arrived),
+      onEnd,
+    });
+
+    const next = () => load({ ...settings, after: timeline()[list].pageInfo.endCursor });
+    return { timeline, next, close: () => (stop(), retained.dispose()) };
   }
-  return { timeline, next, close };
+
+  const badge = () => fetchNow(badgeQuery, {});
+
+  return { show, load, badge };
 }

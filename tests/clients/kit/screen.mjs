@@ -1,4 +1,4 @@
-// Renders a hook with React, without a browser.
+// Renders hooks with React, without a browser.
 import { Window } from "happy-dom";
 
 const window = new Window();
@@ -13,8 +13,9 @@ export async function showing(useList, Provider, properties, onEnd) {
   let draw;
   const isDrawn = new Promise((resolve) => (draw = resolve));
   function Screen() {
-    list = useList(onEnd);
-    shown = list.timeline ?? list.feed ?? shown; // there is none while the cache lacks a field
+    list = useList();
+    const owner = list.timeline ?? list.feed;
+    if (owner?.posts ?? owner?.entries) shown = owner; // there is no list while the cache lacks a field
     if (shown) draw();
     if (list.error) onEnd(list.error);
     return null;

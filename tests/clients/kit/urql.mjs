@@ -1,11 +1,10 @@
-// The home timeline or the notifications in urql's normalised cache.
+// Lists in urql's normalised cache.
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
-import { keys, updates } from "@fanline/client/urql";
+import { keys, resolvers, updates } from "@fanline/client/urql";
 import { getIntrospectionQuery } from "graphql";
 import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
 import { BADGE, FEED, PAGE } from "./documents.mjs";
-import { COUNT } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 import { useHome } from "./urql-home.mjs";
 import { useNotifications } from "./urql-notifications.mjs";
@@ -22,13 +21,13 @@ async function introspect(url, headers) {
   return known.clone();
 }
 
-export async function open({ url, headers, fetch, socket }, { shows }, onEnd) {
+export async function open({ url, headers, fetch, socket }, _options, onEnd) {
   const introspection = await introspect(url, headers);
   const exchanges = [
     cacheExchange({
       schema: (await introspection.json()).data,
       keys,
-      resolvers: { Timeline: { posts: relayPagination() }, NotificationFeed: { entries: relayPagination() } },
+      resolvers: resolvers(relayPagination()),
       updates,
     }),
     fetchExchange,
@@ -40,14 +39,19 @@ export async function open({ url, headers, fetch, socket }, { shows }, onEnd) {
   ];
   const client = new Client({ url, fetchOptions: { headers }, fetch, preferGetMethod: false, exchanges });
 
-  const isFeed = shows === "notifications";
-  const screen = await showing(isFeed ? useNotifications : useHome, Provider, { value: client }, onEnd);
-
-  function refresh() {
-    client.query(isFeed ? FEED : PAGE, { first: COUNT }, { requestPolicy: "network-only" }).toPromise();
+  function show({ shows, first, kinds }) {
+    const useList = shows === "notifications" ? () => useNotifications(onEnd, kinds) : () => useHome(onEnd, first);
+    return showing(useList, Provider, { value: client }, onEnd);
   }
 
-  const badge = () => client.query(BADGE, {}, { requestPolicy: "network-only" }).toPromise();
+  const fetchNow = (query, variables) => client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
 
-  return { ...screen, refresh, badge };
+  function load({ shows, first, kinds, after }) {
+    if (shows === "notifications") return fetchNow(FEED, { first, kinds, after });
+    return fetchNow(PAGE, { first, after });
+  }
+
+  const badge = () => fetchNow(BADGE, {});
+
+  return { show, load, badge };
 }

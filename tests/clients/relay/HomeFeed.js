@@ -2,10 +2,11 @@
 import { graphql } from "relay-runtime";
 
 graphql`
-  fragment HomeFeed_viewer on User
+  fragment HomeFeed_viewer on Viewer
   @refetchable(queryName: "HomeFeedQuery")
   @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
     homeTimeline {
+      liveCursor(first: $count, after: $after)
       posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
         edges {
           ...HomeFeed_edge

@@ -10,10 +10,12 @@ export const query = graphql`
 `;
 
 graphql`
-  fragment HomeScreen_viewer on User @argumentDefinitions(count: { type: "Int" }, after: { type: "String" }) {
-    ...NavigationBar_viewer
-    ...Composer_viewer
+  fragment HomeScreen_viewer on Viewer @argumentDefinitions(count: { type: "Int" }, after: { type: "String" }) {
+    user {
+      ...NavigationBar_viewer
+      ...Composer_viewer
+      ...Sidebar_viewer
+    }
     ...HomeFeed_viewer @arguments(count: $count, after: $after)
-    ...Sidebar_viewer
   }
 `;

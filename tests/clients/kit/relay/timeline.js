@@ -1,36 +1,11 @@
 import { graphql } from "relay-runtime";
 
 graphql`
-  query timelinePageQuery($count: Int!) {
+  query timelinePageQuery($count: Int!, $after: String) {
     viewer {
       homeTimeline {
         id
-        liveCursor
-        posts(first: $count) @connection(key: "timeline_posts") {
-          edges {
-            node {
-              id
-              text
-              author {
-                id
-              }
-              repostOf {
-                author {
-                  id
-                }
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-`;
-
-graphql`
-  query timelineNextQuery($id: ID!, $count: Int!, $after: String) {
-    node(id: $id) {
-      ... on Timeline {
+        liveCursor(first: $count, after: $after)
         posts(first: $count, after: $after) @connection(key: "timeline_posts") {
           edges {
             node {

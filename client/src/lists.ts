@@ -1,0 +1,29 @@
+/** The arguments of a field of a page, or none. */
+export type Arguments = Readonly<Record<string, unknown>> | null | undefined;
+
+/** Return whether arguments are those of a page: `liveCursor` without them belongs to no list. */
+export function isPage(args: Arguments): boolean {
+  return args?.["first"] != null || args?.["last"] != null;
+}
+
+/** Return whether arguments are those of a first page, which replaces a list. */
+export function isFirstPage(args: Arguments): boolean {
+  return args?.["after"] == null && args?.["before"] == null;
+}
+
+/** Return what distinguishes lists of the same field: the arguments that are the same for all of their pages. */
+export function listKey(args: Arguments): string {
+  return args?.["kinds"] == null ? "" : JSON.stringify({ kinds: args["kinds"] });
+}
+
+/** Return whether a list with these arguments takes notifications of a type, such as `LikeNotification` for `LIKE`. */
+export function takes(args: Arguments, typename: string | undefined): boolean {
+  const kinds = args?.["kinds"];
+  return !Array.isArray(kinds) || (typename !== undefined && kinds.includes(kindOf(typename)));
+}
+
+/** Return the `NotificationKind` of the notifications of a type. */
+export function kindOf(typename: string): string {
+  const name = typename.replace(/Notification$/, "");
+  return name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
