@@ -56,7 +56,11 @@ async def test_a_follow_that_fails_and_one_that_is_clicked_twice(stage: Stage) -
     do = stage.browser.do
     await stage.open("a", "alice")
     await do(
-        "rewrite", "a", operation="ProfileScreenQuery", pattern='"state":"NONE"', text='"state":"OF_A_LATER_VERSION"'
+        "rewrite",
+        "a",
+        operation="ProfileScreenQuery",
+        pattern='"state":"STRANGER"',
+        text='"state":"OF_A_LATER_VERSION"',
     )
     await do("lose", "a", operation="useFollowMutation", arrives=False)
     await do("go", "a", hash="#/@bob")
@@ -75,6 +79,22 @@ async def test_a_follow_that_fails_and_one_that_is_clicked_twice(stage: Stage) -
     await do("see", "a", role="button", name="Follow bob")  # the row stays, so that no other one is under the pointer
     await do("focused", "a", name="Follow bob")
     await follows(stage, alice, [])
+    assert await do("errors") == []
+
+
+async def test_a_follow_beyond_the_limit(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The button changes back, and the app shows the reason that the server gives for this user."""
+    alice, bob, _ = await people(stage.graph, "alice", "bob", "carol")
+    await befriend(stage.graph, alice, bob)
+    monkeypatch.setattr(stage.app.state.graph.follows, "_max_following", 1)
+    do = stage.browser.do
+    await stage.open("a", "alice")
+    await do("go", "a", hash="#/@carol")
+    await do("click", "a", role="button", name="Follow carol")
+    await do("read", "a", text="You can follow at most")
+    await do("see", "a", role="button", name="Follow carol")
+    await do("read", "a", text="0 followers")
+    await follows(stage, alice, [bob])
     assert await do("errors") == []
 
 

@@ -116,3 +116,19 @@ async def test_a_long_list_stays_long(stage: Stage) -> None:
     await do("missing", "p", text="@alice 68.")
     assert await do("count", "p", role="article") == 69
     assert await do("errors") == []
+
+
+async def test_more_notifications_than_the_server_counts(stage: Stage) -> None:
+    """The link says that there are more, until they are read."""
+    graph, do = stage.graph, stage.browser.do
+    _, bob = await people(graph, "alice", "bob")
+    await posts(graph, bob, *(f"@alice {number}." for number in range(100)))
+    await stage.open("p", "alice")
+    await do("see", "p", role="link", name="Notifications, 100 unread")
+    await stage.hears(1)
+    await posts(graph, bob, "@alice again")
+    await do("see", "p", role="link", name="Notifications, 100+ unread")
+    await do("click", "p", role="link", name="Notifications, 100+ unread")
+    await do("see", "p", role="article", name="New: bob mentioned you")
+    await do("see", "p", role="link", name="Notifications")
+    assert await do("errors") == []

@@ -81,9 +81,9 @@ async def test_only_pages_of_allowed_origins_use_the_session(
         do, endpoint = stage.browser.do, f"{stage.url}graphql"
         await stage.log_in("a", "alice")
         await do("open", "friend", user="a", url=allowed)
-        query = {"method": "POST", "headers": OWN, "body": json.dumps({"query": "{ viewer { login } }"})}
+        query = {"method": "POST", "headers": OWN, "body": json.dumps({"query": "{ viewer { user { login } } }"})}
         status, answer = await do("send", "friend", url=endpoint, options=query)
-        assert (status, json.loads(answer)) == (200, {"data": {"viewer": {"login": "alice"}}})
+        assert (status, json.loads(answer)) == (200, {"data": {"viewer": {"user": {"login": "alice"}}}})
         event = await do("subscribe", "friend", url=endpoint, query=LIVE)
         assert event == {"data": {"homeTimeline": {"__typename": "Checkpoint"}}}
 

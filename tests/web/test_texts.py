@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graph import Graph
-from graph.posts.attachments import Attachment, AttachmentKind
+from graph.posts.attachments import Attachment, ImageAttachment
 from server.settings import Settings
 from tests.support.graph_worlds import befriend, people, posts
 from tests.support.graphs import CHEAP, open_graph
@@ -33,7 +33,7 @@ async def tour(
 
 def picture(name: str, alt: str = "", *, sensitive: bool = False) -> Attachment:
     """Return a picture on the host."""
-    return Attachment(AttachmentKind.IMAGE, f"https://{HOST}/{name}", None, 640, 360, alt, sensitive)
+    return ImageAttachment(f"https://{HOST}/{name}", None, 640, 360, alt, sensitive)
 
 
 async def test_entities_attachments_and_searches(tour: Tour) -> None:

@@ -5,38 +5,40 @@ import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
 import type { BlockedUsersNextQuery } from "./__generated__/BlockedUsersNextQuery.graphql";
 import type { BlockedUsersQuery } from "./__generated__/BlockedUsersQuery.graphql";
-import type { BlockedUsers_query$key } from "./__generated__/BlockedUsers_query.graphql";
+import type { BlockedUsers_viewer$key } from "./__generated__/BlockedUsers_viewer.graphql";
 
 /** The users whom the viewer blocks. Who is blocked no more stays in the list that is on the screen. */
 export function BlockedUsers() {
-  const data = useLazyLoadQuery<BlockedUsersQuery>(
+  const { viewer } = useLazyLoadQuery<BlockedUsersQuery>(
     graphql`
       query BlockedUsersQuery {
         viewer {
-          id
+          user {
+            id
+          }
+          ...BlockedUsers_viewer
         }
-        ...BlockedUsers_query
       }
     `,
     {},
     { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
   );
-  if (!data.viewer) return null; // the session has just ended
+  if (!viewer) return null; // the session has just ended
   return (
     <>
       <title>Blocked users · Fanline</title>
       <div className="heading">
         <h1>Blocked users</h1>
       </div>
-      <Users query={data} viewerId={data.viewer.id} />
+      <Users viewer={viewer} viewerId={viewer.user.id} />
     </>
   );
 }
 
-function Users({ query, viewerId }: { query: BlockedUsers_query$key; viewerId: string }) {
-  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<BlockedUsersNextQuery, BlockedUsers_query$key>(
+function Users({ viewer, viewerId }: { viewer: BlockedUsers_viewer$key; viewerId: string }) {
+  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<BlockedUsersNextQuery, BlockedUsers_viewer$key>(
     graphql`
-      fragment BlockedUsers_query on Query
+      fragment BlockedUsers_viewer on Viewer
       @refetchable(queryName: "BlockedUsersNextQuery")
       @argumentDefinitions(count: { type: "Int", defaultValue: 30 }, after: { type: "String" }) {
         blockedUsers(first: $count, after: $after) @connection(key: "BlockedUsers_blockedUsers") {
@@ -50,8 +52,9 @@ function Users({ query, viewerId }: { query: BlockedUsers_query$key; viewerId: s
         }
       }
     `,
-    query,
+    viewer,
   );
+  if (!data.blockedUsers) throw new Error("The server did not return the blocked users.");
   return (
     <EndlessList
       name="blocked users"
@@ -60,7 +63,7 @@ function Users({ query, viewerId }: { query: BlockedUsers_query$key; viewerId: s
       loadNext={(onComplete) => loadNext(30, { onComplete })}
       empty={<p>You block nobody.</p>}
     >
-      {(data.blockedUsers?.edges ?? []).map(({ node }) => (
+      {data.blockedUsers.edges.map(({ node }) => (
         <UserRow key={node.id} user={node} viewerId={viewerId}>
           <BlockButton user={node} className="button button-quiet" />
         </UserRow>

@@ -15,7 +15,7 @@ export function ChangePassword({ login }: { login: string }) {
   const [change, isChanging] = useMutation<ChangePasswordMutation>(graphql`
     mutation ChangePasswordMutation($input: ChangePasswordInput!) {
       changePassword(input: $input) {
-        session {
+        credentials {
           expiresAt
         }
         userErrors {
@@ -42,7 +42,7 @@ export function ChangePassword({ login }: { login: string }) {
     change({
       variables: { input },
       onCompleted({ changePassword }) {
-        if (!changePassword?.session) {
+        if (!changePassword?.credentials) {
           setErrors(fieldErrors(changePassword?.userErrors));
           return;
         }
@@ -83,12 +83,14 @@ export function ChangePassword({ login }: { login: string }) {
 
 const sessions = graphql`
   query ChangePasswordQuery {
-    sessions {
-      id
-      createdAt
-      lastUsedAt
-      userAgent
-      current
+    viewer {
+      sessions {
+        id
+        createdAt
+        lastUsedAt
+        userAgent
+        current
+      }
     }
   }
 `;

@@ -16,11 +16,11 @@ import type { LogInScreenSignUpMutation } from "./__generated__/LogInScreenSignU
 type Mode = "log-in" | "sign-up";
 
 interface Payload {
-  readonly session: unknown;
+  readonly credentials: unknown;
   readonly userErrors: readonly UserError[];
 }
 
-/** The session is in a cookie: the payload's `token` is empty, and nothing selects it. */
+/** The session is in a cookie: the `token` of the credentials is null, and nothing selects it. */
 export function LogInScreen() {
   const [mode, setMode] = useState<Mode>("log-in");
   const { errors, setErrors, form } = useErrors();
@@ -28,7 +28,7 @@ export function LogInScreen() {
   const [logIn, isLoggingIn] = useMutation<LogInScreenLogInMutation>(graphql`
     mutation LogInScreenLogInMutation($input: LogInInput!) {
       logIn(input: $input) {
-        session {
+        credentials {
           expiresAt
         }
         userErrors {
@@ -46,7 +46,7 @@ export function LogInScreen() {
   const [signUp, isSigningUp] = useMutation<LogInScreenSignUpMutation>(graphql`
     mutation LogInScreenSignUpMutation($input: SignUpInput!) {
       signUp(input: $input) {
-        session {
+        credentials {
           expiresAt
         }
         userErrors {
@@ -64,7 +64,7 @@ export function LogInScreen() {
   const isNew = mode === "sign-up";
 
   function finish(payload: Payload | null | undefined) {
-    if (payload?.session) sessionChangedEverywhere();
+    if (payload?.credentials) sessionChangedEverywhere();
     else setErrors(fieldErrors(payload?.userErrors));
   }
 

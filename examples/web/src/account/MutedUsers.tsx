@@ -5,38 +5,40 @@ import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
 import type { MutedUsersNextQuery } from "./__generated__/MutedUsersNextQuery.graphql";
 import type { MutedUsersQuery } from "./__generated__/MutedUsersQuery.graphql";
-import type { MutedUsers_query$key } from "./__generated__/MutedUsers_query.graphql";
+import type { MutedUsers_viewer$key } from "./__generated__/MutedUsers_viewer.graphql";
 
 /** The users whom the viewer mutes. A user who is no longer muted stays in the list that is on the screen. */
 export function MutedUsers() {
-  const data = useLazyLoadQuery<MutedUsersQuery>(
+  const { viewer } = useLazyLoadQuery<MutedUsersQuery>(
     graphql`
       query MutedUsersQuery {
         viewer {
-          id
+          user {
+            id
+          }
+          ...MutedUsers_viewer
         }
-        ...MutedUsers_query
       }
     `,
     {},
     { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
   );
-  if (!data.viewer) return null; // the session has just ended
+  if (!viewer) return null; // the session has just ended
   return (
     <>
       <title>Muted users · Fanline</title>
       <div className="heading">
         <h1>Muted users</h1>
       </div>
-      <Users query={data} viewerId={data.viewer.id} />
+      <Users viewer={viewer} viewerId={viewer.user.id} />
     </>
   );
 }
 
-function Users({ query, viewerId }: { query: MutedUsers_query$key; viewerId: string }) {
-  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<MutedUsersNextQuery, MutedUsers_query$key>(
+function Users({ viewer, viewerId }: { viewer: MutedUsers_viewer$key; viewerId: string }) {
+  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<MutedUsersNextQuery, MutedUsers_viewer$key>(
     graphql`
-      fragment MutedUsers_query on Query
+      fragment MutedUsers_viewer on Viewer
       @refetchable(queryName: "MutedUsersNextQuery")
       @argumentDefinitions(count: { type: "Int", defaultValue: 30 }, after: { type: "String" }) {
         mutedUsers(first: $count, after: $after) @connection(key: "MutedUsers_mutedUsers") {
@@ -50,8 +52,9 @@ function Users({ query, viewerId }: { query: MutedUsers_query$key; viewerId: str
         }
       }
     `,
-    query,
+    viewer,
   );
+  if (!data.mutedUsers) throw new Error("The server did not return the muted users.");
   return (
     <EndlessList
       name="muted users"
@@ -60,7 +63,7 @@ function Users({ query, viewerId }: { query: MutedUsers_query$key; viewerId: str
       loadNext={(onComplete) => loadNext(30, { onComplete })}
       empty={<p>You mute nobody.</p>}
     >
-      {(data.mutedUsers?.edges ?? []).map(({ node }) => (
+      {data.mutedUsers.edges.map(({ node }) => (
         <UserRow key={node.id} user={node} viewerId={viewerId}>
           <MuteButton user={node} className="button button-quiet" />
         </UserRow>

@@ -11,18 +11,20 @@ import type { SessionsScreenQuery } from "./__generated__/SessionsScreenQuery.gr
 
 /** The devices on which the viewer is logged in, the password, and the end of the account. */
 export function SessionsScreen() {
-  const { viewer, sessions } = useLazyLoadQuery<SessionsScreenQuery>(
+  const { viewer } = useLazyLoadQuery<SessionsScreenQuery>(
     graphql`
       query SessionsScreenQuery {
         viewer {
-          login
-        }
-        sessions {
-          id
-          createdAt
-          lastUsedAt
-          userAgent
-          current
+          user {
+            login
+          }
+          sessions {
+            id
+            createdAt
+            lastUsedAt
+            userAgent
+            current
+          }
         }
       }
     `,
@@ -42,6 +44,7 @@ export function SessionsScreen() {
   const toast = useToast();
   const { onErrors, onError } = useProblem();
   if (!viewer) return null; // the session has just ended
+  const { user, sessions } = viewer;
   if (!sessions) throw new Error("The server did not return the sessions.");
 
   function endOne(sessionId: string) {
@@ -49,9 +52,9 @@ export function SessionsScreen() {
       variables: { input: { sessionId } },
       updater(store, data) {
         const ended = data?.endSession?.endedSessionId;
-        const root = store.getRoot();
-        const kept = root.getLinkedRecords("sessions").filter((each) => each.getDataID() !== ended);
-        root.setLinkedRecords(kept, "sessions");
+        const owner = store.getRoot().getLinkedRecord("viewer");
+        const kept = owner.getLinkedRecords("sessions").filter((each) => each.getDataID() !== ended);
+        owner.setLinkedRecords(kept, "sessions");
       },
       onCompleted({ endSession }) {
         onErrors(endSession?.userErrors);
@@ -91,8 +94,8 @@ export function SessionsScreen() {
           </li>
         ))}
       </ul>
-      <ChangePassword login={viewer.login} />
-      <DeleteAccount login={viewer.login} />
+      <ChangePassword login={user.login} />
+      <DeleteAccount login={user.login} />
     </>
   );
 }

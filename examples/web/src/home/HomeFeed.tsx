@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useRef } from "react";
 import { ConnectionHandler, graphql, usePaginationFragment } from "react-relay";
 import { useLiveHome } from "../live/useLiveHome";
 import { NewPosts } from "../post/NewPosts";
@@ -12,20 +12,22 @@ const NEXT_PAGE = 50;
 
 interface Props {
   viewer: HomeFeed_viewer$key;
-  liveCursor: string;
   isShown: boolean;
 }
 
 /** The home timeline. The connection in the store always has all posts, also those that are held back. */
-export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
+export function HomeFeed({ viewer, isShown }: Props) {
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<HomeFeedNextQuery, HomeFeed_viewer$key>(
     graphql`
-      fragment HomeFeed_viewer on User
+      fragment HomeFeed_viewer on Viewer
       @refetchable(queryName: "HomeFeedNextQuery")
       @argumentDefinitions(count: { type: "Int!" }, after: { type: "String" }) {
-        id
+        user {
+          id
+        }
         homeTimeline {
           id
+          liveCursor(first: $count, after: $after) # for liveCursorOf and watchPages
           posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
             edges {
               cursor
@@ -40,21 +42,15 @@ export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
     `,
     viewer,
   );
-  const timeline = data.homeTimeline?.id ?? "";
-  const loaded = data.homeTimeline?.posts?.edges ?? [];
-  // Pages that are fetched again arrive one after another: the list must not be shorter meanwhile.
-  const [kept, setKept] = useState<typeof loaded>();
-  const edges = kept ?? loaded;
+  if (!data.homeTimeline?.posts) throw new Error("The server did not return the home timeline.");
+  const { edges } = data.homeTimeline.posts;
   const { visible, count, hold, showAll } = useHeld(edges);
   const top = useRef<HTMLDivElement>(null);
 
   useLiveHome({
-    connection: ConnectionHandler.getConnectionID(timeline, "HomeFeed_posts"),
-    liveCursor,
-    loaded: edges.length,
-    onRefetch: (isFetching) => setKept(isFetching ? loaded : undefined),
+    connection: ConnectionHandler.getConnectionID(data.homeTimeline.id, "HomeFeed_posts"),
     onPost({ node }) {
-      if (node.author.id !== data.id) hold(node.id); // the viewer's own appear at once
+      if (node.author.id !== data.user.id) hold(node.id); // the viewer's own appear at once
     },
   });
 

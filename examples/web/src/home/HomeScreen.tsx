@@ -10,10 +10,9 @@ export function HomeScreen({ isShown }: { isShown: boolean }) {
     graphql`
       query HomeScreenQuery($count: Int!) {
         viewer {
-          homeTimeline {
-            liveCursor
+          user {
+            ...Composer_viewer
           }
-          ...Composer_viewer
           ...HomeFeed_viewer @arguments(count: $count)
         }
       }
@@ -21,13 +20,13 @@ export function HomeScreen({ isShown }: { isShown: boolean }) {
     { count: PAGE },
     { fetchKey: useAttempt() },
   );
-  if (!viewer?.homeTimeline) return null; // the session has just ended
+  if (!viewer) return null; // the session has just ended
   return (
     <>
       {isShown && <title>Home · Fanline</title>}
       <h1 className="visually-hidden">Home</h1>
-      <Composer viewer={viewer} />
-      <HomeFeed viewer={viewer} liveCursor={viewer.homeTimeline.liveCursor} isShown={isShown} />
+      <Composer viewer={viewer.user} />
+      <HomeFeed viewer={viewer} isShown={isShown} />
     </>
   );
 }

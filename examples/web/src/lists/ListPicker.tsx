@@ -59,12 +59,14 @@ export function ListPicker({ user }: { user: ListPicker_user$key }) {
 
 /** The server does not say in which lists a user is. A list that is created here begins with the user. */
 function Lists({ userId, login }: { userId: string; login: string }) {
-  const { lists } = useLazyLoadQuery<ListPickerQuery>(
+  const { viewer } = useLazyLoadQuery<ListPickerQuery>(
     graphql`
       query ListPickerQuery {
-        lists {
-          id
-          name
+        viewer {
+          lists {
+            id
+            name
+          }
         }
       }
     `,
@@ -72,11 +74,12 @@ function Lists({ userId, login }: { userId: string; login: string }) {
     { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
   );
   const [created, setCreated] = useState<ReadonlySet<string>>(new Set());
+  if (!viewer?.lists) throw new Error("The server did not return the lists.");
   return (
     <>
       <NewList userIds={[userId]} onCreated={(id) => setCreated((old) => new Set(old).add(id))} />
       <ul className="picker-lists" aria-label="Lists">
-        {(lists ?? []).map(({ id, name }) => (
+        {viewer.lists.map(({ id, name }) => (
           <li key={id} className="picker-list">
             <a href={listPath(id)}>
               <bdi>{name}</bdi>

@@ -19,7 +19,9 @@ export function ListScreen({ id, tab }: { id: string; tab: ListTab }) {
     graphql`
       query ListScreenQuery($id: ID!) {
         viewer {
-          id
+          user {
+            id
+          }
         }
         node(id: $id) {
           __typename
@@ -73,7 +75,7 @@ export function ListScreen({ id, tab }: { id: string; tab: ListTab }) {
       </nav>
       <ErrorBoundary name={NAMES[tab]} key={tab}>
         <Suspense fallback={<Loading name={tab} />}>
-          <Content listId={list.id} viewerId={viewer.id} />
+          <Content listId={list.id} viewerId={viewer.user.id} />
         </Suspense>
       </ErrorBoundary>
     </>

@@ -6,16 +6,15 @@ import type { ListsScreenQuery } from "./__generated__/ListsScreenQuery.graphql"
 
 /** The lists of the viewer, and a form for another one. */
 export function ListsScreen() {
-  const { viewer, lists } = useLazyLoadQuery<ListsScreenQuery>(
+  const { viewer } = useLazyLoadQuery<ListsScreenQuery>(
     graphql`
       query ListsScreenQuery {
         viewer {
-          id
-        }
-        lists {
-          id
-          name
-          membersCount
+          lists {
+            id
+            name
+            membersCount
+          }
         }
       }
     `,
@@ -23,6 +22,7 @@ export function ListsScreen() {
     { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
   );
   if (!viewer) return null; // the session has just ended
+  const { lists } = viewer;
   if (!lists) throw new Error("The server did not return the lists.");
   return (
     <>

@@ -26,9 +26,9 @@ const subscription = graphql`
 interface Options {
   userId: string | undefined;
   /** The cursor of the data in the store. Later values are ignored, because the hook follows the events. */
-  liveCursor: string | undefined;
+  liveCursor: string | null | undefined;
   /** Fetch the user from the network, and return the cursor. */
-  refetch: () => Promise<string>;
+  refetch: () => Promise<string | null | undefined>;
 }
 
 /** Fetch a user again at each change between the user and the viewer, such as a block by either, and at a deletion. */

@@ -40,11 +40,11 @@ interface Options {
   /** Which posts to hear of. */
   filter: Variables["filter"];
   /** The cursor of the page in the store: the events after it come again whenever a new page has overwritten the list. */
-  liveCursor: string;
+  liveCursor: string | null | undefined;
   /** Return whether a post of the stream belongs to the list. */
   accepts?: (post: Post) => boolean;
   /** Fetch the first page from the network, and return its cursor. Called if events are missing. */
-  refetch: () => Promise<string>;
+  refetch: () => Promise<string | null | undefined>;
   /** Called with each post that is added. */
   onPost: (post: Post) => void;
 }

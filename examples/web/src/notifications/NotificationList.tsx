@@ -18,6 +18,8 @@ export function NotificationList({ feed }: { feed: NotificationList_feed$key }) 
       @refetchable(queryName: "NotificationListNextQuery")
       @argumentDefinitions(count: { type: "Int!" }, after: { type: "String" }) {
         unreadCount
+        hasMoreUnread # for the navigation
+        liveCursor(first: $count, after: $after) # for liveCursorOf and watchPages
         entries(first: $count, after: $after) @connection(key: "NotificationList_entries") {
           edges {
             cursor
@@ -32,7 +34,8 @@ export function NotificationList({ feed }: { feed: NotificationList_feed$key }) 
     `,
     feed,
   );
-  const edges = data.entries?.edges ?? [];
+  if (!data.entries) throw new Error("The server did not return the notifications.");
+  const { edges } = data.entries;
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   const added = edges.filter(({ node }) => !node.isRead && !fresh.has(node.id));
   if (added.length > 0) setFresh(new Set([...fresh, ...added.map(({ node }) => node.id)]));

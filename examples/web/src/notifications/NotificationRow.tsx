@@ -7,13 +7,13 @@ import { postPath, profilePath } from "../ui/router";
 import { Time } from "../ui/Time";
 import type { NotificationRow_notification$key } from "./__generated__/NotificationRow_notification.graphql";
 
-const KINDS: Record<string, [icon: ReactNode, text: string] | undefined> = {
-  FOLLOW: [<PersonIcon key="" />, "followed you"],
-  REPLY: [<ReplyIcon key="" />, "replied to you"],
-  QUOTE: [<QuoteIcon key="" />, "quoted your post"],
-  MENTION: [<AtIcon key="" />, "mentioned you"],
-  REPOST: [<RepostIcon key="" />, "reposted your post"],
-  LIKE: [<HeartIcon key="" />, "liked your post"],
+const TYPES: Record<string, [icon: ReactNode, text: string] | undefined> = {
+  FollowNotification: [<PersonIcon key="" />, "followed you"],
+  ReplyNotification: [<ReplyIcon key="" />, "replied to you"],
+  QuoteNotification: [<QuoteIcon key="" />, "quoted your post"],
+  MentionNotification: [<AtIcon key="" />, "mentioned you"],
+  RepostNotification: [<RepostIcon key="" />, "reposted your post"],
+  LikeNotification: [<HeartIcon key="" />, "liked your post"],
 };
 
 interface Props {
@@ -21,29 +21,31 @@ interface Props {
   isNew: boolean;
 }
 
-/** Who did what, and a link to the post. A kind of a later version says only who. */
+/** Who did what, and a link to the post. A type of a later version says only who. */
 export function NotificationRow({ notification, isNew }: Props) {
-  const { kind, at, actors, actorsCount, post } = useFragment(
+  const { __typename, at, actors, actorsCount, post } = useFragment(
     graphql`
       fragment NotificationRow_notification on Notification {
-        kind
+        __typename
         at
-        actors(first: 3) {
+        actors(limit: 3) {
           id
           login
           name
           ...Avatar_user
         }
         actorsCount
-        post {
-          id
-          text
+        ... on PostNotification {
+          post {
+            id
+            text
+          }
         }
       }
     `,
     notification,
   );
-  const [icon, text] = KINDS[kind] ?? [<BellIcon key="" />, "did something new"];
+  const [icon, text] = TYPES[__typename] ?? [<BellIcon key="" />, "did something new"];
   const textId = useId();
   const others = actorsCount - actors.length;
   return (

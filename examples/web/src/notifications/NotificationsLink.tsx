@@ -18,27 +18,31 @@ export function NotificationsLink() {
 }
 
 function LiveBell() {
-  const { notifications } = useLazyLoadQuery<NotificationsLinkQuery>(
+  const { viewer } = useLazyLoadQuery<NotificationsLinkQuery>(
     graphql`
       query NotificationsLinkQuery {
-        notifications {
-          id
-          unreadCount
-          liveCursor
+        viewer {
+          notifications {
+            id
+            unreadCount
+            hasMoreUnread
+            liveCursor
+          }
         }
       }
     `,
     {},
     { fetchKey: useAttempt() },
   );
-  useLiveNotifications(notifications?.id, notifications?.liveCursor);
-  return <Bell unread={notifications?.unreadCount} />;
+  const feed = viewer?.notifications;
+  useLiveNotifications(feed?.id, feed?.liveCursor);
+  return <Bell unread={feed?.unreadCount} hasMore={feed?.hasMoreUnread} />;
 }
 
-/** The server counts to 100: that is 100 or more. */
-function Bell({ unread = 0 }: { unread?: number }) {
+/** The server counts up to 100. */
+function Bell({ unread = 0, hasMore = false }: { unread?: number | undefined; hasMore?: boolean | undefined }) {
   const isOpen = useHash() === notificationsPath;
-  const count = unread < 100 ? String(unread) : "99+";
+  const count = hasMore ? `${String(unread)}+` : String(unread);
   return (
     <a
       className="icon bell"

@@ -11,6 +11,7 @@ export function useMarkRead(unreadCount: number, newest: string | undefined): vo
         notifications {
           id
           unreadCount
+          hasMoreUnread
         }
       }
     }

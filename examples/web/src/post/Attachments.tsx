@@ -4,13 +4,18 @@ import type { Attachments_post$data, Attachments_post$key } from "./__generated_
 
 type File = Attachments_post$data["attachments"][number];
 
-/** The pictures and videos of a post. Sensitive ones are not even loaded until the reader asks for them. */
+const KNOWN = new Set(["ImageAttachment", "VideoAttachment"]);
+
+/**
+ * The pictures and videos of a post. Sensitive ones are not even loaded until the reader asks for them. Attachments of
+ * later versions are left out.
+ */
 export function Attachments({ post }: { post: Attachments_post$key }) {
   const { attachments } = useFragment(
     graphql`
       fragment Attachments_post on Post {
         attachments {
-          kind
+          __typename
           url
           previewUrl
           width
@@ -22,10 +27,11 @@ export function Attachments({ post }: { post: Attachments_post$key }) {
     `,
     post,
   );
-  if (attachments.length === 0) return null;
+  const files = attachments.filter((file) => KNOWN.has(file.__typename));
+  if (files.length === 0) return null;
   return (
-    <ul className={attachments.length > 1 ? "files files-several" : "files"} aria-label="Attachments">
-      {attachments.map((file, place) => (
+    <ul className={files.length > 1 ? "files files-several" : "files"} aria-label="Attachments">
+      {files.map((file, place) => (
         <li key={place}>
           <Attachment file={file} />
         </li>
@@ -35,10 +41,10 @@ export function Attachments({ post }: { post: Attachments_post$key }) {
 }
 
 function Attachment({ file }: { file: File }) {
-  const { kind, url, previewUrl, alt, sensitive } = file;
+  const { __typename, url, previewUrl, alt, sensitive } = file;
   const [isShown, setIsShown] = useState(!sensitive);
   const size = { width: file.width ?? undefined, height: file.height ?? undefined };
-  const isVideo = kind === "VIDEO";
+  const isVideo = __typename === "VideoAttachment";
   if (!isShown) {
     return (
       <button className="sensitive" onClick={() => setIsShown(true)}>

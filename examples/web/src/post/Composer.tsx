@@ -15,9 +15,9 @@ import type { Composer_viewer$key } from "./__generated__/Composer_viewer.graphq
 interface Props {
   viewer: Composer_viewer$key;
   /** The post to reply to. Without it, the post begins a thread. */
-  replyTo?: string;
+  replyToId?: string;
   /** The post to quote. */
-  quoteOf?: string;
+  quotedPostId?: string;
   onPublished?: () => void;
 }
 
@@ -27,7 +27,7 @@ const REPLY = { name: "New reply", label: "Your reply", button: "Reply", done: "
 const QUOTE = { name: "New quote", label: "Your comment", button: "Quote", done: "Your quote is published." };
 
 /** A form that publishes a post. */
-export function Composer({ viewer, replyTo, quoteOf, onPublished }: Props) {
+export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props) {
   const environment = useRelayEnvironment();
   const toast = useToast();
   const user = useFragment(
@@ -74,8 +74,8 @@ export function Composer({ viewer, replyTo, quoteOf, onPublished }: Props) {
       }
     }
   `);
-  const [{ text, key }, setText] = useDraft(user.id, quoteOf ? `quote:${quoteOf}` : replyTo);
-  const texts = quoteOf ? QUOTE : replyTo ? REPLY : POST;
+  const [{ text, key }, setText] = useDraft(user.id, quotedPostId ? `quote:${quotedPostId}` : replyToId);
+  const texts = quotedPostId ? QUOTE : replyToId ? REPLY : POST;
   const canPublish = text.trim() !== "" && charactersLeft(text) >= 0;
   const { errors, setErrors, form } = useErrors();
 
@@ -83,10 +83,10 @@ export function Composer({ viewer, replyTo, quoteOf, onPublished }: Props) {
     if (isPublishing || !canPublish) return;
     setErrors([]);
     publish({
-      variables: { input: { text, platform: "Web", idempotencyKey: key, replyTo, quoteOf } },
+      variables: { input: { text, platform: "Web", idempotencyKey: key, replyToId, quotedPostId } },
       optimisticUpdater(store) {
-        if (replyTo) addTo(store, replyTo, "repliesCount", 1);
-        if (quoteOf) addTo(store, quoteOf, "repostsCount", 1);
+        if (replyToId) addTo(store, replyToId, "repliesCount", 1);
+        if (quotedPostId) addTo(store, quotedPostId, "repostsCount", 1);
       },
       updater(store) {
         // Other posts may have arrived since the server published this one.

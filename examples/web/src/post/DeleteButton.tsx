@@ -12,8 +12,10 @@ export function DeleteButton({ postId }: { postId: string }) {
       deletePost(input: $input) {
         deletedPostId
         viewer {
-          id
-          postsCount
+          user {
+            id
+            postsCount
+          }
         }
         replyTo {
           id
@@ -33,7 +35,7 @@ export function DeleteButton({ postId }: { postId: string }) {
   function confirmed() {
     if (!confirm("Delete this post? It cannot be restored.")) return;
     remove({
-      variables: { input: { id: postId } },
+      variables: { input: { postId } },
       updater(store, data) {
         if (data?.deletePost?.deletedPostId) forgetPost(environment, store, postId);
       },

@@ -18,7 +18,7 @@ export const PostCard = memo(function PostCard({ post, isInThread = false }: Pro
       fragment PostCard_post on Post {
         text
         attachments {
-          kind
+          __typename
         }
         author {
           id

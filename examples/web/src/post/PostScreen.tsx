@@ -10,8 +10,10 @@ import type { PostScreenQuery } from "./__generated__/PostScreenQuery.graphql";
 const query = graphql`
   query PostScreenQuery($id: ID!) {
     viewer {
-      id
-      ...Composer_viewer
+      user {
+        id
+        ...Composer_viewer
+      }
     }
     post(id: $id) {
       id
@@ -48,7 +50,7 @@ export function PostScreen({ id }: { id: string }) {
     if (hasAncestors) main.current?.scrollIntoView(); // what is above can be long
   }, [hasAncestors]);
 
-  async function refetch(): Promise<string> {
+  async function refetch(): Promise<string | null | undefined> {
     const data = await fetchQuery<PostScreenQuery>(environment, query, { id }).toPromise();
     if (!data?.post) throw new Error("The server did not return the post.");
     return data.post.author.timeline.liveCursor;
@@ -79,11 +81,11 @@ export function PostScreen({ id }: { id: string }) {
       <div className="list thread-end" ref={main}>
         <PostCard post={post} isInThread={hasAncestors} />
       </div>
-      <Composer viewer={viewer} replyTo={id} />
+      <Composer viewer={viewer.user} replyToId={id} />
       <Replies
         post={post}
-        viewerId={viewer.id}
-        authors={[viewer, post.author, ...ancestors.map((each) => each?.author)].flatMap((user) => user?.id ?? [])}
+        viewerId={viewer.user.id}
+        authors={[viewer.user, post.author, ...ancestors.map((each) => each?.author)].flatMap((user) => user?.id ?? [])}
         liveCursor={post.author.timeline.liveCursor}
         refetch={refetch}
       />

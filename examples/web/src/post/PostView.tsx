@@ -92,7 +92,7 @@ export function PostView({ post, isInThread, note }: Props) {
           <PostActions post={data} />
           <span className="post-end">
             {platform && <span className="post-platform">from {platform}</span>}
-            {author.relationship?.state === "SELF" && <DeleteButton postId={id} />}
+            {author.relationship?.state === "YOU" && <DeleteButton postId={id} />}
           </span>
         </footer>
       </div>

@@ -47,7 +47,7 @@ export function Quoting({ viewer, children }: { viewer: Quoting_viewer$key; chil
               <CloseIcon />
             </button>
           </header>
-          <Composer viewer={user} quoteOf={id} onPublished={close} />
+          <Composer viewer={user} quotedPostId={id} onPublished={close} />
           <ErrorBoundary name="The post">
             <Suspense fallback={<Loading name="post" rows={1} />}>
               <Original id={id} />

@@ -14,8 +14,8 @@ interface Props {
   viewerId: string;
   /** The authors of the posts above, whose posts the thread hears of. */
   authors: readonly string[];
-  liveCursor: string;
-  refetch: () => Promise<string>;
+  liveCursor: string | null | undefined;
+  refetch: () => Promise<string | null | undefined>;
 }
 
 /** The direct replies to a post. Those of users who take part in the thread are live, and others appear soon. */

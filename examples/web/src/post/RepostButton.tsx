@@ -23,8 +23,8 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
     post,
   );
   const [repost, isReposting] = useMutation<RepostButtonMutation>(graphql`
-    mutation RepostButtonMutation($input: RepostInput!) {
-      repost(input: $input) {
+    mutation RepostButtonMutation($input: RepostPostInput!) {
+      repostPost(input: $input) {
         repostEdge {
           cursor
           node {
@@ -43,12 +43,12 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
     }
   `);
   const [unrepost, isUnreposting] = useMutation<RepostButtonUnrepostMutation>(graphql`
-    mutation RepostButtonUnrepostMutation($input: UnrepostInput!) {
-      unrepost(input: $input) {
+    mutation RepostButtonUnrepostMutation($input: UnrepostPostInput!) {
+      unrepostPost(input: $input) {
         post {
           ...RepostButton_post
         }
-        deletedPostId
+        deletedRepostId
         userErrors {
           message
         }
@@ -71,19 +71,19 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
       unrepost({
         ...options,
         updater(store, data) {
-          if (data?.unrepost?.deletedPostId) forgetPost(environment, store, data.unrepost.deletedPostId);
+          if (data?.unrepostPost?.deletedRepostId) forgetPost(environment, store, data.unrepostPost.deletedRepostId);
         },
-        onCompleted: (data) => onErrors(data.unrepost?.userErrors),
+        onCompleted: (data) => onErrors(data.unrepostPost?.userErrors),
       });
     } else {
       repost({
         ...options,
         updater(store, data) {
-          const author = data?.repost?.repostEdge?.node.author.id;
-          const edge = store.getRootField("repost").getLinkedRecord("repostEdge");
+          const author = data?.repostPost?.repostEdge?.node.author.id;
+          const edge = store.getRootField("repostPost").getLinkedRecord("repostEdge");
           for (const list of author ? postConnections(environment, author) : []) addEdge(store, list, edge);
         },
-        onCompleted: (data) => onErrors(data.repost?.userErrors),
+        onCompleted: (data) => onErrors(data.repostPost?.userErrors),
       });
     }
   }

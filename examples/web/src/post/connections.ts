@@ -1,15 +1,18 @@
 import { addEdge } from "@fanline/client/relay";
 import { ConnectionHandler } from "react-relay";
+import { ROOT_ID } from "relay-runtime";
 import type { Environment, RecordProxy, RecordSourceProxy } from "relay-runtime";
 
 /** Return those of the lists with a user's posts that are in the store: the home timeline and the user's own. */
 export function postConnections(environment: Environment, userId: string): string[] {
   const source = environment.getStore().getSource();
-  const of = (field: string, key: string): string | undefined => {
-    const timeline = source.get(userId)?.[field] as { __ref?: string } | null | undefined;
-    return timeline?.__ref && ConnectionHandler.getConnectionID(timeline.__ref, key);
+  const refOf = (id: string | undefined, field: string): string | undefined =>
+    id === undefined ? undefined : (source.get(id)?.[field] as { __ref?: string } | null | undefined)?.__ref;
+  const of = (owner: string | undefined, field: string, key: string): string | undefined => {
+    const timeline = refOf(owner, field);
+    return timeline && ConnectionHandler.getConnectionID(timeline, key);
   };
-  const ids = [of("homeTimeline", "HomeFeed_posts"), of("timeline", "ProfilePosts_posts")];
+  const ids = [of(refOf(ROOT_ID, "viewer"), "homeTimeline", "HomeFeed_posts"), of(userId, "timeline", "ProfilePosts_posts")];
   return ids.filter((id): id is string => id !== undefined && source.has(id));
 }
 

@@ -27,7 +27,7 @@ export function FollowButton({ user, viewerId }: Props) {
     user,
   );
   const [change, isChanging] = useFollow(viewerId);
-  if (!relationship || relationship.state === "SELF") return null;
+  if (!relationship || relationship.state === "YOU") return null;
   const { following, followedBy, blocking, blockedBy } = relationship;
   if (blocking || blockedBy) return null;
 

@@ -17,7 +17,9 @@ const LISTS = { posts: ProfilePosts, followers: Followers, following: Following 
 const query = graphql`
   query ProfileScreenQuery($login: String!) {
     viewer {
-      id
+      user {
+        id
+      }
     }
     user(by: { login: $login }) {
       id
@@ -44,7 +46,7 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
   const { viewer, user } = useLazyLoadQuery<ProfileScreenQuery>(query, { login }, options);
   useAuthorEvents({ userId: user?.id, liveCursor: user?.timeline.liveCursor, refetch });
 
-  async function refetch(): Promise<string> {
+  async function refetch(): Promise<string | null | undefined> {
     const data = await fetchQuery<ProfileScreenQuery>(environment, query, { login }).toPromise();
     if (!data?.user) throw new Error("The user is gone."); // the screen says so, and stops listening
     return data.user.timeline.liveCursor;
@@ -69,7 +71,7 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
   ];
   return (
     <>
-      <ProfileHeader user={user} viewerId={viewer.id} />
+      <ProfileHeader user={user} viewerId={viewer.user.id} />
       <nav className="tabs" aria-label="Profile">
         {tabs.map(([name, count, word]) => (
           <a key={name} href={profilePath(login, name)} aria-current={name === tab ? "page" : undefined}>
@@ -82,7 +84,7 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
       ) : (
         <ErrorBoundary name={NAMES[tab]} key={tab}>
           <Suspense fallback={<Loading name={tab} />}>
-            <List userId={user.id} viewerId={viewer.id} />
+            <List userId={user.id} viewerId={viewer.user.id} />
           </Suspense>
         </ErrorBoundary>
       )}

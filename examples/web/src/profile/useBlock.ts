@@ -9,8 +9,8 @@ type Change = (userId: string, blocks: boolean) => void;
 /** Return a function that blocks or unblocks a user, and whether it is at work. The screen changes with the answer. */
 export function useBlock(): [change: Change, isChanging: boolean] {
   const [block, isBlocking] = useMutation<useBlockMutation>(graphql`
-    mutation useBlockMutation($input: BlockInput!) {
-      block(input: $input) {
+    mutation useBlockMutation($input: BlockUserInput!) {
+      blockUser(input: $input) {
         user {
           login
           followersCount
@@ -19,9 +19,11 @@ export function useBlock(): [change: Change, isChanging: boolean] {
           ...FollowButton_user
         }
         viewer {
-          id
-          followersCount
-          followingCount
+          user {
+            id
+            followersCount
+            followingCount
+          }
         }
         userErrors {
           message
@@ -30,8 +32,8 @@ export function useBlock(): [change: Change, isChanging: boolean] {
     }
   `);
   const [unblock, isUnblocking] = useMutation<useBlockUnblockMutation>(graphql`
-    mutation useBlockUnblockMutation($input: UnblockInput!) {
-      unblock(input: $input) {
+    mutation useBlockUnblockMutation($input: UnblockUserInput!) {
+      unblockUser(input: $input) {
         user {
           login
           ...BlockButton_user
@@ -51,7 +53,7 @@ export function useBlock(): [change: Change, isChanging: boolean] {
     if (blocks) {
       block({
         ...options,
-        onCompleted({ block: payload }) {
+        onCompleted({ blockUser: payload }) {
           onErrors(payload?.userErrors);
           if (payload?.user) toast(`You block @${payload.user.login}.`);
         },
@@ -59,7 +61,7 @@ export function useBlock(): [change: Change, isChanging: boolean] {
     } else {
       unblock({
         ...options,
-        onCompleted({ unblock: payload }) {
+        onCompleted({ unblockUser: payload }) {
           onErrors(payload?.userErrors);
           if (payload?.user) toast(`You block @${payload.user.login} no more.`);
         },

@@ -5,6 +5,15 @@ import { outage } from "../ui/userErrors";
 import type { useFollowMutation } from "./__generated__/useFollowMutation.graphql";
 import type { useFollowUnfollowMutation } from "./__generated__/useFollowUnfollowMutation.graphql";
 
+interface Problem {
+  readonly message: string;
+}
+
+interface Payload {
+  readonly results: readonly { readonly error: Problem | null | undefined }[];
+  readonly userErrors: readonly Problem[];
+}
+
 type Change = (userId: string, follows: boolean) => void;
 
 /**
@@ -15,10 +24,12 @@ type Change = (userId: string, follows: boolean) => void;
  */
 export function useFollow(viewerId: string): [change: Change, isChanging: boolean] {
   const [follow, isFollowing] = useMutation<useFollowMutation>(graphql`
-    mutation useFollowMutation($input: FollowInput!, $connections: [ID!]!) {
-      follow(input: $input) {
+    mutation useFollowMutation($input: FollowUsersInput!, $connections: [ID!]!) {
+      followUsers(input: $input) {
         results {
-          outcome
+          error {
+            message
+          }
           user {
             ...FollowButton_user
             followersCount
@@ -32,8 +43,10 @@ export function useFollow(viewerId: string): [change: Change, isChanging: boolea
           }
         }
         viewer {
-          id
-          followingCount
+          user {
+            id
+            followingCount
+          }
         }
         userErrors {
           message
@@ -42,17 +55,22 @@ export function useFollow(viewerId: string): [change: Change, isChanging: boolea
     }
   `);
   const [unfollow, isUnfollowing] = useMutation<useFollowUnfollowMutation>(graphql`
-    mutation useFollowUnfollowMutation($input: UnfollowInput!) {
-      unfollow(input: $input) {
+    mutation useFollowUnfollowMutation($input: UnfollowUsersInput!) {
+      unfollowUsers(input: $input) {
         results {
+          error {
+            message
+          }
           user {
             ...FollowButton_user
             followersCount
           }
         }
         viewer {
-          id
-          followingCount
+          user {
+            id
+            followingCount
+          }
         }
         userErrors {
           message
@@ -62,6 +80,12 @@ export function useFollow(viewerId: string): [change: Change, isChanging: boolea
   `);
   const environment = useRelayEnvironment();
   const toast = useToast();
+
+  /** Show why nothing has changed, which is in the result of the user, or concerns the whole input. */
+  function report(payload: Payload | null | undefined) {
+    const error = payload?.userErrors[0] ?? payload?.results[0]?.error;
+    if (error) toast(error.message);
+  }
 
   function change(userId: string, follows: boolean) {
     const input = { userIds: [userId] };
@@ -75,20 +99,13 @@ export function useFollow(viewerId: string): [change: Change, isChanging: boolea
       follow({
         ...options,
         variables: { input, connections },
-        onCompleted({ follow: payload }) {
-          const [error] = payload?.userErrors ?? [];
-          if (error) toast(error.message);
-          if (payload?.results[0]?.outcome === "LIMIT_REACHED") toast("You follow too many users already.");
-        },
+        onCompleted: ({ followUsers }) => report(followUsers),
       });
     } else {
       unfollow({
         ...options,
         variables: { input },
-        onCompleted({ unfollow: payload }) {
-          const [error] = payload?.userErrors ?? [];
-          if (error) toast(error.message);
-        },
+        onCompleted: ({ unfollowUsers }) => report(unfollowUsers),
       });
     }
   }
@@ -102,7 +119,7 @@ function setFollowing(store: RecordSourceProxy, userId: string, follows: boolean
   if (!user || !relationship) return;
   const followedBy = relationship.getValue("followedBy") === true;
   relationship.setValue(follows, "following");
-  relationship.setValue(follows ? (followedBy ? "MUTUAL" : "FOLLOWING") : followedBy ? "FOLLOWED_BY" : "NONE", "state");
+  relationship.setValue(follows ? (followedBy ? "MUTUAL" : "FOLLOWING") : followedBy ? "FOLLOWED_BY" : "STRANGER", "state");
   const count: unknown = user.getValue("followersCount");
   if (typeof count === "number") user.setValue(count + (follows ? 1 : -1), "followersCount");
 }

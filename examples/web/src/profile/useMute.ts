@@ -14,8 +14,8 @@ type Change = (userId: string, mutes: boolean) => void;
  */
 export function useMute(): [change: Change, isChanging: boolean] {
   const [mute, isMuting] = useMutation<useMuteMutation>(graphql`
-    mutation useMuteMutation($input: MuteInput!) {
-      mute(input: $input) {
+    mutation useMuteMutation($input: MuteUserInput!) {
+      muteUser(input: $input) {
         user {
           login
           ...MuteButton_user
@@ -27,8 +27,8 @@ export function useMute(): [change: Change, isChanging: boolean] {
     }
   `);
   const [unmute, isUnmuting] = useMutation<useMuteUnmuteMutation>(graphql`
-    mutation useMuteUnmuteMutation($input: UnmuteInput!) {
-      unmute(input: $input) {
+    mutation useMuteUnmuteMutation($input: UnmuteUserInput!) {
+      unmuteUser(input: $input) {
         user {
           login
           ...MuteButton_user
@@ -53,7 +53,7 @@ export function useMute(): [change: Change, isChanging: boolean] {
     if (mutes) {
       mute({
         ...options,
-        onCompleted({ mute: payload }) {
+        onCompleted({ muteUser: payload }) {
           onErrors(payload?.userErrors);
           if (payload?.user) toast(`You mute @${payload.user.login}. Nobody is told.`);
         },
@@ -61,7 +61,7 @@ export function useMute(): [change: Change, isChanging: boolean] {
     } else {
       unmute({
         ...options,
-        onCompleted({ unmute: payload }) {
+        onCompleted({ unmuteUser: payload }) {
           onErrors(payload?.userErrors);
           if (payload?.user) toast(`You mute @${payload.user.login} no more.`);
         },

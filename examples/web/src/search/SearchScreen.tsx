@@ -1,3 +1,4 @@
+import { liveCursorOf } from "@fanline/client/relay";
 import { fetchQuery, graphql, useLazyLoadQuery, usePaginationFragment, useRelayEnvironment } from "react-relay";
 import { usePostEvents } from "../live/usePostEvents";
 import { NewPosts } from "../post/NewPosts";
@@ -10,14 +11,12 @@ import type { SearchScreenNextQuery } from "./__generated__/SearchScreenNextQuer
 import type { SearchScreenQuery } from "./__generated__/SearchScreenQuery.graphql";
 import type { SearchScreen_query$key } from "./__generated__/SearchScreen_query.graphql";
 
-/** Only this query selects `liveCursor`: with the pages further down it would move. */
 const query = graphql`
   query SearchScreenQuery($filter: PostFilter!, $text: String!, $withUsers: Boolean!) {
     viewer {
-      id
-    }
-    searchPosts(filter: $filter) {
-      liveCursor
+      user {
+        id
+      }
     }
     searchUsers(text: $text, first: 3) @include(if: $withUsers) {
       ...FoundUsers_users
@@ -36,13 +35,7 @@ export function SearchScreen({ text }: { text: string }) {
   const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network", networkCacheConfig } as const;
   const data = useLazyLoadQuery<SearchScreenQuery>(query, variables, options);
   if (!data.viewer) return null; // the session has just ended
-  if (!data.searchPosts) throw new Error("The server did not search.");
-
-  async function refetch(): Promise<string> {
-    const found = await fetchQuery<SearchScreenQuery>(environment, query, variables).toPromise();
-    if (!found?.searchPosts) throw new Error("The server did not search.");
-    return found.searchPosts.liveCursor;
-  }
+  const viewerId = data.viewer.user.id;
 
   return (
     <>
@@ -52,13 +45,12 @@ export function SearchScreen({ text }: { text: string }) {
           Results for <bdi>{text}</bdi>
         </h1>
       </div>
-      {data.searchUsers && <FoundUsers users={data.searchUsers} viewerId={data.viewer.id} />}
+      {data.searchUsers && <FoundUsers users={data.searchUsers} viewerId={viewerId} />}
       <Found
         found={data}
         keywords={variables.filter.keywords}
-        viewerId={data.viewer.id}
-        liveCursor={data.searchPosts.liveCursor}
-        refetch={refetch}
+        viewerId={viewerId}
+        fetchAgain={() => fetchQuery<SearchScreenQuery>(environment, query, variables).toPromise()}
       />
     </>
   );
@@ -68,11 +60,12 @@ interface Props {
   found: SearchScreen_query$key;
   keywords: readonly string[];
   viewerId: string;
-  liveCursor: string;
-  refetch: () => Promise<string>;
+  /** Fetch the first page from the network. */
+  fetchAgain: () => Promise<unknown>;
 }
 
-function Found({ found, keywords, viewerId, liveCursor, refetch }: Props) {
+function Found({ found, keywords, viewerId, fetchAgain }: Props) {
+  const environment = useRelayEnvironment();
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<
     SearchScreenNextQuery,
     SearchScreen_query$key
@@ -86,6 +79,7 @@ function Found({ found, keywords, viewerId, liveCursor, refetch }: Props) {
         after: { type: "String" }
       ) {
         searchPosts(filter: $filter) {
+          liveCursor(first: $count, after: $after)
           posts(first: $count, after: $after) @connection(key: "SearchScreen_posts") {
             __id
             edges {
@@ -101,14 +95,19 @@ function Found({ found, keywords, viewerId, liveCursor, refetch }: Props) {
     `,
     found,
   );
-  const posts = data.searchPosts?.posts;
-  const { visible, count, hold, showAll } = useHeld(posts?.edges ?? []);
+  if (!data.searchPosts?.posts) throw new Error("The server did not search.");
+  const { liveCursor } = data.searchPosts;
+  const { __id: connection, edges } = data.searchPosts.posts;
+  const { visible, count, hold, showAll } = useHeld(edges);
 
   usePostEvents({
-    connection: posts?.__id ?? "",
+    connection,
     filter: { keywords },
     liveCursor,
-    refetch,
+    async refetch() {
+      await fetchAgain();
+      return liveCursorOf(environment, connection);
+    },
     onPost({ id, author }) {
       if (author.id !== viewerId) hold(id); // the viewer's own appear at once
     },

@@ -10,12 +10,14 @@ export function Session() {
     graphql`
       query SessionQuery {
         viewer {
-          ...Shell_viewer
+          user {
+            ...Shell_viewer
+          }
         }
       }
     `,
     {},
     { fetchKey: useAttempt() },
   );
-  return viewer ? <Shell viewer={viewer} /> : <LogInScreen />;
+  return viewer ? <Shell viewer={viewer.user} /> : <LogInScreen />;
 }

@@ -1,5 +1,5 @@
 import { failure, pause, resuming } from "@fanline/client";
-import { pageHandler } from "@fanline/client/relay";
+import { withLiveCursors } from "@fanline/client/relay";
 import type { Client } from "graphql-ws";
 import { fetchQuery, graphql } from "react-relay";
 import { DefaultHandlerProvider, Environment, Network, Observable, RecordSource, Store } from "relay-runtime";
@@ -40,8 +40,7 @@ export function connect(): Connection {
   });
   const environment = new Environment({
     network: Network.create(fetchWith(sessionOver), subscribeWith(resuming(socket))),
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- a class in the types of Relay only
-    handlerProvider: (handle) => (handle === "page" ? pageHandler : DefaultHandlerProvider(handle)),
+    handlerProvider: withLiveCursors(DefaultHandlerProvider),
     store: new Store(new RecordSource(), { gcReleaseBufferSize: 20 }),
   });
   const close = (): void => {

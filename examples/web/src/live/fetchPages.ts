@@ -1,0 +1,51 @@
+import { liveCursorOf } from "@fanline/client/relay";
+import type { GraphQLTaggedNode } from "react-relay";
+import type { Environment, OperationType } from "relay-runtime";
+import { fetchPage } from "./fetchPage";
+
+const LARGEST_PAGE = 50;
+
+interface PageInfo {
+  readonly hasNextPage: boolean;
+  readonly endCursor: string | null | undefined;
+}
+
+/** A query of all pages of a list: `after` is null for the first one. It is `@raw_response_type`. */
+interface PageOperation extends OperationType {
+  readonly variables: { readonly count: number; readonly after?: string | null | undefined };
+}
+
+interface Options<Q extends PageOperation> {
+  environment: Environment;
+  query: GraphQLTaggedNode;
+  connection: string;
+  /** The size of the first page, and how many entries are fetched at most. */
+  page: number;
+  most: number;
+  pageInfo: (data: NonNullable<Q["rawResponse"]>) => PageInfo | null | undefined;
+}
+
+/** Fetch as many entries as a list has, write them into the store at once, and return the cursor of the first page. */
+export async function fetchPages<Q extends PageOperation>(options: Options<Q>): Promise<string | undefined> {
+  const { environment, query, connection, page, most, pageInfo } = options;
+  const commits: (() => void)[] = [];
+  let last: PageInfo | null | undefined;
+  let fetched = 0;
+  do {
+    const missing = Math.min(lengthOf(environment, connection), most) - fetched; // the user can scroll on meanwhile
+    const count = Math.min(last ? missing : Math.max(missing, page), LARGEST_PAGE);
+    if (count <= 0) break;
+    const { data, commit } = await fetchPage<Q>(environment, query, { count, after: last?.endCursor });
+    last = pageInfo(data);
+    commits.push(commit);
+    fetched += count;
+  } while (last?.hasNextPage && last.endCursor);
+  if (!last) throw new Error("The server did not return the list.");
+  for (const commit of commits) commit();
+  return liveCursorOf(environment, connection);
+}
+
+function lengthOf(environment: Environment, list: string): number {
+  const { edges } = (environment.getStore().getSource().get(list) ?? {}) as { edges?: { __refs: unknown[] } };
+  return edges?.__refs.length ?? 0;
+}
