@@ -43,7 +43,7 @@ def timelines(world: World) -> dict[str, Calibrated]:
             1,
             "30 posts",
         ),
-        "viewer": Calibrated(lambda n: repeated(n, "viewer { id login name }"), 20, "alias"),
+        "viewer": Calibrated(lambda n: repeated(n, "viewer { user { id login name } }"), 20, "alias"),
         "user by login": Calibrated(
             lambda n: repeated_with(n, [f'user(by: {{login: "user{at}"}}) {{ id name bio }}' for at in range(100)]),
             20,
@@ -64,7 +64,7 @@ def timelines(world: World) -> dict[str, Calibrated]:
         ),
         "users' replies, last: 5": Calibrated(
             lambda n: nodes(
-                world.crowd[:n], f"... on User {{ replies {{ posts(last: 5) {{ nodes {{ {POST} }} }} }} }}"
+                world.crowd[:n], f"... on User {{ repliesTimeline {{ posts(last: 5) {{ nodes {{ {POST} }} }} }} }}"
             ),
             20,
             "timeline",
@@ -188,16 +188,17 @@ def lists(world: World) -> dict[str, Calibrated]:
 
 def notifications(world: World) -> dict[str, Calibrated]:
     """Return the queries of notifications, of which more than 100 are unread."""
-    shown = "nodes { id actorsCount actors { login } post { text } }"
+    posts = " ".join(f"... on {kind}Notification {{ post {{ text }} }}" for kind in ("Like", "Repost", "Mention"))
+    shown = f"nodes {{ id actorsCount actors {{ login }} {posts} }}"
     return {
         "notifications, unreadCount": Calibrated(
-            lambda n: "{ notifications { unreadCount } }", 1, "request", is_whole=True
+            lambda n: "{ viewer { notifications { unreadCount } } }", 1, "request", is_whole=True
         ),
         "notifications, entries(first: 50)": Calibrated(
-            lambda n: f"{{ notifications {{ entries(first: {50 * n}) {{ {shown} }} }} }}", 1, "50 entries"
+            lambda n: f"{{ viewer {{ notifications {{ entries(first: {50 * n}) {{ {shown} }} }} }} }}", 1, "50 entries"
         ),
         "notifications, bare entries(first: 50)": Calibrated(
-            lambda n: f"{{ notifications {{ entries(first: {50 * n}) {{ {FRUGAL} }} }} }}", 1, "50 entries"
+            lambda n: f"{{ viewer {{ notifications {{ entries(first: {50 * n}) {{ {FRUGAL} }} }} }} }}", 1, "50 entries"
         ),
     }
 
@@ -241,7 +242,7 @@ def posts(world: World) -> dict[str, Calibrated]:
             lambda n: nodes(world.full[:n], "... on Post { viewerHasLiked viewerHasReposted }"), 40, "post"
         ),
         "likedPosts, first: 20": Calibrated(
-            lambda n: f"{{ likedPosts(first: {20 * n}) {{ nodes {{ {POST} }} }} }}", 1, "20 posts"
+            lambda n: f"{{ viewer {{ likedPosts(first: {20 * n}) {{ nodes {{ {POST} }} }} }} }}", 1, "20 posts"
         ),
     }
 

@@ -29,15 +29,17 @@ SIGN_UPS = 2  # at once
 WARM = 0.1  # the share of the time before a process must have reached its size
 LINES = ("server", "worker", "store", "append-only file")
 
-FOLLOW = "mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) { userErrors { code } } }"
-UNFOLLOW = "mutation ($ids: [ID!]!) { unfollow(input: {userIds: $ids}) { userErrors { code } } }"
+FOLLOW = "mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) { userErrors { code } } }"
+UNFOLLOW = "mutation ($ids: [ID!]!) { unfollowUsers(input: {userIds: $ids}) { userErrors { code } } }"
 PUBLISH = """mutation ($text: String!) {
   publishPost(input: {text: $text, idempotencyKey: $text}) { post { id } userErrors { code } } }"""
 LIKE = "mutation ($id: ID!) { likePost(input: {postId: $id}) { userErrors { code } } }"
-DELETE = "mutation ($id: ID!) { deletePost(input: {id: $id}) { userErrors { code } } }"
+DELETE = "mutation ($id: ID!) { deletePost(input: {postId: $id}) { userErrors { code } } }"
 HOME = """{ viewer { id homeTimeline { id liveCursor posts(first: 30) {
   nodes { id text likesCount author { id login name } } } } } }"""
-NOTIFICATIONS = "{ notifications { unreadCount entries(first: 10) { nodes { id kind actors { id login } } } } }"
+NOTIFICATIONS = (
+    "{ viewer { notifications { unreadCount entries(first: 10) { nodes { __typename id actors { id login } } } } } }"
+)
 SHARES = {"home": 50, "publish": 20, "like": 20, "notifications": 6, "follow": 2, "delete": 2}
 
 

@@ -23,7 +23,7 @@ SETTLED = 0.5  # seconds without a message after which all events have arrived
 MOST = 101
 POST = """id text author { login name } entities { ... on MentionEntity { start user { login name } } }
   conversation: replies(first: $n) { nodes { id text author { login } } }"""
-NOTE_FIELDS = "id kind isRead actors(first: 10) { login name }"
+NOTE_FIELDS = "id isRead actors(limit: 10) { login name }"
 STREAMS = {
     "homeTimeline": f"homeTimeline {{ ... on PostAdded {{ cursor edge {{ node {{ {POST} }} }} }} }}",
     "notifications": f"""notifications {{ ... on NotificationAdded {{ cursor edge {{ node {{ {NOTE_FIELDS} }} }}

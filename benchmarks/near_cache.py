@@ -28,7 +28,7 @@ from executor import Executor
 from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.log.events import EventBody, Followed, Liked, PostPublished, UserCreated
-from graph.model import Session
+from graph.model import Credentials
 from graph.paging import Window
 from graph.projections.mode import Mode
 from graph.store.store import Store
@@ -159,7 +159,7 @@ class Process:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.executor = Executor(schema._schema)
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, Credentials] = {}
 
     async def read(self, document: Any, viewer: int) -> None:
         """Read a page as an endpoint does: with the session check in the first round trip."""

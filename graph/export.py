@@ -16,7 +16,7 @@ from graph.binding import Binding
 from graph.log.encoding import KINDS, encode
 from graph.log.events import Event, Followed, Unfollowed
 from graph.log.log import Log
-from graph.model import SessionInfo, User, time_of
+from graph.model import Session, User, time_of
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
@@ -118,7 +118,7 @@ def profile_line(user: User) -> Line:
     return {"kind": "Profile", **user._asdict(), "joined_at": time_of(user.id).isoformat()}
 
 
-def session_line(session: SessionInfo) -> Line:
+def session_line(session: Session) -> Line:
     """Return the line of a live session, without the id that is in its token."""
     return {
         "kind": "Session",

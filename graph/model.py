@@ -9,7 +9,7 @@ The records that fill pages are named tuples, which are built twice as fast as f
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum, StrEnum
+from enum import Enum, StrEnum, auto
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -193,30 +193,38 @@ class UserList(NamedTuple):
 
 
 class FollowOutcome(Enum):
-    """The result of a follow or unfollow for one id. The names are part of the GraphQL schema."""
+    """What a follow or unfollow changed for one id. The names are part of the GraphQL schema."""
 
     FOLLOWED = "FOLLOWED"
     ALREADY_FOLLOWING = "ALREADY_FOLLOWING"
     UNFOLLOWED = "UNFOLLOWED"
     NOT_FOLLOWING = "NOT_FOLLOWING"
-    NOT_FOUND = "NOT_FOUND"
-    SELF = "SELF"
-    LIMIT_REACHED = "LIMIT_REACHED"
-    BLOCKED = "BLOCKED"
+
+
+class FollowRefusal(Enum):
+    """Why a follow or unfollow was refused for one id.
+
+    `SELF` is the viewer's own id. With `LIMIT_REACHED`, no user of the request was followed.
+    """
+
+    NOT_FOUND = auto()
+    SELF = auto()
+    LIMIT_REACHED = auto()
+    BLOCKED = auto()
 
 
 class RelationshipState(Enum):
     """The relationship between the viewer and another user, from the viewer's side."""
 
-    SELF = "SELF"
-    NONE = "NONE"
+    YOU = "YOU"
+    STRANGER = "STRANGER"
     FOLLOWING = "FOLLOWING"
     FOLLOWED_BY = "FOLLOWED_BY"
     MUTUAL = "MUTUAL"
 
 
 STATES = {
-    (False, False): RelationshipState.NONE,
+    (False, False): RelationshipState.STRANGER,
     (True, False): RelationshipState.FOLLOWING,
     (False, True): RelationshipState.FOLLOWED_BY,
     (True, True): RelationshipState.MUTUAL,
@@ -242,7 +250,7 @@ class Relationship(NamedTuple):
     def state(self) -> RelationshipState:
         """The state of the relationship."""
         if self.viewer == self.subject:
-            return RelationshipState.SELF
+            return RelationshipState.YOU
         return STATES[self.following_number is not None, self.followed_by_number is not None]
 
     @property
@@ -315,15 +323,15 @@ class Page(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """A session. Tokens contain its id; it ends when its record in the store is removed."""
+class Credentials:
+    """What an access token is made from: the id of a session, its user, and when it expires."""
 
     id: str
     user: int
     expires_at: datetime
 
 
-class SessionInfo(NamedTuple):
+class Session(NamedTuple):
     """The details of a live session that its user sees. `id` is a hash of the session's id, which is in its token."""
 
     id: int

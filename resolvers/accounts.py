@@ -6,7 +6,8 @@ from typing import Annotated
 
 import strawberry
 
-from graph.model import Session, User
+from graph.errors import ProblemCode
+from graph.model import Credentials, User
 from resolvers import ids, inputs
 from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, mutation, redact_errors
@@ -14,9 +15,9 @@ from resolvers.payloads import Payload, mutation, redact_errors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPayload(Payload):
-    """The record of `SignUpPayload` and `LogInPayload`."""
+    """The record of `SignUpPayload`, `LogInPayload` and `ChangePasswordPayload`."""
 
-    session: Session | None = None
+    credentials: Credentials | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,16 @@ class DeleteAccountPayload(Payload):
     deleted_user_id: str | None = None
 
 
-@mutation(SessionPayload)
+@mutation(
+    SessionPayload,
+    ProblemCode.INVALID,
+    ProblemCode.LOGIN_TAKEN,
+    ProblemCode.LOGIN_INVALID,
+    ProblemCode.PASSWORD_TOO_WEAK,
+    ProblemCode.NOT_ALLOWED,
+    ProblemCode.TOO_MANY_ATTEMPTS,
+    ProblemCode.IDEMPOTENCY_MISMATCH,
+)
 @redact_errors
 async def sign_up(
     context: Context,
@@ -54,7 +64,7 @@ async def sign_up(
     return await start_session(context, signed_up.user, signed_up.password)
 
 
-@mutation(SessionPayload)
+@mutation(SessionPayload, ProblemCode.WRONG_CREDENTIALS, ProblemCode.NOT_ALLOWED, ProblemCode.TOO_MANY_ATTEMPTS)
 @redact_errors
 async def log_in(
     context: Context,
@@ -67,10 +77,19 @@ async def log_in(
 
 
 async def start_session(context: Context, user: User, password: int | None = None) -> SessionPayload:
-    """Start a session. `password` is the event number of the last change of the checked password. One round trip."""
+    """Start a session, and show the payload to its viewer. One round trip.
+
+    `password` is the event number of the last change of the checked password.
+    """
     session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
+    context.show_to(viewer_of(session))
+    return begun(context, session)
+
+
+def begun(context: Context, session: Credentials) -> SessionPayload:
+    """Return the payload with the credentials of a session that has begun."""
     context.client.note_session(session)
-    return SessionPayload(session=session)
+    return SessionPayload(credentials=session)
 
 
 @mutation(Payload)
@@ -89,7 +108,15 @@ async def log_out(
     return Payload()
 
 
-@mutation(SessionPayload)
+@mutation(
+    SessionPayload,
+    ProblemCode.INVALID,
+    ProblemCode.PASSWORD_TOO_WEAK,
+    ProblemCode.WRONG_CREDENTIALS,
+    ProblemCode.NOT_FOUND,
+    ProblemCode.NOT_ALLOWED,
+    ProblemCode.TOO_MANY_ATTEMPTS,
+)
 @redact_errors
 async def change_password(
     context: Context,
@@ -107,12 +134,11 @@ async def change_password(
         network=client.network,
         user_agent=client.user_agent,
     )
-    context.viewer = Viewer(viewer.user, session.id, session.expires_at)
-    client.note_session(session)
-    return SessionPayload(session=session)
+    context.viewer = viewer_of(session)
+    return begun(context, session)
 
 
-@mutation(DeleteAccountPayload)
+@mutation(DeleteAccountPayload, ProblemCode.WRONG_CREDENTIALS, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY_ATTEMPTS)
 @redact_errors
 async def delete_account(
     context: Context,
@@ -127,7 +153,7 @@ async def delete_account(
     return DeleteAccountPayload(deleted_user_id=ids.encode(ids.Kind.USER, viewer.user))
 
 
-@mutation(UpdateProfilePayload)
+@mutation(UpdateProfilePayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND)
 async def update_profile(
     context: Context,
     *,
@@ -150,11 +176,16 @@ def cleared(value: str | None) -> str | None:
     return None if value is strawberry.UNSET else value or ""
 
 
-def access_tokens(sessions: Sequence[Session], context: Context) -> list[str]:
-    """Return the access tokens of sessions."""
+def viewer_of(session: Credentials) -> Viewer:
+    """Return the viewer whom a session logs in."""
+    return Viewer(session.user, session.id, session.expires_at)
+
+
+def access_tokens(sessions: Sequence[Credentials], context: Context) -> list[str | None]:
+    """Return the access tokens of sessions; None if the client keeps the token in a cookie."""
     return [context.issue_token(session) for session in sessions]
 
 
-async def session_users(sessions: Sequence[Session], context: Context) -> list[User | None]:
-    """Return the users of sessions. One round trip."""
-    return await context.loaders.shown_users.fetch_many(session.user for session in sessions)
+def session_viewers(sessions: Sequence[Credentials], context: Context) -> list[Viewer]:
+    """Return the viewers whom sessions log in."""
+    return [viewer_of(session) for session in sessions]

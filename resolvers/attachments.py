@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from graph.model import Post
-from graph.posts.attachments import Attachment, decoded, shown
+from graph.posts.attachments import TYPES, Attachment, decoded, shown
 from resolvers.context import Context
 from resolvers.inputs import AttachmentInput
 
@@ -17,6 +17,6 @@ def attachments(posts: Sequence[Post], context: Context) -> list[list[Attachment
 def given(inputs: Sequence[AttachmentInput] | None) -> list[Attachment]:
     """Convert attachments from the API's input type. They are not validated yet."""
     return [
-        Attachment(each.kind, each.url, each.preview_url, each.width, each.height, each.alt or "", bool(each.sensitive))
+        TYPES[each.kind](each.url, each.preview_url, each.width, each.height, each.alt or "", bool(each.sensitive))
         for each in inputs or ()
     ]

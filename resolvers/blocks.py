@@ -11,24 +11,23 @@ from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window, encode_cursors
 from resolvers import ids, inputs
 from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
-from resolvers.context import Context
-from resolvers.errors import BadInput
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, load_users, mutation
 from resolvers.references import Reference, refer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserPayload(Payload):
-    """The record of `MutePayload`, `UnmutePayload` and `UnblockPayload`. `user` is a user id."""
+    """The record of `MuteUserPayload`, `UnmuteUserPayload` and `UnblockUserPayload`. `user` is a user id."""
 
     user: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockPayload(UserPayload):
-    """The record of `BlockPayload`. `user` and `viewer` are user ids."""
+class BlockUserPayload(UserPayload):
+    """The record of `BlockUserPayload`. `user` is a user id."""
 
-    viewer: int | None = None
+    viewer: Viewer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,61 +70,71 @@ async def page_users(pages: Sequence[UserPage], context: Context) -> list[list[U
 
 
 async def muted_users(
-    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
-) -> UserPage | None:
-    """Return a page of the users whom the viewer mutes; None for anonymous requests. One round trip."""
+    viewers: Sequence[Viewer],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> list[UserPage]:
+    """Return a page of the users whom each viewer mutes, newest mute first. One round trip. Raises BadPaging."""
     window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
-    if context.viewer is None:
-        return None
-    return UserPage(await context.loaders.muted_users.load((context.viewer.user, window)))
+    pages = await context.loaders.muted_users.load_many([(each.user, window) for each in viewers])
+    return [UserPage(page) for page in pages]
 
 
 async def blocked_users(
-    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
-) -> UserPage | None:
-    """Return a page of the users whom the viewer blocks; None for anonymous requests. One round trip."""
-    window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
-    if context.viewer is None:
-        return None
-    return UserPage(await context.loaders.blocked_users.load((context.viewer.user, window)))
-
-
-@mutation(UserPayload)
-async def mute(
+    viewers: Sequence[Viewer],
     context: Context,
     *,
-    input: Annotated[inputs.MuteInput, strawberry.argument(description="The user to mute.")],
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> list[UserPage]:
+    """Return a page of the users whom each viewer blocks, newest block first. One round trip. Raises BadPaging."""
+    window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
+    pages = await context.loaders.blocked_users.load_many([(each.user, window) for each in viewers])
+    return [UserPage(page) for page in pages]
+
+
+@mutation(UserPayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY)
+async def mute_user(
+    context: Context,
+    *,
+    input: Annotated[inputs.MuteUserInput, strawberry.argument(description="The user to mute.")],
 ) -> UserPayload:
     """Mute a user as the viewer."""
     return UserPayload(user=await change(context, context.graph.blocks.mute, input.user_id))
 
 
-@mutation(UserPayload)
-async def unmute(
+@mutation(UserPayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND)
+async def unmute_user(
     context: Context,
     *,
-    input: Annotated[inputs.UnmuteInput, strawberry.argument(description="The user to unmute.")],
+    input: Annotated[inputs.UnmuteUserInput, strawberry.argument(description="The user to unmute.")],
 ) -> UserPayload:
     """Unmute a user as the viewer."""
     return UserPayload(user=await change(context, context.graph.blocks.unmute, input.user_id))
 
 
-@mutation(BlockPayload)
-async def block(
+@mutation(BlockUserPayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY)
+async def block_user(
     context: Context,
     *,
-    input: Annotated[inputs.BlockInput, strawberry.argument(description="The user to block.")],
-) -> BlockPayload:
+    input: Annotated[inputs.BlockUserInput, strawberry.argument(description="The user to block.")],
+) -> BlockUserPayload:
     """Block a user as the viewer."""
     viewer = context.require_viewer()
-    return BlockPayload(user=await change(context, context.graph.blocks.block, input.user_id), viewer=viewer.user)
+    return BlockUserPayload(user=await change(context, context.graph.blocks.block, input.user_id), viewer=viewer)
 
 
-@mutation(UserPayload)
-async def unblock(
+@mutation(UserPayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND)
+async def unblock_user(
     context: Context,
     *,
-    input: Annotated[inputs.UnblockInput, strawberry.argument(description="The user to unblock.")],
+    input: Annotated[inputs.UnblockUserInput, strawberry.argument(description="The user to unblock.")],
 ) -> UserPayload:
     """Unblock a user as the viewer."""
     return UserPayload(user=await change(context, context.graph.blocks.unblock, input.user_id))
@@ -137,10 +146,7 @@ async def change(context: Context, write: Callable[[int, int], Awaitable[None]],
     Also raises Rejected (NOT_FOUND) for a malformed id.
     """
     viewer = context.require_viewer()
-    try:
-        user = ids.number(ids.Kind.USER, user_id)
-    except BadInput:
-        user = None
+    user = ids.number_or_none(ids.Kind.USER, user_id)
     if user is None:
         raise Rejected.because(ProblemCode.NOT_FOUND, "This user does not exist.", "userId")
     await write(viewer.user, user)
@@ -150,8 +156,3 @@ async def change(context: Context, write: Callable[[int, int], Awaitable[None]],
 async def payload_users(payloads: Sequence[UserPayload], context: Context) -> list[User | None]:
     """Return the user of each mutation; None if the mutation failed. One round trip."""
     return await load_users(context, [payload.user for payload in payloads])
-
-
-async def block_viewers(payloads: Sequence[BlockPayload], context: Context) -> list[User | None]:
-    """Return the viewer after each block; None if it failed. One round trip."""
-    return await load_users(context, [payload.viewer for payload in payloads])

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import strawberry
 
+from graph.errors import ProblemCode
 from graph.model import BookmarkedPost, Page, Post
 from graph.paging import CursorKind, Window, encode_cursors
 from resolvers import inputs
 from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
-from resolvers.context import Context
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, load_posts, mutation, post_number
 from resolvers.times import FormattedTime, format_times
 
@@ -46,7 +47,7 @@ class BookmarkPayload(Payload):
     is_bookmarked: bool = False
 
 
-@mutation(BookmarkPayload)
+@mutation(BookmarkPayload, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY)
 async def bookmark_post(
     context: Context,
     *,
@@ -58,7 +59,7 @@ async def bookmark_post(
     return BookmarkPayload(post=found, is_bookmarked=True)
 
 
-@mutation(BookmarkPayload)
+@mutation(BookmarkPayload, ProblemCode.NOT_FOUND)
 async def remove_bookmark(
     context: Context,
     *,
@@ -90,13 +91,18 @@ def viewer_has_bookmarked(
 
 
 async def bookmarks(
-    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
-) -> BookmarkPage | None:
-    """Return a page of the viewer's bookmarks; None for anonymous requests. Two round trips. Raises BadPaging."""
+    viewers: Sequence[Viewer],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> list[BookmarkPage]:
+    """Return a page of each viewer's bookmarks. Two round trips. Raises BadPaging."""
     window = Window.of(CursorKind.BOOKMARK, first=first, after=after, last=last, before=before)
-    if context.viewer is None:
-        return None
-    return BookmarkPage(await context.loaders.bookmarks.load((context.viewer.user, window)))
+    pages = await context.loaders.bookmarks.load_many([(each.user, window) for each in viewers])
+    return [BookmarkPage(page) for page in pages]
 
 
 def bookmark_cursors(bookmarks: Sequence[BookmarkedPost], context: Context) -> list[str]:

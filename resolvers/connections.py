@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import strawberry
 
+from graph.errors import BadPaging
 from graph.model import Follow, Page, Post
 from graph.paging import CursorKind, encode_cursor, encode_cursors
 from resolvers.context import Context
@@ -28,6 +29,27 @@ Before: TypeAlias = Annotated[
     str | None,
     strawberry.argument(description="Return only entries before this cursor, which are newer."),
 ]
+
+
+def same_argument(field: str) -> Any:
+    """Return the description of an argument of `liveCursor`, which is that of the field with the page."""
+    return strawberry.argument(description=f"The same argument as that of `{field}`.")
+
+
+SameNumber: TypeAlias = Annotated[int | None, same_argument("posts")]
+SameCursor: TypeAlias = Annotated[str | None, same_argument("posts")]
+
+
+def checked_limit(limit: int, most: int) -> int:
+    """Return the length of a list that a client requests. Raises BadPaging if it is not from 1 to `most`."""
+    if not 1 <= limit <= most:
+        raise BadPaging(f"'limit' must be from 1 to {most}, not {limit}.")
+    return limit
+
+
+def is_first_page(after: str | None, before: str | None) -> bool:
+    """Return True if no cursor bounds the page: a list begins with such a page."""
+    return after is None and before is None
 
 
 class PageEnds(NamedTuple):

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
+from types import EllipsisType
 from typing import Any, Protocol, TypeVar
 
 from executor.batches import Batches
 from graph import Graph
 from graph.feed.handover import Courier
-from graph.model import Session
+from graph.model import Credentials
 from resolvers.errors import Unauthenticated
 from resolvers.loaders import Loaders, lazy
 
@@ -18,7 +19,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """The authenticated user: their id, the id of their session, and when the access token expires."""
+    """The authenticated user: their id, the id of their session, and when the access token expires.
+
+    The record of the GraphQL type `Viewer`.
+    """
 
     user: int
     session: str
@@ -46,7 +50,7 @@ class Client(Protocol):
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Count an event filter's terms. Return a function that releases them. Raises if the client has too many."""
 
-    def note_session(self, session: Session | None) -> None:
+    def note_session(self, session: Credentials | None) -> None:
         """Record that the operation started this session or, if None, that it ended the viewer's session."""
 
 
@@ -66,25 +70,26 @@ class LocalClient:
         """Return a function that does nothing."""
         return _nothing
 
-    def note_session(self, session: Session | None) -> None:
+    def note_session(self, session: Credentials | None) -> None:
         """Do nothing: the token is in the payload."""
 
 
 class Context:
     """The context of one request. A subscription has one context for all events; `forget` clears it after each.
 
-    `issue_token` returns the access token of a session. `resume_after` is the cursor from a reconnecting client's
-    `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
-    client's rate limit, and is None if there are no rate limits. `courier` may deliver updates of a subscription.
-    `users_created` counts successful sign-ups. `unshown` are the ids of users, posts and lists that this request has
-    changed, but whose new state the store cannot show yet (`graph.unshown`). Requires a running event loop.
+    `issue_token` returns the access token of a session; None if it must not be in the payload. `resume_after` is the
+    cursor from a reconnecting client's `Last-Event-ID`; it takes precedence over the `after` argument of a
+    subscription. `read_rate_limit` reads the client's rate limit, and is None if there are no rate limits. `courier`
+    may deliver updates of a subscription. `users_created` counts successful sign-ups. `unshown` are the ids of users,
+    posts and lists that this request has changed, but whose new state the store cannot show yet (`graph.unshown`).
+    Requires a running event loop.
     """
 
     def __init__(
         self,
         graph: Graph,
         viewer: Viewer | None,
-        issue_token: Callable[[Session], str],
+        issue_token: Callable[[Credentials], str | None],
         *,
         client: "Client | None" = None,
         resume_after: str | None = None,
@@ -100,6 +105,7 @@ class Context:
         self.courier = courier
         self.users_created = 0
         self.unshown: set[int] = set()
+        self._sender: Viewer | EllipsisType | None = ...
         self._watermark: int | None = None
         self._followed: Context | None = None
 
@@ -133,6 +139,19 @@ class Context:
         if self.viewer is None:
             raise Unauthenticated
         return self.viewer
+
+    def show_to(self, viewer: Viewer) -> None:
+        """Resolve the payload of the current mutation for a viewer who has logged in with it.
+
+        Later fields act as the sender of the document again (`act_as_sender`), to whom the operation is charged.
+        """
+        self._sender = self.viewer
+        self.viewer = viewer
+
+    def act_as_sender(self) -> None:
+        """End what `show_to` has begun."""
+        if self._sender is not ...:
+            self.viewer, self._sender = self._sender, ...
 
     def end_session(self) -> Viewer:
         """Remove the viewer from the context and return it, so that later fields of the document have no viewer.

@@ -40,8 +40,8 @@ describe(
     RelationshipState,
     "The state of the relationship between the viewer and another user.",
     {
-        RelationshipState.SELF: "The user is the viewer.",
-        RelationshipState.NONE: "Neither user follows the other.",
+        RelationshipState.YOU: "The user is the viewer.",
+        RelationshipState.STRANGER: "Neither user follows the other.",
         RelationshipState.FOLLOWING: "The viewer follows the user, who does not follow back.",
         RelationshipState.FOLLOWED_BY: "The user follows the viewer, who does not follow back.",
         RelationshipState.MUTUAL: "The viewer and the user follow each other.",
@@ -75,17 +75,12 @@ describe(
 )
 describe(
     FollowOutcome,
-    "The outcome of following or unfollowing one user.",
+    "What following or unfollowing one user changed.",
     {
         FollowOutcome.FOLLOWED: "The viewer now follows the user.",
         FollowOutcome.ALREADY_FOLLOWING: "The viewer already followed the user. Nothing changed.",
         FollowOutcome.UNFOLLOWED: "The viewer no longer follows the user.",
         FollowOutcome.NOT_FOLLOWING: "The viewer did not follow the user. Nothing changed.",
-        FollowOutcome.NOT_FOUND: "The id does not identify a user.",
-        FollowOutcome.SELF: "The id is the viewer's own. Users cannot follow themselves.",
-        FollowOutcome.BLOCKED: "The viewer blocks the user, or the user blocks the viewer. Nothing changed.",
-        FollowOutcome.LIMIT_REACHED: "The request would exceed the maximum number of followed users. No user in the "
-        "request was followed.",
     },
 )
 describe(
@@ -100,10 +95,10 @@ describe(
         ProblemCode.TEXT_EMPTY: "The text is empty or only white space.",
         ProblemCode.TEXT_TOO_LONG: "The text has more than 1,000 characters.",
         ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
-        ProblemCode.NOT_ALLOWED: "The object belongs to another user.",
+        ProblemCode.NOT_ALLOWED: "The object belongs to another user, or the account is suspended.",
         ProblemCode.TOO_MANY: "The input has too many ids, too many attachments, or a text with too many mentions, "
         "hashtags and links; or the viewer would have too many lists, too many members in a list, too many muted or "
-        "blocked users, or too many reposts.",
+        "blocked users, too many followed users, or too many reposts or bookmarks.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
         ProblemCode.BLOCKED: "The viewer blocks the user, or the user blocks the viewer.",

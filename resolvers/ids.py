@@ -7,6 +7,7 @@ has exactly one: `decode` accepts only the exact output of `encode`.
 import base64
 import binascii
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -19,13 +20,14 @@ class Kind(Enum):
     """The kinds of objects with a global id, and how many numbers identify an object of the kind."""
 
     USER = "User", 1
+    VIEWER = "Viewer", 1
     POST = "Post", 1
     HOME_TIMELINE = "HomeTimeline", 1
     USER_TIMELINE = "UserTimeline", 1
     REPLIES_TIMELINE = "RepliesTimeline", 1
     PUBLIC_TIMELINE = "PublicTimeline", 0
     RELATIONSHIP = "Relationship", 2
-    SESSION = "SessionInfo", 1
+    SESSION = "Session", 1
     NOTIFICATION_FEED = "NotificationFeed", 1
     NOTIFICATION = "Notification", 3
     LIST = "UserList", 1
@@ -87,6 +89,13 @@ def number(kind: Kind, text: str) -> int | None:
     """Return the number of a global id of this kind; None for another kind. Raises BadInput if it is malformed."""
     found = decode(text)
     return found.numbers[0] if found.kind is kind else None
+
+
+def number_or_none(kind: Kind, text: str) -> int | None:
+    """Return the number of a global id of this kind; None for another kind, and for a malformed id."""
+    with suppress(BadInput):
+        return number(kind, text)
+    return None
 
 
 def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:

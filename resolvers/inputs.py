@@ -143,8 +143,8 @@ class PublishPostInput:
     attachments: list[AttachmentInput] | None = strawberry.field(
         description="The pictures and videos that the post shows, at most 4."
     )
-    reply_to: strawberry.ID | None = strawberry.field(description="The global id of the post to reply to.")
-    quote_of: strawberry.ID | None = strawberry.field(
+    reply_to_id: strawberry.ID | None = strawberry.field(description="The global id of the post to reply to.")
+    quoted_post_id: strawberry.ID | None = strawberry.field(
         description="The global id of the post to quote. A post can be both a reply and a quote."
     )
     idempotency_key: str | None = strawberry.field(
@@ -157,11 +157,11 @@ class PublishPostInput:
 class DeletePostInput:
     """The id is not decoded yet."""
 
-    id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's posts.")
+    post_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's posts.")
 
 
-@strawberry.input(description="The input of `repost`.")
-class RepostInput:
+@strawberry.input(description="The input of `repostPost`.")
+class RepostPostInput:
     """The id is not decoded yet."""
 
     post_id: strawberry.ID = strawberry.field(
@@ -169,8 +169,8 @@ class RepostInput:
     )
 
 
-@strawberry.input(description="The input of `unrepost`.")
-class UnrepostInput:
+@strawberry.input(description="The input of `unrepostPost`.")
+class UnrepostPostInput:
     """The id is not decoded yet."""
 
     post_id: strawberry.ID = strawberry.field(
@@ -178,8 +178,8 @@ class UnrepostInput:
     )
 
 
-@strawberry.input(description="The input of `follow`.")
-class FollowInput:
+@strawberry.input(description="The input of `followUsers`.")
+class FollowUsersInput:
     """The ids are not decoded yet."""
 
     user_ids: list[strawberry.ID] = strawberry.field(
@@ -187,8 +187,8 @@ class FollowInput:
     )
 
 
-@strawberry.input(description="The input of `unfollow`.")
-class UnfollowInput:
+@strawberry.input(description="The input of `unfollowUsers`.")
+class UnfollowUsersInput:
     """The ids are not decoded yet."""
 
     user_ids: list[strawberry.ID] = strawberry.field(
@@ -224,29 +224,29 @@ class RemoveBookmarkInput:
     post_id: strawberry.ID = strawberry.field(description="The global id of the post whose bookmark to remove.")
 
 
-@strawberry.input(description="The input of `mute`.")
-class MuteInput:
+@strawberry.input(description="The input of `muteUser`.")
+class MuteUserInput:
     """The id is not decoded yet."""
 
     user_id: strawberry.ID = strawberry.field(description="The global id of the user to mute.")
 
 
-@strawberry.input(description="The input of `unmute`.")
-class UnmuteInput:
+@strawberry.input(description="The input of `unmuteUser`.")
+class UnmuteUserInput:
     """The id is not decoded yet."""
 
     user_id: strawberry.ID = strawberry.field(description="The global id of the user to unmute.")
 
 
-@strawberry.input(description="The input of `block`.")
-class BlockInput:
+@strawberry.input(description="The input of `blockUser`.")
+class BlockUserInput:
     """The id is not decoded yet."""
 
     user_id: strawberry.ID = strawberry.field(description="The global id of the user to block.")
 
 
-@strawberry.input(description="The input of `unblock`.")
-class UnblockInput:
+@strawberry.input(description="The input of `unblockUser`.")
+class UnblockUserInput:
     """The id is not decoded yet."""
 
     user_id: strawberry.ID = strawberry.field(description="The global id of the user to unblock.")

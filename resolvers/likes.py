@@ -6,11 +6,12 @@ from typing import Annotated
 
 import strawberry
 
+from graph.errors import ProblemCode
 from graph.model import Like, LikedPost, Page, Post, User
 from graph.paging import CursorKind, Window, encode_cursors
 from resolvers import inputs
 from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
-from resolvers.context import Context
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, load_posts, mutation, post_number
 from resolvers.references import Reference, refer
 from resolvers.times import FormattedTime, format_times
@@ -74,7 +75,7 @@ def like_ends(page: Page[Like] | Page[LikedPost]) -> PageEnds:
     return page_ends(page, CursorKind.LIKE, [like.number for like in (*page.items[:1], *page.items[-1:])])
 
 
-@mutation(LikePayload)
+@mutation(LikePayload, ProblemCode.NOT_FOUND, ProblemCode.BLOCKED)
 async def like_post(
     context: Context,
     *,
@@ -84,7 +85,7 @@ async def like_post(
     return await change_like(context, input.post_id, is_liked=True)
 
 
-@mutation(LikePayload)
+@mutation(LikePayload, ProblemCode.NOT_FOUND)
 async def unlike_post(
     context: Context,
     *,
@@ -147,16 +148,18 @@ def viewer_has_liked(
 
 
 async def liked_posts(
-    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
-) -> LikedPostPage | None:
-    """Return a page of the posts that the viewer likes; None for anonymous requests. Two round trips.
-
-    Raises BadPaging.
-    """
+    viewers: Sequence[Viewer],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> list[LikedPostPage]:
+    """Return a page of the posts that each viewer likes. Two round trips. Raises BadPaging."""
     window = Window.of(CursorKind.LIKE, first=first, after=after, last=last, before=before)
-    if context.viewer is None:
-        return None
-    return LikedPostPage(await context.loaders.liked_posts.load((context.viewer.user, window)))
+    pages = await context.loaders.liked_posts.load_many([(each.user, window) for each in viewers])
+    return [LikedPostPage(page) for page in pages]
 
 
 def like_cursors(likes: Sequence[Like | LikedPost], context: Context) -> list[str]:

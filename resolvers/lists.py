@@ -13,8 +13,7 @@ from graph.people.lists import not_found
 from resolvers import ids, inputs
 from resolvers.blocks import UserPage
 from resolvers.connections import After, Before, First, Last
-from resolvers.context import Context
-from resolvers.errors import BadInput
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, mutation
 
 MAX_IDS = 100
@@ -34,9 +33,9 @@ class DeleteListPayload(Payload):
     deleted_list_id: str | None = None
 
 
-async def lists(context: Context) -> list[UserList] | None:
-    """Return the viewer's lists, newest first; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else await context.graph.lists.of_user(context.viewer.user)
+def lists(viewers: Sequence[Viewer], context: Context) -> Awaitable[list[list[UserList]]]:
+    """Return the lists of viewers, newest first. One round trip."""
+    return context.loaders.lists_of_users.fetch_many([each.user for each in viewers])
 
 
 def global_ids(lists: Sequence[UserList], context: Context) -> list[str]:
@@ -74,7 +73,13 @@ async def member_pages(lists: Sequence[UserList], context: Context, window: Wind
     return [UserPage(page) for page in pages]
 
 
-@mutation(ListPayload)
+@mutation(
+    ListPayload,
+    ProblemCode.INVALID,
+    ProblemCode.NOT_FOUND,
+    ProblemCode.TOO_MANY,
+    ProblemCode.IDEMPOTENCY_MISMATCH,
+)
 async def create_list(
     context: Context,
     *,
@@ -87,7 +92,7 @@ async def create_list(
     return ListPayload(user_list=created)
 
 
-@mutation(ListPayload)
+@mutation(ListPayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY)
 async def update_list(
     context: Context,
     *,
@@ -105,7 +110,7 @@ async def update_list(
     return ListPayload(user_list=changed)
 
 
-@mutation(DeleteListPayload)
+@mutation(DeleteListPayload, ProblemCode.NOT_FOUND)
 async def delete_list(
     context: Context,
     *,
@@ -119,7 +124,7 @@ async def delete_list(
 
 def list_number(list_id: str) -> int:
     """Return the number of a list's global id. Raises Rejected (NOT_FOUND), also for a malformed id."""
-    number = number_of(ids.Kind.LIST, list_id)
+    number = ids.number_or_none(ids.Kind.LIST, list_id)
     if number is None:
         raise not_found()
     return number
@@ -134,17 +139,9 @@ def user_numbers(user_ids: Sequence[str] | None, field: str) -> list[int]:
     if len(user_ids) > MAX_IDS:
         message = f"The list has {len(user_ids)} ids; at most {MAX_IDS} are allowed. Send several requests."
         raise Rejected.because(ProblemCode.TOO_MANY, message, field, max=MAX_IDS, length=len(user_ids))
-    numbers = [number_of(ids.Kind.USER, user_id) for user_id in user_ids]
+    numbers = [ids.number_or_none(ids.Kind.USER, user_id) for user_id in user_ids]
     if None in numbers:
         message = "This user does not exist."
         unknown = [index for index, number in enumerate(numbers) if number is None]
         raise Rejected(*(Problem(ProblemCode.NOT_FOUND, message, (field, str(index))) for index in unknown))
     return [number for number in numbers if number is not None]
-
-
-def number_of(kind: ids.Kind, text: str) -> int | None:
-    """Return the number of a global id of this kind; None for another kind, and for a malformed id."""
-    try:
-        return ids.number(kind, text)
-    except BadInput:
-        return None

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from executor.loader import DataLoader
 from graph import Graph
 from graph.log.notification_groups import Group, Notification
-from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Relationship, SessionInfo, User, UserList
+from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Relationship, Session, User, UserList
 from graph.paging import Window
 from graph.people.known_followers import KnownFollowers, known_followers
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
@@ -20,6 +20,7 @@ from graph.search.post_search import Search
 from graph.visibility.views import View
 from resolvers.page_loading import (
     IsolatedFailures,
+    KindsOfUser,
     PageKey,
     Shown,
     each_page,
@@ -111,7 +112,7 @@ class Loaders:
         return self._loader("posts_counts", partial(self._graph.users.posts_counts, moment=self._moment))
 
     @lazy
-    def sessions(self) -> DataLoader[int, list[SessionInfo]]:
+    def sessions(self) -> DataLoader[int, list[Session]]:
         """Live sessions by user id, newest first. Only the viewer may see them."""
         return self._loader("sessions", partial(lists_of_sessions, self._graph))
 
@@ -186,8 +187,8 @@ class Loaders:
         return self._loader("notifications", IsolatedFailures(partial(self._graph.notifications.get_many, self.view)))
 
     @lazy
-    def notification_pages(self) -> DataLoader[PageKey, Page[Notification]]:
-        """Pages of the viewer's notifications, by the viewer's id and window. Adds the posts to `posts`."""
+    def notification_pages(self) -> DataLoader[tuple[KindsOfUser, Window], Page[Notification]]:
+        """Pages of the viewer's notifications, by the viewer's id, kinds and window. Adds the posts to `posts`."""
         return self._page_loader("notification_pages", partial(notification_pages, self._graph, self.view, self.posts))
 
     @lazy
@@ -210,6 +211,11 @@ class Loaders:
     def reply_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of authors' replies by author id and window. Adds the posts to `posts`."""
         return self._list_loader("reply_timelines", REPLIED)
+
+    @lazy
+    def lists_of_users(self) -> DataLoader[int, list[UserList]]:
+        """All lists of an owner by the owner's id, newest first. Only the viewer may see them."""
+        return self._loader("lists_of_users", partial(lists_of_owners, self._graph))
 
     @lazy
     def lists(self) -> DataLoader[int, UserList | None]:
@@ -289,6 +295,11 @@ class Loaders:
         return self._page_loader(name, read)
 
 
-async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[SessionInfo]]:
+async def lists_of_owners(graph: Graph, users: Sequence[int]) -> list[list[UserList]]:
+    """Return the lists of users. One round trip for each, of whom there is only the viewer."""
+    return [await graph.lists.of_user(user) for user in users]
+
+
+async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[Session]]:
     """Return the live sessions of users. One round trip."""
     return await asyncio.gather(*map(graph.sessions.infos, users))

@@ -7,11 +7,10 @@ from typing import Annotated
 import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
-from graph.model import Follow, FollowOutcome, Location, Post, User
-from graph.visibility.views import no_post
+from graph.model import Follow, FollowOutcome, FollowRefusal, Location, Post, User
+from graph.visibility.views import blocked
 from resolvers import attachments, ids, inputs
-from resolvers.context import Context
-from resolvers.errors import BadInput
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, load_users, mutation, post_number
 from resolvers.threads import related
 
@@ -33,32 +32,45 @@ class PublishPostPayload(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePostPayload(Payload):
-    """The record of `DeletePostPayload`. `viewer` is a user id, `reply_to` and `repost_of` are ids of posts."""
+    """The record of `DeletePostPayload`. `reply_to` and `repost_of` are ids of posts."""
 
     deleted_post_id: str | None = None
-    viewer: int | None = None
+    viewer: Viewer | None = None
     reply_to: int | None = None
     repost_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FollowResult:
-    """The outcome for one id. `user` is a user id, or None if there is no such user."""
+    """The outcome for one id, or the error that kept the follow as it was.
+
+    `user` is a user id, or None if there is no such user.
+    """
 
     user_id: str
-    outcome: FollowOutcome
     user: int | None
+    outcome: FollowOutcome | None = None
+    error: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowsPayload(Payload):
-    """The record of `FollowPayload` and `UnfollowPayload`. `viewer` is a user id."""
+    """The record of `FollowUsersPayload` and `UnfollowUsersPayload`."""
 
     results: tuple[FollowResult, ...] = ()
-    viewer: int | None = None
+    viewer: Viewer | None = None
 
 
-@mutation(PublishPostPayload)
+@mutation(
+    PublishPostPayload,
+    ProblemCode.INVALID,
+    ProblemCode.TEXT_EMPTY,
+    ProblemCode.TEXT_TOO_LONG,
+    ProblemCode.NOT_FOUND,
+    ProblemCode.TOO_MANY,
+    ProblemCode.IDEMPOTENCY_MISMATCH,
+    ProblemCode.BLOCKED,
+)
 async def publish_post(
     context: Context,
     *,
@@ -73,14 +85,14 @@ async def publish_post(
         platform=input.platform,
         location=None if location is None else Location(location.latitude, location.longitude),
         attachments=attachments.given(input.attachments),
-        reply_to=None if input.reply_to is None else post_number(input.reply_to, "replyTo"),
-        quote_of=None if input.quote_of is None else post_number(input.quote_of, "quoteOf"),
+        reply_to=None if input.reply_to_id is None else post_number(input.reply_to_id, "replyToId"),
+        quote_of=None if input.quoted_post_id is None else post_number(input.quoted_post_id, "quotedPostId"),
         idempotency_key=input.idempotency_key,
     )
     return PublishPostPayload(post=post)
 
 
-@mutation(DeletePostPayload)
+@mutation(DeletePostPayload, ProblemCode.NOT_FOUND, ProblemCode.NOT_ALLOWED)
 async def delete_post(
     context: Context,
     *,
@@ -88,15 +100,9 @@ async def delete_post(
 ) -> DeletePostPayload:
     """Delete one of the viewer's posts."""
     viewer = context.require_viewer()
-    try:
-        post = ids.number(ids.Kind.POST, input.id)
-    except BadInput as error:
-        raise Rejected.because(ProblemCode.INVALID, str(error), "id") from None
-    if post is None:
-        raise no_post("id")
-    deleted = await context.graph.posts.delete(viewer.user, post)
+    deleted = await context.graph.posts.delete(viewer.user, post_number(input.post_id, "postId"))
     targets = (None, None) if deleted is None else (deleted.reply_to, deleted.repost_of)
-    return DeletePostPayload(deleted_post_id=input.id, viewer=viewer.user, reply_to=targets[0], repost_of=targets[1])
+    return DeletePostPayload(deleted_post_id=input.post_id, viewer=viewer, reply_to=targets[0], repost_of=targets[1])
 
 
 async def deleted_replies_parents(
@@ -113,21 +119,21 @@ async def deleted_quotes_originals(
     return await related(context, [payload.repost_of for payload in payloads])
 
 
-@mutation(FollowsPayload)
-async def follow(
+@mutation(FollowsPayload, ProblemCode.INVALID, ProblemCode.TOO_MANY)
+async def follow_users(
     context: Context,
     *,
-    input: Annotated[inputs.FollowInput, strawberry.argument(description="The users to follow.")],
+    input: Annotated[inputs.FollowUsersInput, strawberry.argument(description="The users to follow.")],
 ) -> FollowsPayload:
     """Follow users as the viewer."""
     return await change_follows(context, context.graph.follows.follow, input.user_ids)
 
 
-@mutation(FollowsPayload)
-async def unfollow(
+@mutation(FollowsPayload, ProblemCode.INVALID, ProblemCode.TOO_MANY)
+async def unfollow_users(
     context: Context,
     *,
-    input: Annotated[inputs.UnfollowInput, strawberry.argument(description="The users to unfollow.")],
+    input: Annotated[inputs.UnfollowUsersInput, strawberry.argument(description="The users to unfollow.")],
 ) -> FollowsPayload:
     """Unfollow users as the viewer."""
     return await change_follows(context, context.graph.follows.unfollow, input.user_ids)
@@ -135,27 +141,44 @@ async def unfollow(
 
 async def change_follows(
     context: Context,
-    change: Callable[[int, Sequence[int]], Awaitable[Sequence[FollowOutcome]]],
+    change: Callable[[int, Sequence[int]], Awaitable[Sequence[FollowOutcome | FollowRefusal]]],
     user_ids: Sequence[str],
 ) -> FollowsPayload:
     """Follow or unfollow the users with these ids. Return one result for each distinct id, in order."""
     viewer = context.require_viewer()
     users = decode_user_ids(user_ids)
     valid = [user for user in users.values() if user is not None]
-    outcomes = dict(zip(valid, await change(viewer.user, valid), strict=True)) if valid else {}
-    results = tuple(
-        FollowResult(user_id, FollowOutcome.NOT_FOUND, None)
-        if user is None or outcomes[user] is FollowOutcome.NOT_FOUND
-        else FollowResult(user_id, outcomes[user], user)
-        for user_id, user in users.items()
-    )
-    return FollowsPayload(results=results, viewer=viewer.user)
+    found = dict(zip(valid, await change(viewer.user, valid), strict=True)) if valid else {}
+    results = []
+    for user_id, user in users.items():
+        result = FollowRefusal.NOT_FOUND if user is None else found[user]
+        if isinstance(result, FollowOutcome):
+            results.append(FollowResult(user_id, user, outcome=result))
+        else:
+            path = ("userIds", str(user_ids.index(user_id)))
+            problem = refusal(result, path, context.graph.tuning.max_following)
+            results.append(FollowResult(user_id, None if result is FollowRefusal.NOT_FOUND else user, error=problem))
+    return FollowsPayload(results=tuple(results), viewer=viewer)
+
+
+def refusal(reason: FollowRefusal, path: tuple[str, ...], most: int) -> Problem:
+    """Return the error of an id that was refused. `most` is the maximum number of followed users."""
+    match reason:
+        case FollowRefusal.NOT_FOUND:
+            return Problem(ProblemCode.NOT_FOUND, "This user does not exist.", path)
+        case FollowRefusal.SELF:
+            return Problem(ProblemCode.INVALID, "Users cannot follow or unfollow themselves.", path)
+        case FollowRefusal.BLOCKED:
+            return blocked(*path).problems[0]
+        case FollowRefusal.LIMIT_REACHED:
+            message = f"You can follow at most {most:,} users. No user was followed. Unfollow others first."
+            return Problem.about(ProblemCode.TOO_MANY, message, path, {"max": most})
 
 
 def decode_user_ids(user_ids: Sequence[str]) -> dict[str, int | None]:
-    """Return the numbers of distinct user ids; None for an id of another kind.
+    """Return the numbers of distinct user ids; None for an id that is malformed or of another kind.
 
-    Raises Rejected if there are no ids, more than 100 ids, or malformed ids.
+    Raises Rejected if there are no ids, or more than 100.
     """
     if not user_ids:
         raise Rejected.because(
@@ -169,23 +192,7 @@ def decode_user_ids(user_ids: Sequence[str]) -> dict[str, int | None]:
     if len(user_ids) > MAX_FOLLOWS:
         message = f"The list has {len(user_ids)} ids; at most {MAX_FOLLOWS} are allowed. Send several requests."
         raise Rejected.because(ProblemCode.TOO_MANY, message, "userIds", max=MAX_FOLLOWS, length=len(user_ids))
-    users: dict[str, int | None] = {}
-    problems = []
-    for index, user_id in enumerate(user_ids):
-        try:
-            users[user_id] = ids.number(ids.Kind.USER, user_id)
-        except BadInput as error:
-            problems.append(Problem(ProblemCode.INVALID, str(error), ("userIds", str(index))))
-    if problems:
-        raise Rejected(*problems)
-    return users
-
-
-async def payload_viewers(
-    payloads: Sequence[DeletePostPayload | FollowsPayload], context: Context
-) -> list[User | None]:
-    """Return the viewer after each mutation; None if it failed. One round trip."""
-    return await load_users(context, [payload.viewer for payload in payloads])
+    return {user_id: ids.number_or_none(ids.Kind.USER, user_id) for user_id in user_ids}
 
 
 async def result_users(results: Sequence[FollowResult], context: Context) -> list[User | None]:

@@ -8,9 +8,9 @@ import strawberry
 
 from graph.errors import ArchiveUnavailable
 from graph.log.notification_groups import Group, Notification, NotificationFeed, group_of
-from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User, UserList
+from graph.model import Post, Relationship, Session, Timeline, TimelineKind, User, UserList
 from resolvers import ids
-from resolvers.context import Context
+from resolvers.context import Context, Viewer
 from resolvers.errors import BadInput
 
 MAX_NODES = 100
@@ -20,7 +20,7 @@ LIST_KINDS = (ids.Kind.LIST, ids.Kind.LIST_TIMELINE)
 """The kinds whose number is the id of a list, which must be the viewer's."""
 
 Record: TypeAlias = (
-    User | Post | Timeline | Relationship | SessionInfo | UserList | NotificationFeed | Notification | None
+    User | Viewer | Post | Timeline | Relationship | Session | UserList | NotificationFeed | Notification | None
 )
 
 
@@ -89,7 +89,7 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
     users, posts, relationships, loaded_sessions, notifications, found_lists, timelines = (
         dict(zip(wanted, found, strict=True)) for (wanted, _), found in zip(lookups, loaded, strict=True)
     )
-    sessions: dict[int, SessionInfo] = {each.id: each for found in loaded_sessions.values() for each in found}
+    sessions: dict[int, Session] = {each.id: each for found in loaded_sessions.values() for each in found}
     return [
         _visible_list(key, found_lists)
         if key.kind in LIST_KINDS
@@ -119,12 +119,14 @@ def _visible(
     users: Mapping[int, User | None],
     posts: Mapping[int, Post | None],
     relationships: Mapping[int, Relationship],
-    sessions: Mapping[int, SessionInfo],
+    sessions: Mapping[int, Session],
     notifications: Mapping[Group, Notification | None],
 ) -> Record:
     match key.kind, key.numbers:
         case ids.Kind.USER, (user,):
             return users[user]
+        case ids.Kind.VIEWER, (user,) if user == context.viewer_id:
+            return context.viewer
         case ids.Kind.POST, (post,):
             return posts[post]
         case ids.Kind.USER_TIMELINE, (owner,):

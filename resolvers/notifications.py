@@ -7,16 +7,34 @@ from typing import Annotated
 import strawberry
 
 from graph.errors import BadPaging, ProblemCode, Rejected
-from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS, Notification, NotificationFeed
+from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS, Notification, NotificationFeed, NotificationKind
 from graph.model import Page, User
+from graph.notifications.notifications import MAX_UNREAD
 from graph.paging import CursorKind, Window, decode_cursor, encode_cursor, encode_cursors
 from resolvers import ids, inputs
-from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
+from resolvers.connections import (
+    After,
+    Before,
+    First,
+    Last,
+    PageEnds,
+    checked_limit,
+    is_first_page,
+    page_ends,
+    same_argument,
+)
 from resolvers.context import Context
 from resolvers.payloads import Payload, mutation
 from resolvers.times import FormattedTime, format_times
 
-FirstActors = Annotated[
+Kinds = Annotated[
+    list[NotificationKind] | None,
+    strawberry.argument(description="Return only notifications of these kinds. Defaults to all kinds."),
+]
+SameKinds = Annotated[list[NotificationKind] | None, same_argument("entries")]
+SameNumber = Annotated[int | None, same_argument("entries")]
+SameCursor = Annotated[str | None, same_argument("entries")]
+LimitOfActors = Annotated[
     int, strawberry.argument(description=f"The number of newest users to return, 1 to {MAX_ACTORS}.")
 ]
 
@@ -51,28 +69,39 @@ class MarkNotificationsReadPayload(Payload):
     notifications: NotificationFeed | None = None
 
 
-def feed(context: Context) -> NotificationFeed | None:
-    """Return the viewer's notifications; None for anonymous requests. No round trip."""
-    return None if context.viewer is None else NotificationFeed(context.viewer.user)
-
-
 def feed_ids(feeds: Sequence[NotificationFeed], context: Context) -> list[str]:
     """Return the global ids of feeds."""
     return ids.encode_all(ids.Kind.NOTIFICATION_FEED, [feed.owner for feed in feeds])
 
 
-def unread_counts(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[int]]:
-    """Return the numbers of unread notifications, at most 100. Two round trips, one if there are none."""
-    return context.loaders.unread_counts.fetch_many([feed.owner for feed in feeds])
+async def unread_counts(feeds: Sequence[NotificationFeed], context: Context) -> list[int]:
+    """Return the numbers of unread notifications, at most `MAX_UNREAD`. Two round trips, one if there are none."""
+    counted = await context.loaders.unread_counts.load_many([feed.owner for feed in feeds])
+    return [min(count, MAX_UNREAD) for count in counted]
 
 
-def live_cursors(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[str]]:
-    """Return log cursors. A subscription that starts from one receives every change that the pages do not contain."""
-    return context.start(live_cursors_of(feeds, context))
+async def have_more_unread(feeds: Sequence[NotificationFeed], context: Context) -> list[bool]:
+    """Return whether there are more than `MAX_UNREAD` unread notifications. Shares the reads of `unread_counts`."""
+    counted = await context.loaders.unread_counts.load_many([feed.owner for feed in feeds])
+    return [count > MAX_UNREAD for count in counted]
 
 
-async def live_cursors_of(feeds: Sequence[NotificationFeed], context: Context) -> list[str]:
-    """Return the same cursor for all feeds: the watermark from before any of their pages is read."""
+async def live_cursors(
+    feeds: Sequence[NotificationFeed],
+    context: Context,
+    *,
+    first: SameNumber = None,
+    after: SameCursor = None,
+    last: SameNumber = None,
+    before: SameCursor = None,
+    kinds: SameKinds = None,
+) -> list[str | None]:
+    """Return log cursors. A subscription that starts from one receives every change that the pages do not contain.
+
+    The cursor is the watermark from before any page is read. None if the arguments are not those of a first page.
+    """
+    if not is_first_page(after, before):
+        return [None] * len(feeds)
     return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(feeds)
 
 
@@ -84,18 +113,21 @@ def entries(
     after: After = None,
     last: Last = None,
     before: Before = None,
+    kinds: Kinds = None,
 ) -> Awaitable[list[NotificationPage | Exception]]:
-    """Return a page of each feed, newest first. Two round trips. Raises BadPaging."""
+    """Return a page of each feed, newest first, of these kinds if they are given. Two round trips. Raises BadPaging."""
     window = Window.of(CursorKind.NOTIFICATION, first=first, after=after, last=last, before=before)
-    return context.start(pages(feeds, context, window))
+    if kinds is not None and not kinds:
+        raise BadPaging("'kinds' must not be empty. Omit it for all kinds.")
+    return context.start(pages(feeds, context, window, None if kinds is None else frozenset(kinds)))
 
 
 async def pages(
-    feeds: Sequence[NotificationFeed], context: Context, window: Window
+    feeds: Sequence[NotificationFeed], context: Context, window: Window, kinds: frozenset[NotificationKind] | None
 ) -> list[NotificationPage | Exception]:
     """Return a page of each feed. The watermark for the live cursor is read first: it must not be newer than a page."""
     await context.watermark()
-    loaded = await context.loaders.notification_pages.fetch_many([(feed.owner, window) for feed in feeds])
+    loaded = await context.loaders.notification_pages.fetch_many([((feed.owner, kinds), window) for feed in feeds])
     found: Sequence[Page[Notification] | Exception] = list(loaded)
     return [page if isinstance(page, Exception) else NotificationPage(page) for page in found]
 
@@ -121,12 +153,11 @@ def times(notifications: Sequence[Notification], context: Context) -> list[Forma
 
 
 def actors(
-    notifications: Sequence[Notification], context: Context, *, first: FirstActors = DEFAULT_ACTORS
+    notifications: Sequence[Notification], context: Context, *, limit: LimitOfActors = DEFAULT_ACTORS
 ) -> Awaitable[list[list[User | None]]]:
     """Return the newest users whose actions each notification is about. One round trip. Raises BadPaging."""
-    if not 1 <= first <= MAX_ACTORS:
-        raise BadPaging(f"'first' must be from 1 to {MAX_ACTORS}, not {first}.")
-    return context.start(users_of([each.actors[:first] for each in notifications], context))
+    most = checked_limit(limit, MAX_ACTORS)
+    return context.start(users_of([each.actors[:most] for each in notifications], context))
 
 
 async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[list[User | None]]:
@@ -135,7 +166,7 @@ async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[li
     return [[next(users) for _ in group] for group in groups]
 
 
-@mutation(MarkNotificationsReadPayload)
+@mutation(MarkNotificationsReadPayload, ProblemCode.INVALID)
 async def mark_notifications_read(
     context: Context,
     *,

@@ -10,7 +10,7 @@ from executor.loader import DataLoader
 from graph import Graph
 from graph.archive.usage import ScanLimit
 from graph.errors import ArchiveUnavailable, StoreUnavailable
-from graph.log.notification_groups import Notification
+from graph.log.notification_groups import Notification, NotificationKind
 from graph.model import BookmarkedPost, LikedPost, Page, Post
 from graph.paging import Window
 from graph.post_lists import PostList
@@ -48,11 +48,15 @@ async def page_or_limit(read: Callable[[int, Window], Awaitable[Page[Post]]], ke
         return limit
 
 
+KindsOfUser: TypeAlias = tuple[int, frozenset[NotificationKind] | None]
+"""The owner of a list of notifications, and the kinds that a page shows; None for all kinds."""
+
+
 async def notification_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[tuple[KindsOfUser, Window]]
 ) -> list[Page[Notification]]:
     """Return pages of notifications and prime their posts."""
-    pages = await asyncio.gather(*(graph.notifications.page(view, window) for _, window in keys))
+    pages = await asyncio.gather(*(graph.notifications.page(view, window, kinds) for (_, kinds), window in keys))
     for page in pages:
         posts.prime_many({each.post.id: each.post for each in page.items if each.post is not None})
     return pages

@@ -4,19 +4,19 @@ After each mutation the context forgets all loaded values, so that the payload a
 show the new state. If the store cannot show the new state in time, look-ups of the changed objects fail instead.
 """
 
+import warnings
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
-from graph.errors import Problem, Rejected
+from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Post, User
 from graph.unshown import UNSHOWN
 from graph.visibility.views import no_post
 from resolvers import ids
 from resolvers.context import Context
-from resolvers.errors import BadInput, RedactedError, code_of
+from resolvers.errors import RedactedError, code_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,21 +31,33 @@ Q = ParamSpec("Q")
 Mutation: TypeAlias = Callable[Concatenate[Context, Q], Coroutine[Any, Any, P]]
 
 
-def mutation(payload: type[P]) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
-    """Return a decorator that turns Rejected into the payload's user errors and clears the context afterwards."""
+CODES: dict[Callable[..., Any], tuple[ProblemCode, ...]] = {}
+"""The codes of the user errors of each resolver of a mutation, in the order of the schema."""
+
+
+def mutation(payload: type[P], *codes: ProblemCode) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
+    """Return a decorator that turns Rejected into the payload's user errors and clears the context afterwards.
+
+    `codes` are all codes that the user errors can have, for the description of the mutation. Another code is a
+    RuntimeWarning, which fails tests.
+    """
 
     def decorate(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
         @wraps(resolver)
         async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
+            context.act_as_sender()
             unshown = UNSHOWN.set(context.unshown)
             try:
                 return await resolver(context, *args, **kwargs)
             except Rejected as rejection:
+                for code in {problem.code for problem in rejection.problems}.difference(codes):
+                    warnings.warn(f"{resolver.__name__} does not declare {code}.", RuntimeWarning, stacklevel=2)
                 return payload(user_errors=rejection.problems)
             finally:
                 UNSHOWN.reset(unshown)
                 context.forget()
 
+        CODES[resolve] = tuple(sorted(codes, key=list(ProblemCode).index))
         return resolve
 
     return decorate
@@ -87,8 +99,7 @@ async def load_posts(context: Context, posts: Sequence[int | None]) -> list[Post
 
 def post_number(post_id: str, *field: str) -> int:
     """Return the number of a post's global id. Raises Rejected (NOT_FOUND), also for a malformed id."""
-    with suppress(BadInput):
-        number = ids.number(ids.Kind.POST, post_id)
-        if number is not None:
-            return number
-    raise no_post(*field)
+    number = ids.number_or_none(ids.Kind.POST, post_id)
+    if number is None:
+        raise no_post(*field)
+    return number

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import strawberry
 
+from graph.errors import ProblemCode
 from graph.moderation import not_found
 from resolvers import ids, inputs
 from resolvers.context import Context
@@ -19,7 +20,7 @@ class ReportPayload(Payload):
     reported: bool = False
 
 
-@mutation(ReportPayload)
+@mutation(ReportPayload, ProblemCode.INVALID, ProblemCode.NOT_FOUND)
 async def report(
     context: Context,
     *,

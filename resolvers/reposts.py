@@ -6,6 +6,7 @@ from typing import Annotated
 
 import strawberry
 
+from graph.errors import ProblemCode
 from graph.model import Post
 from resolvers import ids, inputs
 from resolvers.context import Context
@@ -13,8 +14,8 @@ from resolvers.payloads import Payload, load_posts, mutation, post_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepostPayload(Payload):
-    """The record of `RepostPayload`."""
+class RepostPostPayload(Payload):
+    """The record of `RepostPostPayload`."""
 
     repost: Post | None = None
 
@@ -25,41 +26,41 @@ class RepostPayload(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnrepostPayload(Payload):
-    """The record of `UnrepostPayload`. `post` is the id of the original."""
+class UnrepostPostPayload(Payload):
+    """The record of `UnrepostPostPayload`. `post` is the id of the original."""
 
     post: int | None = None
-    deleted_post_id: str | None = None
+    deleted_repost_id: str | None = None
 
 
-@mutation(RepostPayload)
-async def repost(
+@mutation(RepostPostPayload, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY, ProblemCode.BLOCKED)
+async def repost_post(
     context: Context,
     *,
-    input: Annotated[inputs.RepostInput, strawberry.argument(description="The post to repost.")],
-) -> RepostPayload:
+    input: Annotated[inputs.RepostPostInput, strawberry.argument(description="The post to repost.")],
+) -> RepostPostPayload:
     """Repost a post as the viewer."""
     viewer = context.require_viewer()
     post = post_number(input.post_id, "postId")
-    return RepostPayload(repost=await context.graph.reposts.repost(context.loaders.view, viewer.user, post))
+    return RepostPostPayload(repost=await context.graph.reposts.repost(context.loaders.view, viewer.user, post))
 
 
-@mutation(UnrepostPayload)
-async def unrepost(
+@mutation(UnrepostPostPayload, ProblemCode.NOT_FOUND)
+async def unrepost_post(
     context: Context,
     *,
-    input: Annotated[inputs.UnrepostInput, strawberry.argument(description="The post that was reposted.")],
-) -> UnrepostPayload:
+    input: Annotated[inputs.UnrepostPostInput, strawberry.argument(description="The post that was reposted.")],
+) -> UnrepostPostPayload:
     """Undo the viewer's repost of a post."""
     viewer = context.require_viewer()
     post = post_number(input.post_id, "postId")
     original, deleted = await context.graph.reposts.unrepost(context.loaders.view, viewer.user, post)
-    return UnrepostPayload(
-        post=original, deleted_post_id=None if deleted is None else ids.encode(ids.Kind.POST, deleted)
+    return UnrepostPostPayload(
+        post=original, deleted_repost_id=None if deleted is None else ids.encode(ids.Kind.POST, deleted)
     )
 
 
-async def payload_posts(payloads: Sequence[UnrepostPayload], context: Context) -> list[Post | None]:
+async def payload_posts(payloads: Sequence[UnrepostPostPayload], context: Context) -> list[Post | None]:
     """Return the original after each mutation; None if it failed, or the original is gone or hidden. One round trip."""
     return await load_posts(context, [each.post for each in payloads])
 

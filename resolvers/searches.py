@@ -10,7 +10,17 @@ from graph.feed.filters import Box
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.search.post_search import Search, post_filter
 from resolvers.blocks import UserPage
-from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
+from resolvers.connections import (
+    After,
+    Before,
+    First,
+    Last,
+    PostPage,
+    SameCursor,
+    SameNumber,
+    as_post_pages,
+    is_first_page,
+)
 from resolvers.context import Context
 from resolvers.inputs import PostFilter
 from resolvers.subscriptions import user_numbers
@@ -61,8 +71,21 @@ async def search_users(
     return UserPage(page)
 
 
-def live_cursors(searches: Sequence[Search], context: Context) -> list[str]:
-    """Return log cursors. A subscription with a search's filter that starts from its cursor gets every later post."""
+def live_cursors(
+    searches: Sequence[Search],
+    context: Context,
+    *,
+    first: SameNumber = None,
+    after: SameCursor = None,
+    last: SameNumber = None,
+    before: SameCursor = None,
+) -> list[str | None]:
+    """Return log cursors. A subscription with a search's filter that starts from its cursor gets every later post.
+
+    None if the arguments are not those of a first page.
+    """
+    if not is_first_page(after, before):
+        return [None] * len(searches)
     return [encode_cursor(CursorKind.LOG, search.watermark) for search in searches]
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 import strawberry
 
 from graph.accounts.sessions import no_session
-from graph.model import SessionInfo
+from graph.errors import ProblemCode
+from graph.model import Session
 from resolvers import ids, inputs
-from resolvers.context import Context
-from resolvers.errors import BadInput
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, mutation
 
 
@@ -21,23 +21,23 @@ class EndSessionPayload(Payload):
     ended_session_id: str | None = None
 
 
-def sessions(context: Context) -> Awaitable[list[SessionInfo]] | None:
-    """Return the viewer's live sessions, newest first; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else context.loaders.sessions.fetch(context.viewer.user)
+def sessions(viewers: Sequence[Viewer], context: Context) -> Awaitable[list[list[Session]]]:
+    """Return the live sessions of viewers, newest first. One round trip."""
+    return context.loaders.sessions.fetch_many([each.user for each in viewers])
 
 
-def global_ids(sessions: Sequence[SessionInfo], context: Context) -> list[str]:
+def global_ids(sessions: Sequence[Session], context: Context) -> list[str]:
     """Return the global ids of sessions."""
     return ids.encode_all(ids.Kind.SESSION, [session.id for session in sessions])
 
 
-def are_current(sessions: Sequence[SessionInfo], context: Context) -> list[bool]:
+def are_current(sessions: Sequence[Session], context: Context) -> list[bool]:
     """Return whether each session is the session of the request."""
     viewer = context.viewer
     return [viewer is not None and session.session == viewer.session for session in sessions]
 
 
-@mutation(EndSessionPayload)
+@mutation(EndSessionPayload, ProblemCode.NOT_FOUND)
 async def end_session(
     context: Context,
     *,
@@ -45,10 +45,7 @@ async def end_session(
 ) -> EndSessionPayload:
     """End one of the viewer's sessions. If it is the current one, later fields of the document have no viewer."""
     viewer = context.require_viewer()
-    try:
-        number = ids.number(ids.Kind.SESSION, input.session_id)
-    except BadInput:
-        number = None
+    number = ids.number_or_none(ids.Kind.SESSION, input.session_id)
     if number is None:
         raise no_session()
     if await context.graph.sessions.end_by_id(viewer.user, number) == viewer.session:

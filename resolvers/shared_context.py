@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from graph import Graph
 from graph.errors import ViewerNeeded
-from graph.model import Session
+from graph.model import Credentials
 from resolvers.context import Context, Viewer
 from resolvers.loaders import Loaders
 
@@ -47,5 +47,5 @@ class SharedContext(Context):
         return SharedLoaders(self.graph)
 
 
-def _issue_no_token(session: Session) -> NoReturn:
+def _issue_no_token(session: Credentials) -> NoReturn:
     raise ViewerNeeded

@@ -118,10 +118,7 @@ def user_numbers(ids_: Sequence[str]) -> list[int]:
 
 def user_number(id_: str) -> int:
     """Return the user number of an id in `users`. Raises BadInput for anything other than the id of a user."""
-    try:
-        user = ids.number(ids.Kind.USER, id_)
-    except BadInput:
-        user = None
+    user = ids.number_or_none(ids.Kind.USER, id_)
     if user is None:
         raise BadInput(
             f"The entry {filters.shortened(id_)!r} of 'users' is not the id of a user. Use the 'id' of a user."

@@ -1,14 +1,22 @@
 """The resolvers of replies, threads and quotes."""
 
 from collections.abc import Awaitable, Sequence
+from typing import Annotated
+
+import strawberry
 
 from executor.loader import DataLoader
 from graph.model import Page, Post
 from graph.paging import CursorKind, Window
+from graph.posts.publication import MAX_ANCESTORS
 from resolvers import ids
-from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
+from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages, checked_limit
 from resolvers.context import Context
 from resolvers.page_loading import PageKey
+
+LimitOfAncestors = Annotated[
+    int, strawberry.argument(description=f"The number of nearest posts to return, 1 to {MAX_ANCESTORS}.")
+]
 
 
 def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
@@ -37,9 +45,15 @@ def originals(
     return [None if post is None else next(values) for post in wanted]
 
 
-async def ancestors(posts: Sequence[Post], context: Context) -> list[list[Post | None] | Exception]:
-    """Return the chain of posts above each reply, oldest first, with None for posts that are gone. One round trip."""
-    chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to] for post in posts]
+async def ancestors(
+    posts: Sequence[Post], context: Context, *, limit: LimitOfAncestors = MAX_ANCESTORS
+) -> list[list[Post | None] | Exception]:
+    """Return the nearest posts above each reply, oldest first, with None for posts that are gone. One round trip.
+
+    Raises BadPaging.
+    """
+    most = checked_limit(limit, MAX_ANCESTORS)
+    chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to][-most:] for post in posts]
     found = iter(await related(context, [id_ for chain in chains for id_ in chain]))
     return [first_failure([next(found) for _ in chain]) for chain in chains]
 

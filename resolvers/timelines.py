@@ -8,7 +8,17 @@ from executor.loader import DataLoader
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window, encode_cursor
 from resolvers import ids
-from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages
+from resolvers.connections import (
+    After,
+    Before,
+    First,
+    Last,
+    PostPage,
+    SameCursor,
+    SameNumber,
+    as_post_pages,
+    is_first_page,
+)
 from resolvers.context import Context
 from resolvers.loaders import Loaders
 from resolvers.page_loading import PageKey
@@ -33,11 +43,6 @@ def reply_timelines(users: Sequence[Identified], context: Context) -> list[Timel
     return [Timeline(user.id, TimelineKind.REPLIES) for user in users]
 
 
-def home_timelines(users: Sequence[Identified], context: Context) -> list[Timeline | None]:
-    """Return the home timeline of the viewer; None for all other users."""
-    return [Timeline(user.id, TimelineKind.HOME) if user.id == context.viewer_id else None for user in users]
-
-
 def global_ids(timelines: Sequence[Timeline], context: Context) -> list[str]:
     """Return the global ids of timelines."""
     kinds = [KINDS[timeline.kind] for timeline in timelines]
@@ -49,16 +54,22 @@ async def public_timeline(context: Context) -> Timeline:
     return await context.graph.public_timeline.begin()
 
 
-def live_cursors(timelines: Sequence[Timeline], context: Context) -> Awaitable[list[str]]:
+async def live_cursors(
+    timelines: Sequence[Timeline],
+    context: Context,
+    *,
+    first: SameNumber = None,
+    after: SameCursor = None,
+    last: SameNumber = None,
+    before: SameCursor = None,
+) -> list[str | None]:
     """Return log cursors. A subscription that starts from one receives every event that the pages do not contain.
 
-    The cursor is a watermark cached in the process; for the public timeline, the archive watermark.
+    The cursor is a watermark from before any page is read, cached in the process; for the public timeline, the archive
+    watermark. None if the arguments are not those of a first page.
     """
-    return context.start(live_cursors_of(timelines, context))
-
-
-async def live_cursors_of(timelines: Sequence[Timeline], context: Context) -> list[str]:
-    """Return cursors for a watermark from before any page is read, and for a public timeline, its archive watermark."""
+    if not is_first_page(after, before):
+        return [None] * len(timelines)
     watermark = await context.watermark()
     numbers = [each.watermark if each.kind is TimelineKind.PUBLIC else watermark for each in timelines]
     return [encode_cursor(CursorKind.LOG, number) for number in numbers]

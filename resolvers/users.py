@@ -22,16 +22,6 @@ from resolvers.times import FormattedTime, format_times
 By = Annotated[UserBy, strawberry.argument(description="The id or login to look up.")]
 
 
-def viewer(context: Context) -> Awaitable[User | None] | None:
-    """Return the viewer; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else context.loaders.shown_users.fetch(context.viewer.user)
-
-
-def viewer_reference(context: Context) -> Reference | None:
-    """Return a reference to the viewer."""
-    return None if context.viewer is None else Reference(context.viewer.user)
-
-
 def user(context: Context, *, by: By) -> Awaitable[User | None] | None:
     """Return the user with a global id or login; None if there is none.
 

@@ -6,9 +6,18 @@ import strawberry
 from strawberry.printer import print_schema
 from strawberry.schema.config import StrawberryConfig
 
-from schema.account import SessionInfo
+from schema.account import Session
+from schema.attachment import ImageAttachment, VideoAttachment
 from schema.mutation import Mutation
-from schema.notification import Notification, NotificationFeed
+from schema.notification import (
+    FollowNotification,
+    LikeNotification,
+    MentionNotification,
+    NotificationFeed,
+    QuoteNotification,
+    ReplyNotification,
+    RepostNotification,
+)
 from schema.post import Post
 from schema.query import Query
 from schema.relationship import Relationship
@@ -33,6 +42,7 @@ from schema.text_entity import HashtagEntity, LinkEntity, MentionEntity
 from schema.timeline import Timeline
 from schema.user import User
 from schema.user_list import UserList
+from schema.viewer import Viewer
 
 DESCRIPTION = """The API of Fanline, a micro-blog: users, posts, follows, timelines and live updates.
 
@@ -46,16 +56,24 @@ schema = strawberry.Schema(
     subscription=Subscription,
     types=[
         User,
+        Viewer,
         Post,
         Timeline,
         Relationship,
-        SessionInfo,
+        Session,
         UserList,
         MentionEntity,
         HashtagEntity,
         LinkEntity,
+        ImageAttachment,
+        VideoAttachment,
         NotificationFeed,
-        Notification,
+        FollowNotification,
+        ReplyNotification,
+        MentionNotification,
+        QuoteNotification,
+        RepostNotification,
+        LikeNotification,
         PostAdded,
         PostRemoved,
         AuthorAdded,

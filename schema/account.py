@@ -11,28 +11,33 @@ from resolvers import accounts, payloads, sessions
 from schema.node import Node
 from schema.user import User
 from schema.user_error import ERRORS, UserError
+from schema.viewer import Viewer
 
 
-@strawberry.type(description="A login session.")
-class Session:
-    """Backed by `graph.model.Session`."""
+@strawberry.type(description="What a client needs to act as the viewer: the access token of a new session.")
+class Credentials:
+    """Backed by `graph.model.Credentials`."""
 
-    record: ClassVar[type] = model.Session
+    record: ClassVar[type] = model.Credentials
 
-    token: str = batched(
+    token: str | None = batched(
         accounts.access_tokens,
-        description="The access token. Send it as `Authorization: Bearer <token>`. Empty if the request had the header "
+        description="The access token. Send it as `Authorization: Bearer <token>`. Null if the request had the header "
         "`Fanline-Session: cookie`: then the token is in a cookie.",
     )
-    expires_at: datetime = strawberry.field(description="When the token expires.")
-    user: User = batched(accounts.session_users, description="The user who is logged in.")
+    expires_at: datetime = strawberry.field(description="When the token and the session expire.")
+    viewer: Viewer | None = batched(
+        accounts.session_viewers,
+        description="The viewer, who is logged in now. Null if a field of it cannot be read; `errors` gives the "
+        "reason.",
+    )
 
 
 @strawberry.type(description="One of the viewer's live sessions. Only the viewer can see it.")
-class SessionInfo(Node):
-    """Backed by `graph.model.SessionInfo`."""
+class Session(Node):
+    """Backed by `graph.model.Session`."""
 
-    record: ClassVar[type] = model.SessionInfo
+    record: ClassVar[type] = model.Session
 
     id: strawberry.ID = batched(sessions.global_ids, description="The global id of the session.")
     created_at: datetime = strawberry.field(description="When the user logged in.")
@@ -62,7 +67,9 @@ class SignUpPayload:
 
     record: ClassVar[type] = accounts.SessionPayload
 
-    session: Session | None = strawberry.field(description="The first session of the new user. Null on failure.")
+    credentials: Credentials | None = strawberry.field(
+        description="The credentials of the new user's first session. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -72,7 +79,9 @@ class LogInPayload:
 
     record: ClassVar[type] = accounts.SessionPayload
 
-    session: Session | None = strawberry.field(description="The new session. Null on failure.")
+    credentials: Credentials | None = strawberry.field(
+        description="The credentials of the new session. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -91,8 +100,8 @@ class ChangePasswordPayload:
 
     record: ClassVar[type] = accounts.SessionPayload
 
-    session: Session | None = strawberry.field(
-        description="The new session, which replaces the session of the request. Null on failure."
+    credentials: Credentials | None = strawberry.field(
+        description="The credentials of the new session, which replaces the session of the request. Null on failure."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -115,5 +124,5 @@ class UpdateProfilePayload:
 
     record: ClassVar[type] = accounts.UpdateProfilePayload
 
-    user: User | None = strawberry.field(description="The viewer after the change. Null on failure.")
+    user: User | None = strawberry.field(description="The user after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

@@ -4,17 +4,17 @@ from typing import ClassVar
 
 import strawberry
 
+from executor.fields import OfRecord
 from graph.posts import attachments
-from resolvers.enums import AttachmentKind
 
 
-@strawberry.type(description="A picture or video that a post shows. The file is on another server.")
-class Attachment:
-    """Backed by `graph.posts.attachments.Attachment`."""
+@strawberry.interface(
+    description="A picture or video that a post shows. The file is on another server. Ignore attachments of unknown "
+    "types."
+)
+class Attachment(OfRecord):
+    """The values of its types are records with the URLs of files."""
 
-    record: ClassVar[type] = attachments.Attachment
-
-    kind: AttachmentKind = strawberry.field(description="Whether the attachment is a picture or a video.")
     url: str = strawberry.field(description="The `https` URL of the file, on a host that the server accepts.")
     preview_url: str | None = strawberry.field(
         description="The `https` URL of a smaller picture to show first. Null if there is none."
@@ -29,3 +29,17 @@ class Attachment:
     sensitive: bool = strawberry.field(
         description="Whether clients should hide the attachment until the reader asks to see it."
     )
+
+
+@strawberry.type(description="A picture.")
+class ImageAttachment(Attachment):
+    """Backed by `graph.posts.attachments.ImageAttachment`."""
+
+    record: ClassVar[type] = attachments.ImageAttachment
+
+
+@strawberry.type(description="A video.")
+class VideoAttachment(Attachment):
+    """Backed by `graph.posts.attachments.VideoAttachment`."""
+
+    record: ClassVar[type] = attachments.VideoAttachment

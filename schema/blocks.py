@@ -1,6 +1,6 @@
 """Lists of users, and the payloads of mutes and blocks."""
 
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import strawberry
 
@@ -10,6 +10,9 @@ from resolvers import blocks
 from schema.connections import PageInfo
 from schema.user import User
 from schema.user_error import ERRORS, UserError
+
+if TYPE_CHECKING:
+    from schema.viewer import Viewer
 
 
 @strawberry.type(description="A user in a list of users.")
@@ -42,8 +45,8 @@ class UserConnection:
     )
 
 
-@strawberry.type(description="The result of `mute`.")
-class MutePayload:
+@strawberry.type(description="The result of `muteUser`.")
+class MuteUserPayload:
     """Backed by `resolvers.blocks.UserPayload`."""
 
     record: ClassVar[type] = blocks.UserPayload
@@ -52,8 +55,8 @@ class MutePayload:
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The result of `unmute`.")
-class UnmutePayload:
+@strawberry.type(description="The result of `unmuteUser`.")
+class UnmuteUserPayload:
     """Backed by `resolvers.blocks.UserPayload`."""
 
     record: ClassVar[type] = blocks.UserPayload
@@ -62,21 +65,23 @@ class UnmutePayload:
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The result of `block`.")
-class BlockPayload:
-    """Backed by `resolvers.blocks.BlockPayload`."""
+@strawberry.type(description="The result of `blockUser`.")
+class BlockUserPayload:
+    """Backed by `resolvers.blocks.BlockUserPayload`."""
 
-    record: ClassVar[type] = blocks.BlockPayload
+    record: ClassVar[type] = blocks.BlockUserPayload
 
     user: User | None = batched(
         blocks.payload_users, description="The blocked user, whose `relationship` shows the block. Null on failure."
     )
-    viewer: User | None = batched(blocks.block_viewers, description="The viewer after the change. Null on failure.")
+    viewer: Annotated["Viewer", strawberry.lazy("schema.viewer")] | None = strawberry.field(
+        description="The viewer after the change. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The result of `unblock`.")
-class UnblockPayload:
+@strawberry.type(description="The result of `unblockUser`.")
+class UnblockUserPayload:
     """Backed by `resolvers.blocks.UserPayload`."""
 
     record: ClassVar[type] = blocks.UserPayload

@@ -21,7 +21,7 @@ class BookmarkEdge:
 
     cursor: str = batched(
         bookmarks.bookmark_cursors,
-        description="The bookmark's cursor, for `after` and `before`. It is valid in `Query.bookmarks`.",
+        description="The bookmark's cursor, for `after` and `before`. It is valid in `Viewer.bookmarks`.",
     )
     node: Post = batched(bookmarks.bookmark_nodes, description="The post.")
     bookmarked_at: datetime = batched(bookmarks.bookmark_times, description="When the viewer bookmarked the post.")

@@ -1,12 +1,14 @@
 """The root type of mutations, and the payload types of posts and follows."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import strawberry
 
 from executor.fields import batched, single
 from resolvers import accounts, blocks, bookmarks, likes, lists, mutations, notifications, reports, reposts, sessions
 from resolvers.enums import FollowOutcome
+from resolvers.payloads import CODES
 from schema.account import (
     ChangePasswordPayload,
     DeleteAccountPayload,
@@ -16,17 +18,18 @@ from schema.account import (
     SignUpPayload,
     UpdateProfilePayload,
 )
-from schema.blocks import BlockPayload, MutePayload, UnblockPayload, UnmutePayload
+from schema.blocks import BlockUserPayload, MuteUserPayload, UnblockUserPayload, UnmuteUserPayload
 from schema.bookmark import BookmarkPostPayload, RemoveBookmarkPayload
 from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
 from schema.notification import MarkNotificationsReadPayload
 from schema.post import Post
 from schema.report import ReportPayload
-from schema.repost import RepostPayload, UnrepostPayload
+from schema.repost import RepostPostPayload, UnrepostPostPayload
 from schema.user import User
 from schema.user_error import ERRORS, UserError
 from schema.user_list import CreateListPayload, DeleteListPayload, UpdateListPayload
+from schema.viewer import Viewer
 
 
 @strawberry.type(description="The result of `publishPost`.")
@@ -37,7 +40,7 @@ class PublishPostPayload:
 
     post: Post | None = strawberry.field(description="The new post. Null on failure.")
     post_edge: PostEdge | None = strawberry.field(
-        description="The new post as an edge, to insert at the top of timelines. Null on failure."
+        description="The new post as an edge. Insert it into lists where its cursor belongs. Null on failure."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -51,9 +54,7 @@ class DeletePostPayload:
     deleted_post_id: strawberry.ID | None = strawberry.field(
         description="The global id of the deleted post, to remove it from caches. Null on failure."
     )
-    viewer: User | None = batched(
-        mutations.payload_viewers, description="The viewer after the deletion. Null on failure."
-    )
+    viewer: Viewer | None = strawberry.field(description="The viewer after the deletion. Null on failure.")
     reply_to: Post | None = batched(
         mutations.deleted_replies_parents,
         description="The post that the deleted post replied to, with its new `repliesCount`. Null if there is none, or "
@@ -74,7 +75,13 @@ class FollowResult:
     record: ClassVar[type] = mutations.FollowResult
 
     user_id: strawberry.ID = strawberry.field(description="The id from the input.")
-    outcome: FollowOutcome = strawberry.field(description="The outcome for this id.")
+    outcome: FollowOutcome | None = strawberry.field(
+        description="What the mutation changed. Null if there is an error."
+    )
+    error: UserError | None = strawberry.field(
+        description="Why the mutation did not change the follow: `NOT_FOUND`, `BLOCKED`, `INVALID` for the viewer's "
+        "own id, or `TOO_MANY` if the viewer would follow too many users. Null if there is an outcome."
+    )
     user: User | None = batched(
         mutations.result_users,
         description="The user after the change. Null if the id does not identify a user.",
@@ -82,38 +89,40 @@ class FollowResult:
     follow_edge: FollowEdge | None = batched(
         mutations.follow_edges,
         description="The follow as an edge of the viewer's `following`: the newest one if the outcome is `FOLLOWED`, "
-        "so insert it at the top. Null unless the viewer follows the user.",
+        "so its cursor belongs at the top. Null unless the viewer follows the user.",
     )
 
 
-@strawberry.type(description="The result of `follow`.")
-class FollowPayload:
+@strawberry.type(description="The result of `followUsers`.")
+class FollowUsersPayload:
     """Backed by `resolvers.mutations.FollowsPayload`."""
 
     record: ClassVar[type] = mutations.FollowsPayload
 
     results: list[FollowResult] = strawberry.field(
-        description="One result for each distinct id, in the order of the input. Empty if the input is invalid."
+        description="One result for each distinct id, in the order of the input. Empty if there are `userErrors`."
     )
-    viewer: User | None = batched(
-        mutations.payload_viewers, description="The viewer after the change. Null on failure."
-    )
+    viewer: Viewer | None = strawberry.field(description="The viewer after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The result of `unfollow`.")
-class UnfollowPayload:
+@strawberry.type(description="The result of `unfollowUsers`.")
+class UnfollowUsersPayload:
     """Backed by `resolvers.mutations.FollowsPayload`."""
 
     record: ClassVar[type] = mutations.FollowsPayload
 
     results: list[FollowResult] = strawberry.field(
-        description="One result for each distinct id, in the order of the input. Empty if the input is invalid."
+        description="One result for each distinct id, in the order of the input. Empty if there are `userErrors`."
     )
-    viewer: User | None = batched(
-        mutations.payload_viewers, description="The viewer after the change. Null on failure."
-    )
+    viewer: Viewer | None = strawberry.field(description="The viewer after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+def change(resolver: Callable[..., Any], *, description: str) -> Any:
+    """Declare a mutation. Its description ends with the codes of its user errors."""
+    codes = ", ".join(f"`{code.name}`" for code in CODES[resolver])
+    return single(resolver, description=f"{description} User errors: {codes}." if codes else description)
 
 
 @strawberry.type(
@@ -123,111 +132,115 @@ class UnfollowPayload:
 class Mutation:
     """Has no value of its own."""
 
-    sign_up: SignUpPayload | None = single(accounts.sign_up, description="Create an account and start a session.")
-    log_in: LogInPayload | None = single(accounts.log_in, description="Start a session with a login and password.")
-    log_out: LogOutPayload | None = single(
+    sign_up: SignUpPayload | None = change(
+        accounts.sign_up, description="Create an account and start a session, whose viewer the payload shows."
+    )
+    log_in: LogInPayload | None = change(
+        accounts.log_in, description="Start a session with a login and password. The payload shows its viewer."
+    )
+    log_out: LogOutPayload | None = change(
         accounts.log_out,
         description="End the current session or all of the viewer's sessions. Their tokens stop working immediately.",
     )
-    end_session: EndSessionPayload | None = single(
+    end_session: EndSessionPayload | None = change(
         sessions.end_session,
         description="End one of the viewer's sessions, such as the session of a lost device. Its token stops working "
         "and its subscriptions end immediately.",
     )
-    change_password: ChangePasswordPayload | None = single(
+    change_password: ChangePasswordPayload | None = change(
         accounts.change_password,
         description="Change the viewer's password. All of the viewer's sessions end immediately, including the "
-        "session of this request: continue with the new session.",
+        "session of this request: continue with the new credentials.",
     )
-    delete_account: DeleteAccountPayload | None = single(
+    delete_account: DeleteAccountPayload | None = change(
         accounts.delete_account,
         description="Permanently delete the viewer's account. All of the viewer's sessions end, and the viewer's "
         "profile, posts and other data are hidden from all users immediately. Nobody can sign up with the login "
         "again.",
     )
-    update_profile: UpdateProfilePayload | None = single(
+    update_profile: UpdateProfilePayload | None = change(
         accounts.update_profile, description="Update the viewer's name, bio, picture or website."
     )
-    publish_post: PublishPostPayload | None = single(
+    publish_post: PublishPostPayload | None = change(
         mutations.publish_post, description="Publish a post as the viewer."
     )
-    delete_post: DeletePostPayload | None = single(
+    delete_post: DeletePostPayload | None = change(
         mutations.delete_post,
         description="Permanently delete one of the viewer's posts, or undo a repost. No later request returns the "
         "post.",
     )
-    report: ReportPayload | None = single(
+    report: ReportPayload | None = change(
         reports.report,
         description="Report a user or a post to the operators. Reporting the same user or post again within a day "
         "changes nothing.",
     )
-    repost: RepostPayload | None = single(
-        reposts.repost,
+    repost_post: RepostPostPayload | None = change(
+        reposts.repost_post,
         description="Repost a post without adding text: a plain repost. Reposting a post again changes nothing. The "
         "repost appears in the viewer's timeline and in the home timelines of the viewer's followers.",
     )
-    unrepost: UnrepostPayload | None = single(
-        reposts.unrepost, description="Undo the viewer's repost of a post. Quotes are not affected."
+    unrepost_post: UnrepostPostPayload | None = change(
+        reposts.unrepost_post, description="Undo the viewer's repost of a post. Quotes are not affected."
     )
-    follow: FollowPayload | None = single(
-        mutations.follow,
+    follow_users: FollowUsersPayload | None = change(
+        mutations.follow_users,
         description="Follow users. Their posts appear in the viewer's home timeline immediately. If the viewer would "
         "follow too many users, none of them is followed.",
     )
-    unfollow: UnfollowPayload | None = single(
-        mutations.unfollow,
+    unfollow_users: UnfollowUsersPayload | None = change(
+        mutations.unfollow_users,
         description="Unfollow users. Their posts disappear from the viewer's home timeline immediately.",
     )
-    mute: MutePayload | None = single(
-        blocks.mute,
+    mute_user: MuteUserPayload | None = change(
+        blocks.mute_user,
         description="Mute a user, without telling them. The user's posts, and reposts of those posts, disappear from "
         "the viewer's home timeline immediately. Profiles, threads and search still show them.",
     )
-    unmute: UnmutePayload | None = single(
-        blocks.unmute, description="Unmute a user. The user's posts appear in the viewer's timelines again."
+    unmute_user: UnmuteUserPayload | None = change(
+        blocks.unmute_user, description="Unmute a user. The user's posts appear in the viewer's timelines again."
     )
-    block: BlockPayload | None = single(
-        blocks.block,
+    block_user: BlockUserPayload | None = change(
+        blocks.block_user,
         description="Block a user. The follows between the two users end, and neither can see the other's "
         "posts, timelines, likes or lists. The profile and the `relationship` stay visible to both.",
     )
-    unblock: UnblockPayload | None = single(
-        blocks.unblock,
+    unblock_user: UnblockUserPayload | None = change(
+        blocks.unblock_user,
         description="Unblock a user. Hidden content becomes visible again, but the follows between the two users are "
         "not restored.",
     )
-    like_post: LikePostPayload | None = single(
+    like_post: LikePostPayload | None = change(
         likes.like_post, description="Like a post. Liking a post again changes nothing."
     )
-    unlike_post: UnlikePostPayload | None = single(
+    unlike_post: UnlikePostPayload | None = change(
         likes.unlike_post,
         description="Remove the viewer's like from a post. If the viewer does not like the post, nothing changes.",
     )
-    bookmark_post: BookmarkPostPayload | None = single(
+    bookmark_post: BookmarkPostPayload | None = change(
         bookmarks.bookmark_post,
         description="Bookmark a post. Only the viewer can see the bookmark. Bookmarking a post again changes nothing.",
     )
-    remove_bookmark: RemoveBookmarkPayload | None = single(
+    remove_bookmark: RemoveBookmarkPayload | None = change(
         bookmarks.remove_bookmark, description="Remove a bookmark. Removing a bookmark again changes nothing."
     )
-    mark_notifications_read: MarkNotificationsReadPayload | None = single(
+    mark_notifications_read: MarkNotificationsReadPayload | None = change(
         notifications.mark_notifications_read,
         description="Mark the viewer's notifications as read up to a cursor. A cursor older than the last one has no "
         "effect.",
     )
-    create_list: CreateListPayload | None = single(
+    create_list: CreateListPayload | None = change(
         lists.create_list,
         description="Create a list of users, whose posts the viewer can then read separately from the home timeline. "
         "Only "
         "the viewer sees the list; its members are not notified. A viewer has at most 50 lists.",
     )
-    update_list: UpdateListPayload | None = single(
+    update_list: UpdateListPayload | None = change(
         lists.update_list,
         description="Rename one of the viewer's lists, and add or remove members. A list has at most 500 members. "
         "Adding a member "
         "again, and removing a user who is not a member, changes nothing.",
     )
-    delete_list: DeleteListPayload | None = single(
+    delete_list: DeleteListPayload | None = change(
         lists.delete_list,
         description="Permanently delete one of the viewer's lists. Deleting it again succeeds for at least a day.",
     )

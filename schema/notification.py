@@ -8,7 +8,6 @@ import strawberry
 from executor.fields import batched
 from graph.log import notification_groups as groups
 from resolvers import notifications
-from resolvers.enums import NotificationKind
 from schema.connections import PageInfo
 from schema.node import Node
 from schema.post import Post
@@ -16,21 +15,18 @@ from schema.user import User
 from schema.user_error import ERRORS, UserError
 
 
-@strawberry.type(
+@strawberry.interface(
     description="A notification about the likes or the reposts of one post, about one reply, quote or mention, or "
     "about the follows of one day in UTC. When another user likes, reposts or follows, the notification moves to the "
-    "top. It is left out while it has no `actors`, or if its post was deleted."
+    "top. It is left out while it has no `actors`, or if its post was deleted. Ignore notifications of unknown types."
 )
 class Notification(Node):
-    """Backed by `graph.log.notification_groups.Notification`."""
-
-    record: ClassVar[type] = groups.Notification
+    """The values of its types are subclasses of `graph.log.notification_groups.Notification`."""
 
     id: strawberry.ID = batched(
         notifications.global_ids,
         description="The global id of the notification, which does not change when it moves to the top.",
     )
-    kind: NotificationKind = strawberry.field(description="What the notification is about.")
     at: datetime = batched(
         notifications.times,
         description="The time of the newest action, such as a like. Undoing the action does not change the time.",
@@ -48,10 +44,58 @@ class Notification(Node):
         description="The total number of `actors`. It is exact up to 10. Above 10, it may include users who are left "
         "out of `actors`, and quotes that are older than the newest ten reposts count as reposts."
     )
+
+
+@strawberry.interface(description="A notification about a post.")
+class PostNotification(Notification):
+    """The values of its types are notifications with a post."""
+
     post: Post | None = strawberry.field(
-        description="The viewer's post that was liked or reposted, or the new post that replies to or quotes "
-        "the viewer's post, or mentions the viewer. Null for follows.",
+        description="The viewer's post that was liked or reposted, or the new post that replies to or quotes a post of "
+        "the viewer, or mentions the viewer. Null if it was deleted meanwhile."
     )
+
+
+@strawberry.type(description="Users followed the viewer on one day in UTC.")
+class FollowNotification(Notification):
+    """Backed by `graph.log.notification_groups.FollowNotification`."""
+
+    record: ClassVar[type] = groups.FollowNotification
+
+
+@strawberry.type(description="A user replied to a post of the viewer.")
+class ReplyNotification(PostNotification):
+    """Backed by `graph.log.notification_groups.ReplyNotification`."""
+
+    record: ClassVar[type] = groups.ReplyNotification
+
+
+@strawberry.type(description="A user mentioned the viewer in a post.")
+class MentionNotification(PostNotification):
+    """Backed by `graph.log.notification_groups.MentionNotification`."""
+
+    record: ClassVar[type] = groups.MentionNotification
+
+
+@strawberry.type(description="A user quoted a post of the viewer.")
+class QuoteNotification(PostNotification):
+    """Backed by `graph.log.notification_groups.QuoteNotification`."""
+
+    record: ClassVar[type] = groups.QuoteNotification
+
+
+@strawberry.type(description="Users reposted a post of the viewer.")
+class RepostNotification(PostNotification):
+    """Backed by `graph.log.notification_groups.RepostNotification`."""
+
+    record: ClassVar[type] = groups.RepostNotification
+
+
+@strawberry.type(description="Users liked a post of the viewer.")
+class LikeNotification(PostNotification):
+    """Backed by `graph.log.notification_groups.LikeNotification`."""
+
+    record: ClassVar[type] = groups.LikeNotification
 
 
 @strawberry.type(description="A notification in the feed.")
@@ -90,13 +134,17 @@ class NotificationFeed(Node):
     id: strawberry.ID = batched(notifications.feed_ids, description="The global id of the viewer's notifications.")
     unread_count: int = batched(
         notifications.unread_counts,
-        description="The number of unread notifications. It is exact below 100; 100 means 100 or more.",
+        description="The number of unread notifications, at most 100.",
     )
-    live_cursor: str = batched(
+    has_more_unread: bool = batched(
+        notifications.have_more_unread, description="Whether there are more than 100 unread notifications."
+    )
+    live_cursor: str | None = batched(
         notifications.live_cursors,
         description="Pass this cursor as `after` to the subscription `notifications`, so that no event after the page "
-        "of this response is missed. Use the `liveCursor` of the first page only; from then on, resume after the "
-        "`cursor` of the last event.",
+        "of this response is missed. Select it with the arguments of `entries`. Null if `after` or `before` is given: "
+        "then keep the cursor that you have, which is the `cursor` of the last event or the `liveCursor` of the first "
+        "page. Caches share it between lists with equal arguments.",
     )
     entries: NotificationConnection | None = batched(
         notifications.entries,

@@ -88,15 +88,16 @@ class Post(Node):
         description="The global id of the post that this post replies to, even after it has been deleted. Null if this "
         "post is not a reply.",
     )
-    thread: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
+    thread_root: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.roots,
         description="The first post of the thread. Null if this post is not a reply, or if the first post is deleted "
         "or hidden.",
     )
     ancestors: list[Annotated["Post", strawberry.lazy("schema.post")] | None] | None = batched(
         threads.ancestors,
-        description="The posts above this reply, oldest first: at most the nearest 20. Empty if this post is not a "
-        "reply. An entry is null if its post is deleted or hidden.",
+        description="The nearest posts above this reply, oldest first. Empty if this post is not a reply. An entry is "
+        "null if its post is deleted or hidden from the viewer, so the others keep their places. Null if the posts "
+        "cannot be read; `errors` gives the reason.",
     )
     repost_of: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.originals,

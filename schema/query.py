@@ -3,42 +3,25 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import (
-    blocks,
-    bookmarks,
-    likes,
-    lists,
-    nodes,
-    notifications,
-    posts,
-    rates,
-    searches,
-    sessions,
-    timelines,
-    users,
-)
-from schema.account import SessionInfo
+from resolvers import nodes, posts, rates, searches, timelines, users, viewers
 from schema.blocks import UserConnection
-from schema.bookmark import BookmarkConnection
-from schema.like import LikedPostConnection
 from schema.node import Node
-from schema.notification import NotificationFeed
 from schema.post import Post
 from schema.rate_limit import RateLimit
 from schema.search import PostSearch
 from schema.timeline import Timeline
 from schema.user import User
-from schema.user_list import UserList
+from schema.viewer import Viewer
 
 
 @strawberry.type(description="The root of all queries.")
 class Query:
     """Has no value of its own."""
 
-    viewer: User | None = single(
-        users.viewer,
-        references=users.viewer_reference,
-        description="The user who is logged in. Null for anonymous requests.",
+    viewer: Viewer | None = single(
+        viewers.viewer,
+        description="The user who is logged in, with the data that only this user can see. Null without an entry "
+        "in `errors` only for anonymous requests.",
     )
     node: Node | None = single(
         nodes.node,
@@ -56,24 +39,6 @@ class Query:
     post: Post | None = single(
         posts.post, description="Look up a post by id. Null if it does not exist or was deleted."
     )
-    sessions: list[SessionInfo] | None = single(
-        sessions.sessions,
-        description="The viewer's live sessions, newest first, at most 100. Null for anonymous requests.",
-    )
-    liked_posts: LikedPostConnection | None = single(
-        likes.liked_posts,
-        description="The posts that the viewer likes, most recent like first. Requires `first` or `last`. Null for "
-        "anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
-    )
-    bookmarks: BookmarkConnection | None = single(
-        bookmarks.bookmarks,
-        description="The posts that the viewer has bookmarked, newest bookmark first. Requires `first` or `last`. Null "
-        "for anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
-    )
-    lists: list[UserList] | None = single(
-        lists.lists,
-        description="The viewer's lists of users, newest first, at most 50. Null for anonymous requests.",
-    )
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
         description="The newest posts of all users, without plain reposts and replies to others. Posts of users whom "
@@ -84,19 +49,6 @@ class Query:
         searches.search_posts,
         description="Search all posts, including old ones, by author, words, place and time. Null if the search is "
         "not possible; `errors` gives the reason.",
-    )
-    muted_users: UserConnection | None = single(
-        blocks.muted_users,
-        description="The users whom the viewer mutes, newest mute first. Requires `first` or `last`. Null for "
-        "anonymous requests.",
-    )
-    blocked_users: UserConnection | None = single(
-        blocks.blocked_users,
-        description="The users whom the viewer blocks, newest block first. Requires `first` or `last`. Null for "
-        "anonymous requests.",
-    )
-    notifications: NotificationFeed | None = single(
-        notifications.feed, description="The viewer's notifications. Null for anonymous requests."
     )
     search_users: UserConnection | None = single(
         searches.search_users,

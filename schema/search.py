@@ -16,12 +16,12 @@ class PostSearch:
 
     record: ClassVar[type] = search.Search
 
-    live_cursor: str = batched(
+    live_cursor: str | None = batched(
         searches.live_cursors,
         description="Pass this cursor as `after` to the subscription `events` with the same filter, so that no post "
         "after the page of this response is missed. Posts published a moment before the search may be sent only by the "
-        "subscription. Use the `liveCursor` of the first page only; from then on, resume after the `cursor` of the "
-        "last event.",
+        "subscription. Select it with the arguments of `posts`. Null if `after` or `before` is given: then keep the "
+        "cursor that you have.",
     )
     posts: PostConnection | None = batched(
         searches.posts,

@@ -51,14 +51,14 @@ class NotificationEvent(OfRecord):
     at: datetime = strawberry.field(description="The time of the event.")
 
 
-@strawberry.type(description="A post was added to the top of the home timeline.")
+@strawberry.type(description="A post was added to the home timeline.")
 class PostAdded(TimelineEvent):
     """The values are `graph.feed.updates.PostAdded`."""
 
     record: ClassVar[type] = updates.PostAdded
 
     edge: PostEdge = batched(
-        subscriptions.posts, independent=True, description="The edge of the post, to prepend to the connection."
+        subscriptions.posts, independent=True, description="The edge of the post. Insert it where its cursor belongs."
     )
 
 
@@ -174,7 +174,7 @@ class NotificationAdded(NotificationEvent):
     record: ClassVar[type] = updates.NotificationAdded
 
     edge: NotificationEdge = batched(
-        subscriptions.notifications, description="The edge of the notification, to prepend to the connection."
+        subscriptions.notifications, description="The edge of the notification. Insert it where its cursor belongs."
     )
     feed: NotificationFeed = batched(
         subscriptions.notification_feeds, description="The viewer's notifications after the event."

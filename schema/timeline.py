@@ -22,11 +22,13 @@ class Timeline(Node):
         timelines.global_ids, description="The global id of this owner's timeline of this kind."
     )
     kind: TimelineKind = strawberry.field(description="Whose posts the timeline contains.")
-    live_cursor: str = batched(
+    live_cursor: str | None = batched(
         timelines.live_cursors,
         description="Pass this cursor as `after` to a subscription, so that no event after the page of this response "
-        "is missed. A post of the page may be sent again: ignore a post whose `id` is already in the list. Use the "
-        "`liveCursor` of the first page only; from then on, resume after the `cursor` of the last event.",
+        "is missed. A post of the page may be sent again: ignore a post whose `id` is already in the list. Select it "
+        "with the arguments of `posts`. Null if `after` or `before` is given: then keep the cursor that you have, "
+        "which is the `cursor` of the last event or the `liveCursor` of the first page. Caches share it "
+        "between lists of this timeline with equal arguments.",
     )
     posts: PostConnection | None = batched(
         timelines.posts,

@@ -86,11 +86,6 @@ class User(Node):
         description="The user's own posts. A reply is included only if it continues a thread that the user started, by "
         "replying to one of the user's own posts.",
     )
-    replies: Timeline = batched(
+    replies_timeline: Timeline = batched(
         timelines.reply_timelines, needs_only_reference=True, description="All replies of the user."
-    )
-    home_timeline: Timeline | None = batched(
-        timelines.home_timelines,
-        needs_only_reference=True,
-        description="The posts of this user and of the users they follow. Null unless this user is the viewer.",
     )

@@ -23,7 +23,8 @@ class UserErrorParam:
 
 
 @strawberry.type(
-    description="A problem with the input of a mutation. A mutation that returns one has not written anything."
+    description="A problem with the input of a mutation. In `userErrors`, it means that nothing was written; in the "
+    "`error` of one result, that only this one was not."
 )
 class UserError:
     """Backed by `graph.errors.Problem`."""

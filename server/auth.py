@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import jwt
 from cachetools import LRUCache
 
-from graph.model import MAX_NUMBER, Session
+from graph.model import MAX_NUMBER, Credentials
 from resolvers.context import Viewer
 from server.signing_keys import key_id
 
@@ -36,7 +36,7 @@ class Tokens:
         self._keys = {key_id(key): key for key in reversed(keys)}
         self._verified: LRUCache[str, Viewer] = LRUCache(VERIFIED)
 
-    def issue(self, session: Session) -> str:
+    def issue(self, session: Credentials) -> str:
         """Return the access token of a session, which expires with the session."""
         claims = {
             "sub": str(session.user),

@@ -14,8 +14,8 @@ from benchmarks.peers import queries
 
 Json: TypeAlias = dict[str, Any]
 
-MUTUAL, FOLLOWING, FOLLOWED_BY, NONE, SELF = (
-    {"state": state} for state in ("MUTUAL", "FOLLOWING", "FOLLOWED_BY", "NONE", "SELF")
+MUTUAL, FOLLOWING, FOLLOWED_BY, STRANGER, YOU = (
+    {"state": state} for state in ("MUTUAL", "FOLLOWING", "FOLLOWED_BY", "STRANGER", "YOU")
 )
 EPOCH = date(2020, 1, 1)
 SEQUENCE_BITS = 12
@@ -72,11 +72,11 @@ class Answers:
         }
 
     async def small(self, viewer: str, session: str, _: Mapping[str, Any]) -> Json:
-        """Return the viewer's id. One round trip."""
+        """Return the id of the viewer's user. One round trip."""
         client = self._client
         [ends] = await client.read(client.session(viewer, session), 1)
         check(ends)
-        return {"viewer": {"id": encode("User:", [viewer])[0]}}
+        return {"viewer": {"user": {"id": encode("User:", [viewer])[0]}}}
 
     async def home(self, viewer: str, session: str, _: Mapping[str, Any]) -> Json:
         """Return the viewer's home timeline. Three round trips."""
@@ -182,11 +182,11 @@ def cards(viewer: str, ids: Sequence[str], replies: Sequence[Any]) -> list[Json]
 def relationships(viewer: str, ids: Sequence[str], forth: Sequence[Any], back: Sequence[Any]) -> list[Json]:
     """Return the relationships of the viewer with users, given the scores in the viewer's two sets."""
     states = [
-        (NONE if b is None else FOLLOWED_BY) if f is None else (FOLLOWING if b is None else MUTUAL)
+        (STRANGER if b is None else FOLLOWED_BY) if f is None else (FOLLOWING if b is None else MUTUAL)
         for f, b in zip(forth, back, strict=True)
     ]
     if viewer in ids:
-        states[ids.index(viewer)] = SELF
+        states[ids.index(viewer)] = YOU
     return states
 
 

@@ -20,7 +20,7 @@ NESTED = (
     "posts(first: 5) { nodes { id text createdAt author { id login name relationship { state } } } pageInfo "
     "{ hasNextPage } } } } } } }"
 )
-SMALL = "{ viewer { id } }"
+SMALL = "{ viewer { user { id } } }"
 PUBLISH = (
     'mutation P($text: String!) { publishPost(input: {text: $text, platform: "web"}) { post { id createdAt } '
     "userErrors { code } } }"

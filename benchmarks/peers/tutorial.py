@@ -34,8 +34,8 @@ CONNECTIONS = 10_000  # redis-py allows 100 by default and fails beyond them; ea
 class RelationshipState(Enum):
     """The relationship between the viewer and another user."""
 
-    SELF = "SELF"
-    NONE = "NONE"
+    YOU = "YOU"
+    STRANGER = "STRANGER"
     FOLLOWING = "FOLLOWING"
     FOLLOWED_BY = "FOLLOWED_BY"
     MUTUAL = "MUTUAL"
@@ -100,10 +100,10 @@ class Context:
 def state(self: bool, following: bool, followed_by: bool) -> RelationshipState:
     """Return the state of a relationship."""
     if self:
-        return RelationshipState.SELF
+        return RelationshipState.YOU
     if following:
         return RelationshipState.MUTUAL if followed_by else RelationshipState.FOLLOWING
-    return RelationshipState.FOLLOWED_BY if followed_by else RelationshipState.NONE
+    return RelationshipState.FOLLOWED_BY if followed_by else RelationshipState.STRANGER
 
 
 ContextInfo = Info[Context, None]
@@ -171,11 +171,6 @@ class User:
     def timeline(self) -> "Timeline":
         """Return the user's own timeline."""
         return Timeline(key=keys.posts(self.number))
-
-    @strawberry.field
-    def home_timeline(self) -> "Timeline":
-        """Return the home timeline."""
-        return Timeline(key=keys.home(self.number))
 
 
 @strawberry.type
@@ -304,13 +299,28 @@ class UserBy:
 
 
 @strawberry.type
+class Viewer:
+    """The user who is logged in."""
+
+    @strawberry.field
+    async def user(self, info: ContextInfo) -> User:
+        """Return the user."""
+        return await info.context.users.load(info.context.viewer)
+
+    @strawberry.field
+    def home_timeline(self, info: ContextInfo) -> Timeline:
+        """Return the home timeline."""
+        return Timeline(key=keys.home(info.context.viewer))
+
+
+@strawberry.type
 class Query:
     """The query root."""
 
     @strawberry.field
-    async def viewer(self, info: ContextInfo) -> User | None:
+    def viewer(self) -> Viewer | None:
         """Return the viewer."""
-        return await info.context.users.load(info.context.viewer)
+        return Viewer()
 
     @strawberry.field
     async def user(self, info: ContextInfo, by: UserBy) -> User | None:

@@ -14,7 +14,7 @@ from graph.accounts.sessions import Sessions
 from graph.accounts.users import Users, no_account
 from graph.commit import Commit
 from graph.log.events import EventBody, PasswordChanged, SessionsEnded
-from graph.model import Session
+from graph.model import Credentials
 from graph.store.store import Store
 from graph.text.validation import Check
 
@@ -33,7 +33,7 @@ class PasswordChanges:
 
     async def change(
         self, user: int, current: str, new: str, *, network: str = "", user_agent: str | None = None
-    ) -> Session:
+    ) -> Credentials:
         """Change a password, end all sessions of the user, and return a new one. Nine round trips and two hashes.
 
         Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, PASSWORD_TOO_WEAK, INVALID, NOT_FOUND)

@@ -19,7 +19,7 @@ from graph import keys
 from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import SessionsEnded
-from graph.model import MAX_NUMBER, Session, SessionInfo
+from graph.model import MAX_NUMBER, Credentials, Session
 from graph.passwords.attempts import wrong_credentials
 from graph.store.commands import script
 from graph.store.store import Store, unchanged
@@ -45,7 +45,7 @@ class Sessions:
         self._ended: LRUCache[tuple[int, str], None] = LRUCache(MAX_REMEMBERED_ENDED)
         self._noted: LRUCache[tuple[int, str], float] = LRUCache(MAX_REMEMBERED_USES)
 
-    async def start(self, user: int, user_agent: str | None = None, password: int | None = None) -> Session:
+    async def start(self, user: int, user_agent: str | None = None, password: int | None = None) -> Credentials:
         """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
 
         `user_agent` names the program that logs in. Users see it in the list of their sessions. If a password was
@@ -65,9 +65,9 @@ class Sessions:
         if not started:
             raise wrong_credentials()
         self._noted[user, session] = now
-        return Session(session, user, datetime.fromtimestamp(expiry, UTC))
+        return Credentials(session, user, datetime.fromtimestamp(expiry, UTC))
 
-    async def renew(self, user: int, session: str, expires_at: datetime) -> Session | None:
+    async def renew(self, user: int, session: str, expires_at: datetime) -> Credentials | None:
         """Extend a session in use, and return it with its new expiry; None if it has ended or was extended recently.
 
         A session is extended at most once a day, or once per half of `ttl` if that is shorter. `expires_at` is the
@@ -78,7 +78,7 @@ class Sessions:
         if expiry - expires_at.timestamp() < min(RENEWAL_SECONDS, self._ttl.total_seconds() / 2):
             return None
         [live] = await self._store.send([script("renew_session").call(keys_of(user), session, expiry, now)])
-        return Session(session, user, datetime.fromtimestamp(expiry, UTC)) if live else None
+        return Credentials(session, user, datetime.fromtimestamp(expiry, UTC)) if live else None
 
     def is_live(self, user: int, session: str) -> "asyncio.Future[bool]":
         """Return True if a session has neither ended nor expired. One round trip."""
@@ -113,14 +113,14 @@ class Sessions:
         note = script("note_use").call(keys_of(user), session, now, USE_SECONDS)
         self._store.ask([note], unchanged).add_done_callback(retrieve)
 
-    def infos(self, user: int) -> "asyncio.Future[list[SessionInfo]]":
+    def infos(self, user: int) -> "asyncio.Future[list[Session]]":
         """Return a user's live sessions, newest first, at most `MAX_SESSIONS`. One round trip."""
         return self._store.ask(
             [("HGETALL", key) for key in keys_of(user)], partial(as_sessions, int(self._ttl.total_seconds()))
         )
 
     async def end_by_id(self, user: int, number: int) -> str:
-        """End the user's session with this `SessionInfo.id`, and return the session. Three round trips.
+        """End the user's session with this `Session.id`, and return the session. Three round trips.
 
         Raises Rejected (NOT_FOUND).
         """
@@ -148,7 +148,7 @@ def keys_of(user: int) -> list[str]:
     return [keys.sessions(user), keys.session_details(user)]
 
 
-def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionInfo]:
+def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[Session]:
     """Return the live sessions in the hashes of expiries and details, newest first.
 
     A session that an older version has started has no details: its creation is assumed to be `ttl` before its expiry.
@@ -160,7 +160,7 @@ def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionI
         if is_live:
             since = int(created or max(0, int(expiries[session]) - ttl))
             created_at, used_at = (datetime.fromtimestamp(at, UTC) for at in (since, max(since, int(used or 0))))
-            found.append(SessionInfo(info_id(session), session, created_at, used_at, agent or None))
+            found.append(Session(info_id(session), session, created_at, used_at, agent or None))
     return sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)
 
 

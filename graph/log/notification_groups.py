@@ -51,7 +51,8 @@ class Group(NamedTuple):
 class Notification(NamedTuple):
     """A group of notifications of one user, with its number and the newest of the acting users.
 
-    `actors_count` is the number of all acting users. `post` is None for follows.
+    `actors_count` is the number of all acting users. `post` is None for follows. Each kind has a subclass, which is
+    the record of its GraphQL type.
     """
 
     recipient: int
@@ -62,6 +63,52 @@ class Notification(NamedTuple):
     actors: tuple[int, ...]
     actors_count: int
     post: Post | None
+
+
+class FollowNotification(Notification):
+    """Users followed the recipient."""
+
+    __slots__ = ()
+
+
+class ReplyNotification(Notification):
+    """A user replied to a post of the recipient."""
+
+    __slots__ = ()
+
+
+class MentionNotification(Notification):
+    """A user mentioned the recipient in a post."""
+
+    __slots__ = ()
+
+
+class QuoteNotification(Notification):
+    """A user quoted a post of the recipient."""
+
+    __slots__ = ()
+
+
+class RepostNotification(Notification):
+    """Users reposted a post of the recipient."""
+
+    __slots__ = ()
+
+
+class LikeNotification(Notification):
+    """Users liked a post of the recipient."""
+
+    __slots__ = ()
+
+
+TYPES: dict[NotificationKind, type[Notification]] = {
+    NotificationKind.FOLLOW: FollowNotification,
+    NotificationKind.REPLY: ReplyNotification,
+    NotificationKind.MENTION: MentionNotification,
+    NotificationKind.QUOTE: QuoteNotification,
+    NotificationKind.REPOST: RepostNotification,
+    NotificationKind.LIKE: LikeNotification,
+}
 
 
 @dataclass(frozen=True, slots=True)

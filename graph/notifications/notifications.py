@@ -9,13 +9,14 @@ are left out, too.
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from graph import keys
 from graph.archive.usage import count_items
 from graph.commit import Commit
 from graph.log.events import NotificationsRead
-from graph.log.notification_groups import MAX_ACTORS, Group, Notification, NotificationKind, parse_member
+from graph.log.notification_groups import MAX_ACTORS, TYPES, Group, Notification, NotificationKind, parse_member
 from graph.model import MAX_NUMBER, Page, Post
 from graph.notifications.actors import CROWDS, NOBODY, Actors
 from graph.paging import Window
@@ -25,13 +26,15 @@ from graph.store.store import Store
 from graph.visibility.views import View
 
 MAX_UNREAD = 100
-"""Unread notifications are counted up to this number."""
+"""Unread notifications are counted up to one more than this number."""
 MIN_WINDOW = 20
 """The minimum number of groups that are read at once after some groups were left out."""
 STEPS_PER_GROUP = 7
 """The cost of checking one unread group, in items (`graph.archive.usage`)."""
 MAX_WINDOW = 1000
 """The maximum number of groups that are read at once after some groups were left out."""
+WHOLE_LIST = MAX_WINDOW + 1
+"""The number of groups to read at once to find those of some kinds: more than a list usually holds."""
 LIKE = NotificationKind.LIKE
 
 
@@ -44,35 +47,47 @@ class Notifications:
         self._posts = posts
         self._actors = Actors(store, posts)
 
-    async def page(self, view: View, window: Window) -> Page[Notification]:
-        """Return a page of the viewer's notifications, newest first.
+    async def page(
+        self, view: View, window: Window, kinds: frozenset[NotificationKind] | None = None
+    ) -> Page[Notification]:
+        """Return a page of the viewer's notifications, newest first, of these kinds if they are given.
 
         Two round trips, one more for groups of several reposts, and the same again each time that groups are left out.
-        One query of the archive if the page has archived posts, and up to two for archived reposts. Raises
-        ArchiveUnavailable.
+        One query of the archive if the page has archived posts, and up to two for archived reposts. With `kinds`, the
+        rest of the list is read at once, and charged to the operation. Raises ArchiveUnavailable.
         """
         view.begin()
         found: list[Notification] = []
         rest, further = replace(window, count=window.count + 1), 0
         while True:
-            read_to, rows = await self._slice(view, rest)
-            groups = groups_of(rows)
+            read_to, groups, last = await self._slice(view, rest, kinds)
             found += await self._shown(view, groups, read_to)
-            if len(found) > window.count or len(rows) < rest.count:
+            if len(found) > window.count or last is None:
                 return window.page(found)
-            last = int(rows[-1][1])
             further = next_size(further, window.count + 1 - len(found))
             following = replace(rest, count=further)
             rest = replace(following, high=last) if rest.forward else replace(following, low=last)
 
-    async def _slice(self, view: View, window: Window) -> tuple[int, list[tuple[str, float]]]:
-        """Return how far the viewer has read, and the members of a window with their numbers. One round trip."""
-        viewer = viewer_of(view)
+    async def _slice(
+        self, view: View, window: Window, kinds: frozenset[NotificationKind] | None
+    ) -> tuple[int, dict[Group, int], int | None]:
+        """Return how far the viewer has read, and at most `window.count` groups with their numbers. One round trip.
+
+        The third value is the number after which the list continues; None at its end.
+        """
+        viewer, size = viewer_of(view), window.count if kinds is None else WHOLE_LIST
         low, high = f"({window.low}", f"({window.high}"
         bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")
-        page: Command = ("ZRANGE", keys.notifications(viewer), *bounds, "LIMIT", 0, window.count, "WITHSCORES")
+        page: Command = ("ZRANGE", keys.notifications(viewer), *bounds, "LIMIT", 0, size, "WITHSCORES")
         read_to, rows = await self._store.read([("GET", keys.notifications_read(viewer)), page])
-        return int(read_to or 0), rows
+        groups = groups_of(rows)
+        if kinds is not None:
+            count_items(len(rows))
+            groups = {group: number for group, number in groups.items() if group.kind in kinds}
+        if len(groups) > window.count:
+            groups = dict(islice(groups.items(), window.count))
+            return int(read_to or 0), groups, next(reversed(groups.values()))
+        return int(read_to or 0), groups, int(rows[-1][1]) if rows and len(rows) == size else None
 
     async def get_many(self, view: View, groups: Sequence[Group]) -> list[Notification | None]:
         """Return notifications of the viewer by group; None for groups that are not in the list or are left out.
@@ -92,7 +107,7 @@ class Notifications:
         return [by_group.get(group) for group in groups]
 
     async def unread_count(self, view: View) -> int:
-        """Return the number of the viewer's unread notifications, at most `MAX_UNREAD`.
+        """Return the number of the viewer's unread notifications; `MAX_UNREAD` + 1 if there are more than `MAX_UNREAD`.
 
         One round trip if there are none, else two of one command per group, and one more for the post of a group of
         reposts. Two more each time that groups are left out, and two if the newest repost of a group shows no visible
@@ -100,7 +115,8 @@ class Notifications:
         ArchiveUnavailable.
         """
         viewer = viewer_of(view)
-        count, most, further, below = 0, MAX_UNREAD, 0, f"({MAX_NUMBER + 1}"
+        limit = MAX_UNREAD + 1
+        count, most, further, below = 0, limit, 0, f"({MAX_NUMBER + 1}"
         names = [keys.notifications(viewer), keys.notifications_read(viewer)]
         while True:
             [words] = await self._store.read([script("unread").call(names, most, below)])
@@ -108,9 +124,9 @@ class Notifications:
             if rows:
                 count_items(STEPS_PER_GROUP * len(rows))
                 count += await self._number_shown(view, groups_of(rows))
-            if count >= MAX_UNREAD or len(rows) < most:
-                return min(count, MAX_UNREAD)
-            most = further = next_size(further, MAX_UNREAD - count)
+            if count >= limit or len(rows) < most:
+                return min(count, limit)
+            most = further = next_size(further, limit - count)
             below = f"({int(rows[-1][1])}"
 
     async def mark_read(self, viewer: int, upto: int) -> None:
@@ -148,7 +164,7 @@ class Notifications:
             else:
                 users, count = () if post.author in silenced else (post.author,), 1
             if users:
-                shown.append(Notification(viewer, *group, number, number <= read_to, users, count, post))
+                shown.append(TYPES[group.kind](viewer, *group, number, number <= read_to, users, count, post))
         return shown
 
     async def _number_shown(self, view: View, groups: dict[Group, int]) -> int:

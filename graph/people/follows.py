@@ -17,7 +17,7 @@ from graph.commit import Commit
 from graph.errors import FolloweesDeleted
 from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
 from graph.log.log import Log
-from graph.model import Follow, FollowOutcome, Page
+from graph.model import Follow, FollowOutcome, FollowRefusal, Page
 from graph.pages.user_pages import user_pages
 from graph.paging import Window
 from graph.relations.latest import read_latest
@@ -49,18 +49,18 @@ class Follows:
         self._commit = commit
         self._max_following = max_following
 
-    async def follow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome]:
-        """Follow users (distinct ids) and return the outcome for each, in order.
+    async def follow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome | FollowRefusal]:
+        """Follow users (distinct ids). Return the outcome or refusal for each, in order.
 
         Four round trips, and more if the store says that the viewer already follows a user (`_confirmed`). If the new
-        follows would exceed the limit, none is written and their outcome is LIMIT_REACHED. Concurrent calls may exceed
-        the limit together.
+        follows would exceed the limit, none is written and they are refused with LIMIT_REACHED. Concurrent calls may
+        exceed the limit together.
         """
         outcomes, changed, count = await self._outcomes(viewer, users, follow=True)
         if count > self._max_following:
-            return [FollowOutcome.LIMIT_REACHED if o is FollowOutcome.FOLLOWED else o for o in outcomes]
+            return [FollowRefusal.LIMIT_REACHED if o is FollowOutcome.FOLLOWED else o for o in outcomes]
         deleted = await self._commit_follows(viewer, changed)
-        return [FollowOutcome.NOT_FOUND if user in deleted else o for user, o in zip(users, outcomes, strict=True)]
+        return [FollowRefusal.NOT_FOUND if user in deleted else o for user, o in zip(users, outcomes, strict=True)]
 
     async def _commit_follows(self, viewer: int, users: Mapping[int, bool]) -> set[int]:
         """Commit follows, and return the users whom the log refuses because they were deleted in the meantime.
@@ -77,8 +77,8 @@ class Follows:
             else:
                 return deleted
 
-    async def unfollow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome]:
-        """Unfollow users (distinct ids) and return the outcome for each, in order.
+    async def unfollow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome | FollowRefusal]:
+        """Unfollow users (distinct ids). Return the outcome or refusal for each, in order.
 
         Four round trips, and more if the store says that the viewer does not follow a user (`_confirmed`).
         """
@@ -88,8 +88,8 @@ class Follows:
 
     async def _outcomes(
         self, viewer: int, users: Sequence[int], *, follow: bool
-    ) -> tuple[list[FollowOutcome], dict[int, bool], int]:
-        """Return the outcome for each id, the users whose follow changes or may change, and the number of follows.
+    ) -> tuple[list[FollowOutcome | FollowRefusal], dict[int, bool], int]:
+        """Return the outcome or refusal for each id, the users whose follow may change, and the number of follows.
 
         The second value maps users to whether an earlier follow is known, and leaves out refused users. The number is
         an upper bound on the viewer's follows after the change.
@@ -114,11 +114,11 @@ class Follows:
             if (user in unconfirmed or (user in others and now[user].follows is not follow)) and user not in refused
         }
         outcomes = [
-            FollowOutcome.SELF
+            FollowRefusal.SELF
             if user == viewer
-            else FollowOutcome.NOT_FOUND
+            else FollowRefusal.NOT_FOUND
             if user not in others
-            else FollowOutcome.BLOCKED
+            else FollowRefusal.BLOCKED
             if user in refused
             else OUTCOMES[follow, now[user].follows]
             for user in users

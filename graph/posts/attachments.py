@@ -8,7 +8,7 @@ URL.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from graph.errors import ProblemCode
 from graph.text.media_hosts import may_show, media_url
@@ -31,7 +31,8 @@ class AttachmentKind(Enum):
 class Attachment:
     """A picture or video. `preview_url` is a picture to show first, `width` and `height` are in pixels."""
 
-    kind: AttachmentKind
+    kind: ClassVar[AttachmentKind]
+
     url: str
     preview_url: str | None = None
     width: int | None = None
@@ -40,17 +41,33 @@ class Attachment:
     sensitive: bool = False
 
 
+class ImageAttachment(Attachment):
+    """A picture."""
+
+    __slots__ = ()
+    kind = AttachmentKind.IMAGE
+
+
+class VideoAttachment(Attachment):
+    """A video."""
+
+    __slots__ = ()
+    kind = AttachmentKind.VIDEO
+
+
+TYPES: dict[AttachmentKind, type[Attachment]] = {each.kind: each for each in (ImageAttachment, VideoAttachment)}
+
+
 def encoded(attachments: Sequence[Attachment]) -> tuple[dict[str, Any], ...]:
     """Return attachments as JSON objects, without the fields that are empty."""
-    objects = (asdict(each) | {"kind": each.kind.value} for each in attachments)
+    objects = ({"kind": each.kind.value} | asdict(each) for each in attachments)
     return tuple({name: value for name, value in each.items() if value} for each in objects)
 
 
 def decoded(objects: Sequence[Mapping[str, Any]]) -> list[Attachment]:
     """Return the attachments of a post from JSON objects, without those of kinds that this version does not know."""
     return [
-        Attachment(
-            AttachmentKind(each["kind"]),
+        TYPES[AttachmentKind(each["kind"])](
             each["url"],
             each.get("preview_url"),
             each.get("width"),

@@ -207,7 +207,7 @@ class Posts:
 
         One round trip if there are any. A post that is committed but not projected yet is read from the log.
         """
-        wanted = {"replyTo": draft.reply_to, "quoteOf": draft.quote_of}
+        wanted = {"replyToId": draft.reply_to, "quotedPostId": draft.quote_of}
         ids = [post for post in wanted.values() if post is not None]
         if not ids:
             return [None, None]
@@ -262,12 +262,12 @@ class Posts:
         found, deletion = await self._live(post)
         if found is None:
             if await self._author_of_deleted(post, deletion) != viewer:
-                raise no_post("id")
+                raise no_post("postId")
             return None
         if found.author != viewer:
             if await self._visibility.of(viewer).hidden([found.author]):
-                raise no_post("id")
-            raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
+                raise no_post("postId")
+            raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "postId")
         await self._end(found)
         return found
 
@@ -280,7 +280,7 @@ class Posts:
         if found is not None:
             await self._end(found, by_operator=True)
         elif await self._author_of_deleted(post, deletion) is None:
-            raise no_post("id")
+            raise no_post("postId")
         return found
 
     async def _live(self, post: int) -> tuple[Post | None, str | None]:

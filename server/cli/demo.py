@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 VIEWER = "alice"
 WEB = EXAMPLES / "web" / "dist"
 HOME_TIMELINE = (
-    "{ viewer { login homeTimeline { posts(first: 3) { "
+    "{ viewer { user { login } homeTimeline { posts(first: 3) { "
     "edges { node { text author { login relationship { state } } } } } } } }"
 )
 

@@ -96,7 +96,7 @@ FOLLOWS_AMONG_SEVEN = (
     ("xiaoming", "bob"), ("erin", "bob"), ("carol", "bob"), ("wei", "bob"), ("alice", "bob"),
 )  # fmt: skip
 """(follower, followee) in chronological order, from LATELY before the base time on. The last five are bob's newest
-followers, whose relationships to alice are NONE, FOLLOWED_BY, FOLLOWING, MUTUAL and SELF."""
+followers, whose relationships to alice are STRANGER, FOLLOWED_BY, FOLLOWING, MUTUAL and YOU."""
 
 
 def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed: int = SEED) -> World:

@@ -7,7 +7,7 @@ from starlette.types import Scope
 
 from graph.accounts.sessions import MAX_USER_AGENT
 from graph.errors import StoreUnavailable
-from graph.model import Session
+from graph.model import Credentials
 from server.auth import BadToken, Tokens
 from server.endpoint.origins import Origins
 from server.endpoint.responses import CHALLENGE
@@ -48,7 +48,7 @@ class Callers:
         the token of a session in use is renewed at most once a day, in one round trip, unless there is an outage.
         """
         session = caller.session
-        if isinstance(session, Session):
+        if isinstance(session, Credentials):
             return [self.cookies.issue(scope, self._tokens.issue(session), session)] if caller.keeps_cookie else []
         if not caller.from_cookie:
             return []

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 from strawberry.http.websocket_origin import is_same_origin
 
-from graph.model import Session
+from graph.model import Credentials
 from server.endpoint.origins import Origins
 
 HEADER = b"fanline-session"
@@ -46,7 +46,7 @@ class SessionCookies:
         is_asked_for = headers.get(HEADER) == b"cookie"
         return value_of(cookie, self._name(scope)) if is_own or is_asked_for else None
 
-    def issue(self, scope: Scope, token: str, session: Session) -> tuple[bytes, bytes]:
+    def issue(self, scope: Scope, token: str, session: Credentials) -> tuple[bytes, bytes]:
         """Return the header that stores a session's token in the cookie until the session expires."""
         return self._header(scope, token, max(0, int(session.expires_at.timestamp() - time.time())))
 

@@ -15,7 +15,7 @@ from strawberry.types import ExecutionResult
 from graph import Graph
 from graph.archive.usage import Usage, used_by
 from graph.feed.handover import Courier
-from graph.model import Session
+from graph.model import Credentials
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.errors import with_codes
@@ -51,7 +51,7 @@ class Caller:
     from_cookie: bool = False
     keeps_cookie: bool = False
     user_agent: str | None = None
-    session: Session | EllipsisType | None = ...
+    session: Credentials | EllipsisType | None = ...
 
     @property
     def holder(self) -> str:
@@ -164,13 +164,13 @@ class Caller:
         """
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
-    def note_session(self, session: Session | None) -> None:
+    def note_session(self, session: Credentials | None) -> None:
         """Record that an operation started a session, or, if `session` is None, ended the viewer's session."""
         self.session = session
 
-    def issue_token(self, session: Session) -> str:
-        """Return the access token of a session for the response data; an empty string if a cookie carries the token."""
-        return "" if self.keeps_cookie else self.tokens.issue(session)
+    def issue_token(self, session: Credentials) -> str | None:
+        """Return the access token of a session for the response data; None if a cookie carries the token."""
+        return None if self.keeps_cookie else self.tokens.issue(session)
 
     def result(self, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
         """Return a result whose errors contain error codes and the request id."""

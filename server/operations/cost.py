@@ -47,7 +47,7 @@ from server.operations.weights import (
 )
 
 COUNTED_TO = 10**9  # larger costs are reduced to this
-SIZES = ("first", "last", "ids")
+SIZES = ("first", "last", "limit", "ids")
 MANY_IDS = frozenset({"userIds", "addUserIds", "removeUserIds"})
 TIMELINE = "Timeline"
 MAX_ARCHIVE_ROOTS = 5  # root fields of an operation that read the archive
@@ -255,7 +255,7 @@ class CostAnalysis:
             )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
         home_pages, prepaid = 0, ARCHIVE.get(f"{type_}.{node.name.value}", 0.0)
-        if type_ == TIMELINE and own_page > 0:
+        if type_ == TIMELINE and weight.type is not None and own_page > 0:
             home_pages += merged is Merged.HOME  # all parents share one home timeline
             points += LIST_PAGE if merged is Merged.LISTS else 0
         if node.selection_set is not None and weight.type is not None:

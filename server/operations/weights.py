@@ -26,6 +26,7 @@ from graph.accounts.sessions import MAX_SESSIONS
 from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS
 from graph.people.lists import MAX_LISTS
 from graph.posts.attachments import MAX_ATTACHMENTS
+from graph.posts.publication import MAX_ANCESTORS
 from graph.text.entities import MAX_ENTITIES, USUAL_ENTITIES
 from graph.text.web_urls import MAX_URL
 
@@ -38,13 +39,13 @@ EXTRA: dict[str, float] = {
     "Query.node": 60,
     "Query.post": 60,
     "Query.user": 60,
-    "Query.viewer": 10,
+    "Viewer.user": 10,
     "Query.searchPosts": 450,
     "Query.publicTimeline": 450,
     "Query.searchUsers": 650,
     "Query.nodes": 8,
-    "Query.sessions": 2,
-    "Query.lists": 2,
+    "Viewer.sessions": 2,
+    "Viewer.lists": 2,
     "Post.author": 4,
     "Post.entities": 2,
     "MentionEntity.user": 4,
@@ -55,8 +56,8 @@ EXTRA: dict[str, float] = {
     "User.followingCount": 1.5,
     "User.postsCount": 3,
     "User.relationship": 3,
-    "Query.mutedUsers": 10,
-    "Query.blockedUsers": 10,
+    "Viewer.mutedUsers": 10,
+    "Viewer.blockedUsers": 10,
     "UserEdge.node": 4,
     "UserConnection.nodes": 2.5,
     "User.followers": 10,
@@ -70,10 +71,10 @@ EXTRA: dict[str, float] = {
     "Post.viewerHasBookmarked": 1,
     "LikeEdge.node": 4,
     "LikeConnection.nodes": 4,
-    "Query.likedPosts": 75,
-    "Query.bookmarks": 75,
+    "Viewer.likedPosts": 75,
+    "Viewer.bookmarks": 75,
     "Post.replyTo": 4,
-    "Post.thread": 4,
+    "Post.threadRoot": 4,
     "Post.repostOf": 4,
     "Post.ancestors": 4,
     "Post.replies": 10,
@@ -81,6 +82,7 @@ EXTRA: dict[str, float] = {
     "Post.viewerHasReposted": 1,
     "PostSearch.posts": 1500,
     "NotificationFeed.unreadCount": 100,
+    "NotificationFeed.hasMoreUnread": 100,
     "NotificationFeed.entries": 100,
     "Query.__schema": 500,
     "Query.__type": 50,
@@ -90,16 +92,16 @@ EXTRA: dict[str, float] = {
 PER_ITEM: dict[str, float] = {
     "Post.replies": 3,
     "Post.reposts": 5,
-    "Query.mutedUsers": 1,
-    "Query.blockedUsers": 1,
+    "Viewer.mutedUsers": 1,
+    "Viewer.blockedUsers": 1,
     "UserList.members": 1,
     "User.followers": 1,
     "User.following": 1,
     "User.followersYouKnow": 1,
     "Timeline.posts": 5,
     "Post.likes": 1,
-    "Query.likedPosts": 5,
-    "Query.bookmarks": 5,
+    "Viewer.likedPosts": 5,
+    "Viewer.bookmarks": 5,
     "PostSearch.posts": 5,
     "Query.searchUsers": 5,
     "NotificationFeed.entries": 18,
@@ -135,7 +137,7 @@ class Merged(Enum):
 
 
 MERGED = {
-    "User.homeTimeline": Merged.HOME,
+    "Viewer.homeTimeline": Merged.HOME,
     "UserList.timeline": Merged.LISTS,
     "Query.node": Merged.HOME,
     "Query.nodes": Merged.LISTS,
@@ -171,8 +173,8 @@ BYTES: dict[str, int] = {
     "NotificationEvent.cursor": 32,
     "TimelineEvent.cursor": 32,
     "StreamEvent.cursor": 32,
-    "Session.token": 500,
-    "SessionInfo.userAgent": 200,
+    "Credentials.token": 500,
+    "Session.userAgent": 200,
     "User.avatarUrl": 500,
     "User.bio": 1_200,
     "User.login": 30,
@@ -189,23 +191,23 @@ BYTES: dict[str, int] = {
 LISTS: dict[str, int] = {
     "Post.attachments": MAX_ATTACHMENTS,
     "Post.entities": MAX_ENTITIES,
-    "FollowPayload.results": IDS,
-    "FollowPayload.userErrors": IDS,
-    "UnfollowPayload.results": IDS,
-    "UnfollowPayload.userErrors": IDS,
+    "FollowUsersPayload.results": IDS,
+    "FollowUsersPayload.userErrors": IDS,
+    "UnfollowUsersPayload.results": IDS,
+    "UnfollowUsersPayload.userErrors": IDS,
     "CreateListPayload.userErrors": IDS + 3,  # also the name, the key, and the number of lists
     "UpdateListPayload.userErrors": 2 * IDS + 1,
     "PublishPostPayload.userErrors": 5 * MAX_ATTACHMENTS + 7,
-    "Query.sessions": MAX_SESSIONS,
-    "Query.lists": MAX_LISTS,
-    "Post.ancestors": 20,
+    "Viewer.sessions": MAX_SESSIONS,
+    "Viewer.lists": MAX_LISTS,
+    "Post.ancestors": MAX_ANCESTORS,
     "Notification.actors": MAX_ACTORS,
     "UserError.field": 1,
     "UserError.params": 3,
 }
 """The maximum length of lists whose length is not an argument."""
 
-DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
+DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS, "Post.ancestors": LISTS["Post.ancestors"]}
 """The length of lists whose length is an argument, used if the argument is a variable that the client omits."""
 
 USUAL: dict[str, float] = {
@@ -297,7 +299,7 @@ class Weights:
         return [(operation, root) for operation, root in roots if root is not None]
 
     def _weight(self, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, field: GraphQLField) -> Weight:
-        path, type_ = f"{parent.name}.{name}", get_named_type(field.type)
+        path, type_ = _path(parent, name), get_named_type(field.type)
         extra = EXTRA.get(path, 0.0)
         listed = _is_list(field)
         if parent.name in introspection_types:
@@ -307,7 +309,7 @@ class Weights:
         of_page = listed and path not in LISTS and name in ("edges", "nodes") and parent.name.endswith("Connection")
         many: float = LISTS.get(path, ERRORS if name == "userErrors" else IDS) if listed and not of_page else 1
         if is_leaf_type(type_):
-            return Weight(LEAF + extra, _bytes(path, parent, name, type_.name), None, many=many)
+            return Weight(LEAF + extra, _bytes(path, type_.name), None, many=many)
         per_item, least = PER_ITEM.get(path, 0.0), DEFAULTS.get(path, 1)
         merged = MERGED.get(path, Merged.NONE)
         return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, merged, least, USUAL.get(path))
@@ -334,21 +336,27 @@ def possible_types(schema: GraphQLSchema) -> Iterator[tuple[str, frozenset[str]]
             yield type_.name, frozenset([type_.name])
 
 
+def _path(parent: GraphQLObjectType | GraphQLInterfaceType, name: str) -> str:
+    """Return the name under which a field is declared above: that of its own type, or else that of an interface."""
+    paths = [f"{type_.name}.{name}" for type_ in (parent, *parent.interfaces)]
+    declared = (
+        path for path in paths if any(path in each for each in (EXTRA, PER_ITEM, LISTS, DEFAULTS, USUAL, BYTES))
+    )
+    return next(declared, paths[0])
+
+
 def _is_list(field: GraphQLField) -> bool:
     type_ = field.type.of_type if is_non_null_type(field.type) else field.type
     return is_list_type(type_)
 
 
-def _bytes(path: str, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, type_: str) -> int:
+def _bytes(path: str, type_: str) -> int:
     """Return the maximum size of a leaf in bytes, including quotes.
 
-    It is declared for its field, for the field of an interface, or for its type. Raises ValueError for a String field
-    without a declaration.
+    It is declared for its field or for its type. Raises ValueError for a String field without a declaration.
     """
-    declared = [path, *(f"{interface.name}.{name}" for interface in parent.interfaces)]
-    for key in declared:
-        if key in BYTES:
-            return BYTES[key] + 2
+    if path in BYTES:
+        return BYTES[path] + 2
     if type_ == "String":
         raise ValueError(f"server/operations/weights.py must declare the maximum length of {path}.")
     return BYTES.get(type_, 40) + 2

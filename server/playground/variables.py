@@ -41,7 +41,7 @@ async def variables(graph: Graph, login: str) -> dict[str, str]:
 async def _about_users(graph: Graph, view: View, viewer: int, followed: int) -> Values:
     [followers] = await graph.follows.followers(view, [followed], PAGE)
     relations = await graph.relationships.between(viewer, [each.user for each in followers.items], view)
-    strangers = [relation.subject for relation in relations if relation.state is RelationshipState.NONE]
+    strangers = [relation.subject for relation in relations if relation.state is RelationshipState.STRANGER]
     [following] = await graph.follows.following(view, [viewer], NEWEST)
     others = [followed, *(relation.subject for relation in relations)]
     other = next((user for user in others if user != viewer), followed)
@@ -70,7 +70,7 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
     found = [post for post in found if post.author != viewer] or found
     values: Values = {}
     if own.items:
-        values["delete-post"] = {"id": _id(own.items[0].id)}
+        values["delete-post"] = {"postId": _id(own.items[0].id)}
     if not found:
         return values
     post = _id(found[0].id)
@@ -81,8 +81,8 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
         "post": {"id": post},
         "nodes": {"ids": [_user(followed), post]},
         "thread": {"id": _id(next((each for each in found if each.replies), found[0]).id)},
-        "reply": {"replyTo": post},
-        "quote": {"quoteOf": post},
+        "reply": {"replyToId": post},
+        "quote": {"quotedPostId": post},
         "like": {"postId": post},
         "bookmark": {"postId": post},
         "remove-bookmark": {"postId": _id(bookmarked[0].post.id) if bookmarked else post},

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from graph import Graph
 from graph.errors import Rejected
-from graph.model import Session
+from graph.model import Credentials
 from server.auth import Tokens
 from server.demo.world import Person
 from server.playground.variables import variables
@@ -16,7 +16,7 @@ from server.playground.variables import variables
 class Held:
     """A session of a visitor, its token, and the time from which a new session replaces it."""
 
-    session: Session
+    session: Credentials
     token: str
     renew_at: datetime
 

@@ -97,7 +97,7 @@ WITH_TOKEN = {
         "followedBy followingSince followedBySince } } } } } }"
     ),
     "relationships under 99 aliases": (
-        "{ viewer { followers(first: $n) { nodes { @99(relationship { id state followingSince }) } } } }"
+        "{ viewer { user { followers(first: $n) { nodes { @99(relationship { id state followingSince }) } } } } }"
     ),
 }
 LIST = re.compile(r"\$(users|authors|timelines)(\d+)")

@@ -10,7 +10,8 @@ from tests.attacks.world import World
 from tests.executor.differential.tapes import Tape
 
 SCHEMA = schema._schema
-PAGED = frozenset({"posts", "followers", "following", "followersYouKnow"})
+PRIVATE = {"entries", "likedPosts", "bookmarks", "mutedUsers", "blockedUsers"}
+PAGED = frozenset({"posts", "followers", "following", "followersYouKnow"}) | PRIVATE
 ROOTS = ("nodes", "user", "node", "nodes", "viewer")
 KINDS = ("User", "Timeline")
 LEAST, MOST = 1, 100
@@ -46,8 +47,10 @@ class HeavyWriter:
             return f"nodes(ids: {ids}) {{ ... on {kind} {self._selection(SCHEMA.type_map[kind], 1)} }}"
         if name == "node":
             return f'node(id: "{self._world.loud}") {{ ... on User {self._selection(SCHEMA.type_map["User"], 1)} }}'
-        argument = "" if name == "viewer" else f'(by: {{login: "{self._tape.pick(self._world.logins)}"}})'
-        return f"{name}{argument} {self._selection(SCHEMA.type_map['User'], 1)}"
+        if name == "viewer":
+            return f"viewer {self._selection(SCHEMA.type_map['Viewer'], 1)}"
+        login = self._tape.pick(self._world.logins)
+        return f'user(by: {{login: "{login}"}}) {self._selection(SCHEMA.type_map["User"], 1)}'
 
     def _size(self) -> int:
         wanted = self._tape.pick((100, 100, 50, 95, 20, 10, 3, 1))

@@ -13,8 +13,10 @@ from tests.attacks.world import World
 
 NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 EVENTS = 'subscription { events(filter: {keywords: ["nobody writes this"]}) { cursor } }'
-LOG_IN = "mutation ($input: LogInInput!) { logIn(input: $input) { session { token } userErrors { code } } }"
-SIGN_UP = "mutation ($input: SignUpInput!) { signUp(input: $input) { session { token } userErrors { code field } } }"
+LOG_IN = "mutation ($input: LogInInput!) { logIn(input: $input) { credentials { token } userErrors { code } } }"
+SIGN_UP = (
+    "mutation ($input: SignUpInput!) { signUp(input: $input) { credentials { token } userErrors { code field } } }"
+)
 # The time to normalise combining characters grows with the square of their number. These are 44 and 240 KB.
 COMBINING = "a" + "\u0315" * 11_000 + "\u0300" * 11_000
 LARGER = "a" + "\u0315" * 60_000 + "\u0300" * 60_000
@@ -42,7 +44,7 @@ LARGE = {  # documents of nearly as many tokens and selections as the limits all
     "960 fields below two objects": f"{{ a: {ALICE} {{ {'login ' * 480} }} b: {ALICE} {{ {'login ' * 480} }} }}",
     "960 fields below three objects": "{ " + f"{ALICE} {{ {'login ' * 320} }} " * 3 + "}",
     "five fields 190 times": f"{{ a: {ALICE} {{ {'login name bio id postsCount ' * 190} }} }}",
-    "320 objects": "{ " + "viewer { id login } " * 320 + "}",
+    "320 objects": "{ " + "viewer { id __typename } " * 320 + "}",
     "95 objects under aliases": "{ " + " ".join(f"a{at}: {ALICE} {{ login name bio id }}" for at in range(95)) + " }",
     "a fragment below 90 objects": "{ " + " ".join(f"a{at}: {ALICE} {{ ...F }}" for at in range(90)) + " } "
     "fragment F on User { login name bio id postsCount followersCount avatarUrl joinedAt }",
@@ -102,8 +104,8 @@ SELECTIONS = {
     "pages under aliases": "followee { @3(followers(first: $n) { nodes { bio } }) }",
 }
 FOLLOW = """mutation ($ids: [ID!]!) {
-  unfollow(input: {userIds: $ids}) { results { outcome } }
-  follow(input: {userIds: $ids}) { results { outcome } }
+  unfollowUsers(input: {userIds: $ids}) { results { outcome } }
+  followUsers(input: {userIds: $ids}) { results { outcome } }
 }"""
 
 

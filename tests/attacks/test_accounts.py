@@ -193,8 +193,8 @@ def test_x16_follows_are_limited(limited: Victim) -> None:
     """X16: one token could follow and unfollow 10,000 users in 1.2 seconds."""
     ids = list(limited.world.users[1:51])
     document = """mutation ($ids: [ID!]!) {
-      follow(input: {userIds: $ids}) { results { outcome } userErrors { code } }
-      unfollow(input: {userIds: $ids}) { results { outcome } userErrors { code } }
+      followUsers(input: {userIds: $ids}) { results { outcome } userErrors { code } }
+      unfollowUsers(input: {userIds: $ids}) { results { outcome } userErrors { code } }
     }"""
     changed, refused = 0, None
     with limited.client(limited.world.tokens["carol"]) as client:
@@ -218,7 +218,7 @@ def test_x17_nothing_is_written_after_the_log_out(victim: Victim) -> None:
       logOut(input: {}) { userErrors { code } }
       publishPost(input: {text: "after the end"}) { post { id } userErrors { code } }
     }"""
-    with victim.client(joined["data"]["signUp"]["session"]["token"]) as client:
+    with victim.client(joined["data"]["signUp"]["credentials"]["token"]) as client:
         answer = ask(client, mutation).json()
     assert "UNAUTHENTICATED" in json.dumps(answer["errors"])
     assert not ((answer.get("data") or {}).get("publishPost") or {}).get("post")

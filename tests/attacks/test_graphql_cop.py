@@ -18,9 +18,9 @@ from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
 from tests.support.graphs import archive_url_of
 
-QUERY = "{ viewer { login } }"
-FOLLOW = "mutation { follow(input: {userIds: []}) { userErrors { code } } }"
-SIGN_UP = 'mutation { signUp(input: {login: "mallory", password: "correct horse battery"}) { session { token } } }'
+QUERY = "{ viewer { user { login } } }"
+FOLLOW = "mutation { followUsers(input: {userIds: []}) { userErrors { code } } }"
+SIGN_UP = 'mutation { signUp(input: {login: "mallory", password: "correct horse battery"}) { credentials { token } } }'
 PAGES = ("/", "/graphql", "/graphiql", "/playground", "/console", "/altair", "/voyager", "/schema.graphql")
 FORMS = (
     "application/x-www-form-urlencoded",
@@ -108,7 +108,7 @@ async def test_circular_introspection(api: Api) -> None:
     assert any("introspection has been disabled" in message for message in messages)
 
 
-@pytest.mark.parametrize(("field", "times"), [("__typename viewer { login }", 380), ("__typename", 1100)])
+@pytest.mark.parametrize(("field", "times"), [("__typename viewer { id }", 380), ("__typename", 1100)])
 async def test_field_duplication(api: Api, field: str, times: int) -> None:
     """More than 1,000 selections are refused before validation, and validation of fewer takes linear time."""
     response = await api.ask("{" + f"{field} " * times + "}")
@@ -118,14 +118,14 @@ async def test_field_duplication(api: Api, field: str, times: int) -> None:
 
 async def test_field_duplication_beyond_the_tokens_of_a_document(api: Api) -> None:
     """A thousand repetitions with sub-selections are refused by the parser."""
-    response = await api.ask("{" + "viewer { login } " * 1000 + "}")
+    response = await api.ask("{" + "viewer { id } " * 1000 + "}")
 
     assert "more than 2000 tokens" in refusal(response, "GRAPHQL_PARSE_FAILED")
 
 
 async def test_repeated_fields_within_the_limit_are_executed_once(api: Api) -> None:
     """Repeated fields are merged, so that the response does not grow."""
-    response = await api.ask("{" + "viewer { login } " * 250 + "}")
+    response = await api.ask("{" + "viewer { id } " * 250 + "}")
 
     assert response.json() == {"data": {"viewer": None}}
 
@@ -135,7 +135,7 @@ async def test_repeated_fields_within_the_limit_are_executed_once(api: Api) -> N
     [
         "{ viewr { login } }",
         "{ user(bye: 1) { login } }",
-        "query ($x: Usr) { viewer { login } }",
+        "query ($x: Usr) { viewer { user { login } } }",
         "{ __schema { directive } }",
     ],
 )
@@ -162,7 +162,7 @@ async def test_a_posted_mutation_is_executed(api: Api, graph: Graph) -> None:
     """The mutations of the tests for cross-site requests would succeed as JSON."""
     response = await api.ask(SIGN_UP)
 
-    assert response.json()["data"]["signUp"]["session"]["token"]
+    assert response.json()["data"]["signUp"]["credentials"]["token"]
     assert await graph.users.ids_of_logins(["mallory"]) != [None]
 
 

@@ -31,7 +31,8 @@ SECONDS = 25
 UNREAD = 150
 GENEROUS = {"FANLINE_MAX_STREAMS_PER_FIELD": "1000", "FANLINE_POINTS_PER_MINUTE": "200000"}
 """Starting all streams at once takes more points than usual."""
-NODE = "id kind isRead actors(first: 10) { login } post { text author { login name } }"
+NODE = """id __typename isRead actors(limit: 10) { login }
+  ... on PostNotification { post { text author { login name } } }"""
 FEED = f"feed {{ unreadCount entries(first: $n) {{ nodes {{ {NODE} }} }} }}"
 STREAM = f"""subscription ($n: Int!) {{ notifications {{ ... on NotificationAdded {{
   @: cursor edge {{ node {{ {NODE} }} }} {FEED}
@@ -119,10 +120,10 @@ def replied(victim: Victim, post: str, *, reading: bool) -> tuple[float, Read]:
             before, started = victim.cpu(), time.monotonic()
             for at in range(SECONDS):
                 time.sleep(max(0.0, started + at - time.monotonic()))
-                answer = ask(writer, REPLY, input={"text": f"reply {time.monotonic_ns()}", "replyTo": post}).json()
+                answer = ask(writer, REPLY, input={"text": f"reply {time.monotonic_ns()}", "replyToId": post}).json()
                 assert answer["data"]["publishPost"]["post"], answer
                 if at % 5 == 0 and not reading:
-                    assert "errors" not in ask(owner, "{ viewer { login } }").json(), "a request of the viewer"
+                    assert "errors" not in ask(owner, "{ viewer { user { login } } }").json(), "a request of the viewer"
             time.sleep(max(0.0, started + SECONDS - time.monotonic()))
             cpu = victim.cpu() - before
     finally:

@@ -26,7 +26,7 @@ __all__ = ["settings"]
 TOKEN = "a-token-of-prometheus"
 BODY_SECONDS = 1.2  # slightly longer than the proxies' timeout for a request body in these tests
 LIVE = "subscription { homeTimeline { __typename cursor ... on PostAdded { edge { node { text } } } } }"
-VIEWER = {"query": "{ viewer { login } }"}
+VIEWER = {"query": "{ viewer { user { login } } }"}
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def test_connections_are_kept_alive(api: Api, proxy: Proxy) -> None:
         answers = [await client.post("/graphql", json=VIEWER, headers=headers) for _ in range(20)]
         health = await client.get("/health/ready")
 
-    assert {answer.text for answer in answers} == {'{"data":{"viewer":{"login":"alice"}}}'}
+    assert {answer.text for answer in answers} == {'{"data":{"viewer":{"user":{"login":"alice"}}}}'}
     assert answers[0].headers["x-request-id"] == "from-the-client"
     assert answers[0].headers["strict-transport-security"] == "max-age=63072000"
     assert health.json() == {"status": "ready"}
@@ -164,7 +164,7 @@ async def test_a_restart_ends_websockets_and_streams_so_that_clients_reconnect(a
 
 async def test_bodies_that_are_too_large_are_refused(proxy: Proxy) -> None:
     """The proxy or Fanline answers 413, with or without a declared length."""
-    body = b'{"query": "{ viewer { login } }", "x": "' + b"x" * 300_000 + b'"}'
+    body = b'{"query": "{ viewer { user { login } } }", "x": "' + b"x" * 300_000 + b'"}'
 
     async def in_chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(body), 50_000):

@@ -102,9 +102,9 @@ def test_no_memory_is_both_written_and_executed(tmp_path: Path) -> None:
         process,
         port,
     ):
-        sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { session { token } } }'
-        token = ask(port, sign_up)["data"]["signUp"]["session"]["token"]
-        assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
+        sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { credentials { token } } }'
+        token = ask(port, sign_up)["data"]["signUp"]["credentials"]["token"]
+        assert ask(port, "{ viewer { user { login } } }", token)["data"] == {"viewer": {"user": {"login": "alice"}}}
         process.terminate()
         assert process.wait(timeout=20) == 0
 

@@ -114,8 +114,9 @@ async def test_the_error_that_is_shown(api: Api) -> None:
 async def test_getting_started(api: Api) -> None:
     """Alice logs in, reads a page and subscribes; her post arrives at the subscription."""
     log_in, read, subscribe, publish = (block.text for block in GETTING_STARTED)
-    token = (await answer(log_in, api, ""))["logIn"]["session"]["token"]
-    assert matches(TOKEN.text.strip(), json.dumps({"data": {"logIn": {"session": {"token": token}, "userErrors": []}}}))
+    token = (await answer(log_in, api, ""))["logIn"]["credentials"]["token"]
+    payload = {"credentials": {"token": token}, "userErrors": []}
+    assert matches(TOKEN.text.strip(), json.dumps({"data": {"logIn": payload}}))
     page = (await answer(read, api, token))["viewer"]["homeTimeline"]["posts"]["nodes"]
     assert len(page) == 3
     process = await start(subscribe, api, token)

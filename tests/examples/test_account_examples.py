@@ -14,7 +14,7 @@ async def test_update_profile(alice: Alice) -> None:
 
 async def test_sign_up(alice: Alice) -> None:
     """The default variables are accepted once; then the login is taken."""
-    assert (await alice.run("sign-up"))["signUp"]["session"]["user"]["login"] == "newcomer"
+    assert (await alice.run("sign-up"))["signUp"]["credentials"]["viewer"]["user"]["login"] == "newcomer"
     [error] = (await alice.run("sign-up"))["signUp"]["userErrors"]
     assert error["code"] == "LOGIN_TAKEN"
 
@@ -38,9 +38,9 @@ async def test_delete_account(alice: Alice) -> None:
 async def test_sessions(alice: Alice) -> None:
     """The session of a log-in is listed until it is ended."""
     await alice.graph.sessions.start(alice.people["alice"], "Lost phone")
-    listed = (await alice.run("sessions"))["sessions"]
+    listed = (await alice.run("sessions"))["viewer"]["sessions"]
     lost, current = sorted(listed, key=lambda session: session["current"])
     assert (lost["userAgent"], lost["current"], current["current"]) == ("Lost phone", False, True)
     ended = (await alice.run("end-session", sessionId=lost["id"]))["endSession"]
     assert ended == {"endedSessionId": lost["id"], "userErrors": []}
-    assert [session["id"] for session in (await alice.run("sessions"))["sessions"]] == [current["id"]]
+    assert [session["id"] for session in (await alice.run("sessions"))["viewer"]["sessions"]] == [current["id"]]

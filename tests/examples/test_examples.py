@@ -11,7 +11,7 @@ from graphql import OperationDefinitionNode, parse
 
 from executor import Executor, Operation
 from graph import Graph
-from graph.model import Session
+from graph.model import Credentials
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
@@ -27,7 +27,7 @@ USER, POST, LIST = (ids.encode(kind, 1) for kind in (ids.Kind.USER, ids.Kind.POS
 REQUIRED: dict[str, dict[str, Any]] = {
     "change-password": {"currentPassword": "a long password", "newPassword": "a new password"},
     "delete-account": {"password": "a long password"},
-    "delete-post": {"id": POST},
+    "delete-post": {"postId": POST},
     "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
     "create-list": {"name": "x"},
@@ -39,8 +39,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "node": {"id": USER},
     "nodes": {"ids": [USER, POST]},
     "post": {"id": POST},
-    "quote": {"quoteOf": POST},
-    "reply": {"replyTo": POST},
+    "quote": {"quotedPostId": POST},
+    "reply": {"replyToId": POST},
     "thread": {"id": POST},
     "report": {"subjectId": POST, "reason": "SPAM"},
     "unfollow": {"userIds": [USER]},
@@ -52,7 +52,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
 class Alice:
     """Runs examples as alice in a small demo world."""
 
-    def __init__(self, graph: Graph, world: World, session: Session) -> None:
+    def __init__(self, graph: Graph, world: World, session: Credentials) -> None:
         self.graph = graph
         self.people = world.people()
         self._viewer = Viewer(session.user, session.id, session.expires_at)
@@ -118,7 +118,7 @@ async def test_home(alice: Alice) -> None:
     assert len(posts["edges"]) == 30
     assert posts["pageInfo"]["hasNextPage"]
     states = {edge["node"]["author"]["relationship"]["state"] for edge in posts["edges"]}
-    assert states <= {"SELF", "FOLLOWING", "MUTUAL"}
+    assert states <= {"YOU", "FOLLOWING", "MUTUAL"}
     more = (await alice.run("home", after=posts["pageInfo"]["endCursor"]))["viewer"]["homeTimeline"]["posts"]
     assert more["edges"][0]["node"]["createdAt"] < posts["edges"][-1]["node"]["createdAt"]
 
@@ -129,11 +129,11 @@ async def test_followers_with_relations(alice: Alice) -> None:
     assert user["name"] == "Bob"
     shown = [(edge["node"]["login"], edge["node"]["relationship"]["state"]) for edge in user["followers"]["edges"]]
     assert shown[:5] == [
-        ("alice", "SELF"),
+        ("alice", "YOU"),
         ("wei", "MUTUAL"),
         ("carol", "FOLLOWING"),
         ("erin", "FOLLOWED_BY"),
-        ("xiaoming", "NONE"),
+        ("xiaoming", "STRANGER"),
     ]
 
 
@@ -181,9 +181,9 @@ async def test_search_users(alice: Alice, graph: Graph) -> None:
 
 async def test_log_in(alice: Alice) -> None:
     """The default variables log alice in."""
-    session = (await alice.run("log-in"))["logIn"]["session"]
-    assert session["user"]["login"] == "alice"
-    assert session["token"]
+    credentials = (await alice.run("log-in"))["logIn"]["credentials"]
+    assert credentials["viewer"]["user"]["login"] == "alice"
+    assert credentials["token"]
 
 
 async def test_publish(alice: Alice) -> None:
@@ -196,21 +196,21 @@ async def test_publish(alice: Alice) -> None:
 async def test_a_thread(alice: Alice) -> None:
     """A reply and a quote, and the thread that shows them."""
     id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
-    replied = (await alice.run("reply", replyTo=id_))["publishPost"]["postEdge"]["node"]
+    replied = (await alice.run("reply", replyToId=id_))["publishPost"]["postEdge"]["node"]
     assert replied["replyTo"] == {"id": id_, "repliesCount": 1}
-    quoted = (await alice.run("quote", quoteOf=replied["id"]))["publishPost"]["postEdge"]["node"]
+    quoted = (await alice.run("quote", quotedPostId=replied["id"]))["publishPost"]["postEdge"]["node"]
     assert quoted["repostOf"]["repostsCount"] == 1
 
     thread = (await alice.run("thread", id=id_))["post"]
     assert [edge["node"]["id"] for edge in thread["replies"]["edges"]] == [replied["id"]]
     below = (await alice.run("thread", id=replied["id"]))["post"]
-    assert [post["id"] for post in below["ancestors"]] == [below["thread"]["id"]] == [id_]
+    assert [post["id"] for post in below["ancestors"]] == [below["threadRoot"]["id"]] == [id_]
 
 
 async def test_follow(alice: Alice) -> None:
     """Each id has an outcome, and the relationship is that after the change."""
     followees = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("xiaoming", "bob")]
-    answer = (await alice.run("follow", userIds=followees))["follow"]
+    answer = (await alice.run("follow", userIds=followees))["followUsers"]
     assert [result["outcome"] for result in answer["results"]] == ["FOLLOWED", "ALREADY_FOLLOWING"]
     assert answer["results"][0]["user"]["relationship"]["state"] == "FOLLOWING"
 
@@ -218,7 +218,7 @@ async def test_follow(alice: Alice) -> None:
 async def test_unfollow(alice: Alice) -> None:
     """Each id has an outcome, and the relationship is that after the change."""
     followees = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("bob", "xiaoming")]
-    answer = (await alice.run("unfollow", userIds=followees))["unfollow"]
+    answer = (await alice.run("unfollow", userIds=followees))["unfollowUsers"]
     assert [result["outcome"] for result in answer["results"]] == ["UNFOLLOWED", "NOT_FOLLOWING"]
     assert answer["results"][0]["user"]["relationship"]["state"] == "FOLLOWED_BY"
 
@@ -228,20 +228,20 @@ async def test_the_examples_about_likes(alice: Alice) -> None:
     id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
     post = (await alice.run("like", postId=id_))["likePost"]["post"]
     assert (post["likesCount"], post["viewerHasLiked"]) == (1, True)
-    [edge, *before] = (await alice.run("liked-posts"))["likedPosts"]["edges"]
+    [edge, *before] = (await alice.run("liked-posts"))["viewer"]["likedPosts"]["edges"]
     assert edge["node"]["id"] == id_
     assert edge["node"]["likes"]["edges"][0]["node"]["login"] == "alice"
     assert (await alice.run("unlike", postId=id_))["unlikePost"]["post"]["likesCount"] == 0
-    assert (await alice.run("liked-posts"))["likedPosts"]["edges"][: len(before)] == before
+    assert (await alice.run("liked-posts"))["viewer"]["likedPosts"]["edges"][: len(before)] == before
 
 
 async def test_the_examples_about_bookmarks(alice: Alice) -> None:
     """A bookmarked post is listed until the bookmark is removed."""
     id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
     assert (await alice.run("bookmark", postId=id_))["bookmarkPost"]["post"]["viewerHasBookmarked"] is True
-    assert [each["node"]["id"] for each in (await alice.run("bookmarks"))["bookmarks"]["edges"]] == [id_]
+    assert [each["node"]["id"] for each in (await alice.run("bookmarks"))["viewer"]["bookmarks"]["edges"]] == [id_]
     assert (await alice.run("remove-bookmark", postId=id_))["removeBookmark"]["post"]["viewerHasBookmarked"] is False
-    assert (await alice.run("bookmarks"))["bookmarks"]["edges"] == []
+    assert (await alice.run("bookmarks"))["viewer"]["bookmarks"]["edges"] == []
 
 
 async def test_mute_and_block(alice: Alice) -> None:
@@ -251,18 +251,18 @@ async def test_mute_and_block(alice: Alice) -> None:
         ("mute", "unmute", "muting", "muted-users"),
         ("block", "unblock", "blocking", "blocked-users"),
     ):
-        payload = (await alice.run(name, userId=bob))[name]
+        payload = (await alice.run(name, userId=bob))[f"{name}User"]
         assert (payload["userErrors"], payload["user"]["relationship"][field]) == ([], True)
-        [(_, page)] = (await alice.run(listed)).items()
+        page = (await alice.run(listed))["viewer"][listed.replace("-users", "Users")]
         assert [edge["node"]["login"] for edge in page["edges"]] == ["bob"]
-        assert (await alice.run(undo, userId=bob))[undo]["user"]["relationship"][field] is False
-        [(_, page)] = (await alice.run(listed)).items()
+        assert (await alice.run(undo, userId=bob))[f"{undo}User"]["user"]["relationship"][field] is False
+        page = (await alice.run(listed))["viewer"][listed.replace("-users", "Users")]
         assert page["edges"] == []
 
 
 async def test_viewer(alice: Alice) -> None:
-    viewer = (await alice.run("viewer"))["viewer"]
-    assert (viewer["login"], viewer["name"]) == ("alice", "Alice")
+    user = (await alice.run("viewer"))["viewer"]["user"]
+    assert (user["login"], user["name"]) == ("alice", "Alice")
 
 
 async def test_the_examples_about_one_post(alice: Alice) -> None:
@@ -270,7 +270,7 @@ async def test_the_examples_about_one_post(alice: Alice) -> None:
     id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
     assert (await alice.run("post", id=id_))["post"]["author"]["login"] == "alice"
     assert (await alice.run("node", id=id_))["node"]["__typename"] == "Post"
-    assert (await alice.run("delete-post", id=id_))["deletePost"]["deletedPostId"] == id_
+    assert (await alice.run("delete-post", postId=id_))["deletePost"]["deletedPostId"] == id_
     assert (await alice.run("post", id=id_)) == {"post": None}
 
 
@@ -285,17 +285,20 @@ async def test_nodes(alice: Alice) -> None:
 async def test_notifications(alice: Alice) -> None:
     """New followers are unread until they are marked as read."""
     await alice.graph.follows.follow(alice.people["xiaoming"], [alice.people["alice"]])
-    feed = (await alice.run("notifications"))["notifications"]
+    feed = (await alice.run("notifications"))["viewer"]["notifications"]
     [edge, *_] = feed["entries"]["edges"]
-    assert (edge["node"]["kind"], edge["node"]["actors"][0]["login"]) == ("FOLLOW", "xiaoming")
+    assert (edge["node"]["__typename"], edge["node"]["actors"][0]["login"]) == ("FollowNotification", "xiaoming")
     assert (feed["unreadCount"], edge["node"]["isRead"]) == (len(feed["entries"]["edges"]), False)
     marked = (await alice.run("mark-read", upTo=edge["cursor"]))["markNotificationsRead"]
-    assert marked == {"notifications": {"id": feed["id"], "unreadCount": 0}, "userErrors": []}
+    assert marked == {
+        "notifications": {"id": feed["id"], "unreadCount": 0, "hasMoreUnread": False},
+        "userErrors": [],
+    }
 
 
 async def test_new_notifications(alice: Alice) -> None:
     """From the page's live cursor: a new follower, and that the notification was read."""
-    feed = (await alice.run("notifications"))["notifications"]
+    feed = (await alice.run("notifications"))["viewer"]["notifications"]
     cursor = feed["liveCursor"]
     await alice.graph.follows.follow(alice.people["xiaoming"], [alice.people["alice"]])
     received = []

@@ -16,11 +16,14 @@ from schema import schema
 from tests.faults.small_world import CHEAP
 from tests.support.graphs import open_graph
 
+FOLLOWS = (
+    "mutation ($id: ID!) { %s(input: {userIds: [$id]}) { results { outcome error { code } } userErrors { code } } }"
+)
 DOCUMENTS = {
-    "block": "mutation ($id: ID!) { block(input: {userId: $id}) { userErrors { code } } }",
-    "follow": "mutation ($id: ID!) { follow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
-    "unfollow": "mutation ($id: ID!) { unfollow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
-    "unblock": "mutation ($id: ID!) { unblock(input: {userId: $id}) { userErrors { code } } }",
+    "block": "mutation ($id: ID!) { blockUser(input: {userId: $id}) { userErrors { code } } }",
+    "follow": FOLLOWS % "followUsers",
+    "unfollow": FOLLOWS % "unfollowUsers",
+    "unblock": "mutation ($id: ID!) { unblockUser(input: {userId: $id}) { userErrors { code } } }",
 }
 AT_ONCE = 5
 

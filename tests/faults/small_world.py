@@ -31,15 +31,17 @@ MUTATIONS = {
         'mutation { publishPost(input: {text: "new", idempotencyKey: "k"}) { post { id } userErrors { code } } }'
     ),
     "follow": Mutation(
-        'mutation { follow(input: {userIds: ["%(carol)s", "%(bob)s"]}) { results { outcome } userErrors { code } } }'
+        'mutation { followUsers(input: {userIds: ["%(carol)s", "%(bob)s"]})'
+        " { results { outcome error { code } } userErrors { code } } }"
     ),
     "unfollow": Mutation(
-        'mutation { unfollow(input: {userIds: ["%(bob)s"]}) { results { outcome } userErrors { code } } }'
+        'mutation { unfollowUsers(input: {userIds: ["%(bob)s"]})'
+        " { results { outcome error { code } } userErrors { code } } }"
     ),
-    "delete": Mutation('mutation { deletePost(input: {id: "%(post)s"}) { deletedPostId userErrors { code } } }'),
+    "delete": Mutation('mutation { deletePost(input: {postId: "%(post)s"}) { deletedPostId userErrors { code } } }'),
     "signUp": Mutation(
         'mutation { signUp(input: {login: "dave", password: "correct horse"})'
-        " { session { user { login } } userErrors { code } } }",
+        " { credentials { viewer { user { login } } } userErrors { code } } }",
         by=None,
     ),
 }

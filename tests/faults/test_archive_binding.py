@@ -23,7 +23,9 @@ pytestmark = pytest.mark.slow
 EMPTY_STORE = "The store is empty, but the archive belongs to another store"
 OTHER_ARCHIVE = "The store belongs to another archive"
 OTHER_STORE = "The archive belongs to another store"
-SIGN_UP = 'mutation { signUp(input: {login: "%s", password: "correct horse"}) { session { user { login } } } }'
+SIGN_UP = (
+    'mutation { signUp(input: {login: "%s", password: "correct horse"}) { credentials { viewer { user { login } } } } }'
+)
 
 
 class Place:
@@ -139,7 +141,7 @@ def test_a_store_that_is_emptied_accepts_nothing(place: Place) -> None:
         serving("serve", log=place.folder / "serve.log", environment=environment) as (_, port),
         redis.Redis.from_url(place.stores[0].url, decode_responses=True) as store,
     ):
-        assert ask(port, SIGN_UP % "bob")["data"]["signUp"]["session"]
+        assert ask(port, SIGN_UP % "bob")["data"]["signUp"]["credentials"]
         wait_for(lambda: store.get(keys.ARCHIVED) == store.get(keys.WATERMARK), place.folder / "serve.log")
         store.flushall()
 
@@ -151,7 +153,7 @@ def test_a_store_that_is_emptied_accepts_nothing(place: Place) -> None:
 
         rebuilt = fanline("rebuild", **environment)
         assert rebuilt.returncode == 0, rebuilt.stderr
-        assert ask(port, SIGN_UP % "carol")["data"]["signUp"]["session"]
+        assert ask(port, SIGN_UP % "carol")["data"]["signUp"]["credentials"]
         wait_for(lambda: httpx.get(ready, timeout=PATIENCE).status_code == 200)
 
 

@@ -70,7 +70,7 @@ class Writer(Client):
         declared = [f"$t{n}: String!" for n in range(len(texts))]
         variables: dict[str, object] = {f"t{n}": text for n, text in enumerate(texts)}
         if self.following != following:
-            fields.append(CHANGE.format(field="follow" if following else "unfollow"))
+            fields.append(CHANGE.format(field="followUsers" if following else "unfollowUsers"))
             declared.append("$users: [ID!]!")
             variables["users"] = others
         response = await self._client.post(

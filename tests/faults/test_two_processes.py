@@ -50,11 +50,11 @@ async def test_follows_and_blocks_of_two_processes_agree_and_the_block_wins(
                 await check_last(graph, bob, alice)
 
     [relationship] = await graph.relationships.between(alice, [bob])
-    assert (relationship.blocking, relationship.state.value) == (True, "NONE")
+    assert (relationship.blocking, relationship.state.value) == (True, "STRANGER")
     await graph.blocks.unblock(alice, bob)
     await graph.blocks.unblock(bob, alice)
     [relationship] = await graph.relationships.between(alice, [bob])
-    assert (relationship.blocking, relationship.blocked_by, relationship.state.value) == (False, False, "NONE")
+    assert (relationship.blocking, relationship.blocked_by, relationship.state.value) == (False, False, "STRANGER")
 
 
 async def check_last(graph: Graph, user: int, other: int) -> None:
@@ -101,7 +101,7 @@ async def check_agreement(graph: Graph, alice: int, bob: int) -> None:
         [theirs] = await graph.relationships.between(other, [user])
         assert mine.following_number == theirs.followed_by_number
         assert (mine.blocking, mine.blocked_by) == (theirs.blocked_by, theirs.blocking)
-        assert mine.state.value == "NONE" or not (mine.blocking or mine.blocked_by)
+        assert mine.state.value == "STRANGER" or not (mine.blocking or mine.blocked_by)
         [following] = await graph.follows.following(SYSTEM, [user], EVERYTHING)
         [followers] = await graph.follows.followers(SYSTEM, [other], EVERYTHING)
         assert [each.number for each in following.items] == [each.number for each in followers.items]

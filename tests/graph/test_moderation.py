@@ -10,7 +10,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import Event, EventBody, PostDeleted, Unreposted
 from graph.log.moderation_events import Reported, UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted
-from graph.model import FollowOutcome, ReportReason
+from graph.model import FollowRefusal, ReportReason
 from graph.moderation import Report
 from graph.paging import Window
 from graph.people.known_followers import KnownFollowers, known_followers
@@ -162,7 +162,7 @@ async def test_nothing_can_be_done_with_what_is_hidden(graph: Graph) -> None:
         with pytest.raises(Rejected) as rejected:
             await refused
         assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
-    assert await graph.follows.follow(alice, [bob]) == [FollowOutcome.NOT_FOUND]
+    assert await graph.follows.follow(alice, [bob]) == [FollowRefusal.NOT_FOUND]
     assert (await graph.posts.publish(alice, "@bob")).mentions == ()
 
 

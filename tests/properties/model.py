@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph.errors import AccountDeleted, ArchiveUnavailable, Overloaded, Rejected
-from graph.model import FollowOutcome, Post
+from graph.model import FollowRefusal, Post
 from tests.support.world import World
 
-REFUSED = {FollowOutcome.BLOCKED, FollowOutcome.NOT_FOUND}
+REFUSED = {FollowRefusal.BLOCKED, FollowRefusal.NOT_FOUND}
 
 
 @dataclass(eq=False)

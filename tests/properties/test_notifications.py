@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.log.notification_groups import Group, NotificationKind
-from graph.model import MAX_NUMBER, FollowOutcome
+from graph.model import MAX_NUMBER, FollowOutcome, FollowRefusal
 from graph.projections.mode import Mode
 from tests.conftest import CHEAP
 from tests.properties.notifications import check_notifications, has_floor
@@ -133,7 +133,7 @@ class Acting:
             await self.graph.follows.unfollow(user, [other])
             return
         [outcome] = await self.graph.follows.follow(user, [other])
-        assert (outcome is FollowOutcome.BLOCKED) == self.model.are_apart(user, other)
+        assert (outcome is FollowRefusal.BLOCKED) == self.model.are_apart(user, other)
         if outcome is FollowOutcome.FOLLOWED:
             renewed = self._again_done("follow", user, other)
             self.model.follow(user, other, await self.graph.log.last(), renewed=renewed)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from graph.model import Post, Session, User
+from graph.model import Credentials, Post, User
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from resolvers.errors import code_of
@@ -32,7 +32,7 @@ class World:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, Credentials] = {}
 
     async def users(self, *logins: str) -> list[User]:
         """Create users in this order."""
@@ -83,7 +83,7 @@ def errors_of(errors: Any) -> list[tuple[tuple[str | int, ...], str | None]]:
     return [(tuple(error.path or ()), code_of(error.original_error)) for error in errors or ()]
 
 
-def issue_token(session: Session) -> str:
+def issue_token(session: Credentials) -> str:
     """Return a readable token."""
     return f"token of {session.user}"
 

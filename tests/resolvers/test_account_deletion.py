@@ -11,7 +11,12 @@ DELETE = """mutation ($password: String!) { deleteAccount(input: {password: $pas
 SEEN = """query ($user: ID!, $post: ID!) {
     user(by: {id: $user}) { id } named: user(by: {login: "bob"}) { id } node(id: $user) { id } post(id: $post) { id }
     searchUsers(text: "bob", first: 5) { nodes { id } }
-    viewer { relationship { id } followers(first: 5) { totalCount nodes { id } } following(first: 5) { nodes { id } }
+    viewer {
+        user {
+          relationship { id }
+          followers(first: 5) { totalCount nodes { id } }
+          following(first: 5) { nodes { id } }
+        }
         homeTimeline { posts(first: 5) { nodes { id author { login } } } } } }"""
 
 
@@ -82,7 +87,7 @@ async def test_nobody_finds_a_deleted_user(world: World) -> None:
     assert [found.data[name] for name in ("user", "named", "node", "post")] == [None] * 4
     assert found.data["searchUsers"] == {"nodes": []}
     viewer = found.data["viewer"]
-    assert viewer["followers"]["nodes"] == viewer["following"]["nodes"] == []
+    assert viewer["user"]["followers"]["nodes"] == viewer["user"]["following"]["nodes"] == []
     assert viewer["homeTimeline"]["posts"]["nodes"] == []
 
 

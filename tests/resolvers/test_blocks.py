@@ -10,11 +10,12 @@ from tests.resolvers.conftest import World, post_id, user_id
 from tests.support.graphs import CHEAP, open_graph
 
 ERRORS = "userErrors { code field }"
-FOLLOW = f"mutation ($id: ID!) {{ payload: follow(input: {{ userIds: [$id] }}) {{ results {{ outcome }} {ERRORS} }} }}"
+FOLLOW = f"""mutation ($id: ID!) {{ payload: followUsers(input: {{ userIds: [$id] }}) {{
+    results {{ outcome error {{ code }} }} {ERRORS} }} }}"""
 OF_POSTS = {
-    "reply": ("publishPost", '{ text: "no", replyTo: $id }', "replyTo"),
-    "quote": ("publishPost", '{ text: "no", quoteOf: $id }', "quoteOf"),
-    "repost": ("repost", "{ postId: $id }", "postId"),
+    "reply": ("publishPost", '{ text: "no", replyToId: $id }', "replyToId"),
+    "quote": ("publishPost", '{ text: "no", quotedPostId: $id }', "quotedPostId"),
+    "repost": ("repostPost", "{ postId: $id }", "postId"),
     "like": ("likePost", "{ postId: $id }", "postId"),
 }
 DIRECTIONS = ("the viewer blocks", "the viewer is blocked")
@@ -64,7 +65,7 @@ async def test_follows_across_a_block_are_refused(world: World, direction: str) 
     viewer, other, _ = await separated(world, direction)
     last = await world.graph.log.last()
     answer = await world.ask(FOLLOW, viewer, id=user_id(other))
-    assert answer.data["payload"]["results"] == [{"outcome": "BLOCKED"}]
+    assert answer.data["payload"]["results"] == [{"outcome": None, "error": {"code": "BLOCKED"}}]
     assert await world.graph.log.last() == last
 
 
@@ -75,7 +76,8 @@ async def test_a_mute_refuses_nothing(world: World) -> None:
     for action, (mutation, input_, _) in OF_POSTS.items():
         document = f"mutation ($id: ID!) {{ payload: {mutation}(input: {input_}) {{ {ERRORS} }} }}"
         assert (await world.ask(document, viewer, id=post_id(post))).data["payload"]["userErrors"] == [], action
-    assert (await world.ask(FOLLOW, viewer, id=user_id(other))).data["payload"]["results"] == [{"outcome": "FOLLOWED"}]
+    results = (await world.ask(FOLLOW, viewer, id=user_id(other))).data["payload"]["results"]
+    assert results == [{"outcome": "FOLLOWED", "error": None}]
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -88,7 +90,7 @@ async def test_likes_and_reposts_across_a_block_can_be_taken_back(world: World, 
     pair = (viewer, other) if direction == DIRECTIONS[0] else (other, viewer)
     await world.graph.blocks.block(*(user.id for user in pair))
 
-    for mutation in ("unlikePost", "unrepost"):
+    for mutation in ("unlikePost", "unrepostPost"):
         document = (
             f"mutation ($id: ID!) {{ payload: {mutation}(input: {{ postId: $id }}) {{ post {{ id }} {ERRORS} }} }}"
         )
@@ -103,7 +105,7 @@ async def test_likes_and_reposts_across_a_block_can_be_taken_back(world: World, 
     assert (found.likes, found.reposts) == (0, 0)
 
 
-@pytest.mark.parametrize("change", ["mute", "block"])
+@pytest.mark.parametrize("change", ["muteUser", "blockUser"])
 async def test_over_the_limit_of_mutes_and_blocks(store_url: str, change: str) -> None:
     graph = await open_graph(store_url, replace(CHEAP, max_blocked=1))
     try:

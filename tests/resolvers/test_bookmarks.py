@@ -6,9 +6,9 @@ from tests.resolvers.conftest import World, post_id
 BOOKMARK = """mutation Bookmark($postId: ID!) { bookmarkPost(input: { postId: $postId }) {
     post { text viewerHasBookmarked } userErrors { code field } } }"""
 REMOVE = BOOKMARK.replace("bookmarkPost", "removeBookmark")
-BOOKMARKS = """query Bookmarks($first: Int!, $after: String) { bookmarks(first: $first, after: $after) {
+BOOKMARKS = """query Bookmarks($first: Int!, $after: String) { viewer { bookmarks(first: $first, after: $after) {
     nodes { text } edges { cursor bookmarkedAt node { text viewerHasBookmarked } }
-    pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }"""
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }"""
 
 
 async def bookmark(world: World, user: User, *posts: Post) -> None:
@@ -22,7 +22,9 @@ async def test_a_bookmark_is_shown_to_its_user_only(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hi")
     await bookmark(world, alice, post)
-    document = "query ($id: ID!) { post(id: $id) { viewerHasBookmarked } bookmarks(first: 1) { nodes { text } } }"
+    document = (
+        "query ($id: ID!) { post(id: $id) { viewerHasBookmarked } viewer { bookmarks(first: 1) { nodes { text } } } }"
+    )
 
     for viewer, marked, listed in (
         (alice, True, {"nodes": [{"text": "hi"}]}),
@@ -30,7 +32,7 @@ async def test_a_bookmark_is_shown_to_its_user_only(world: World) -> None:
         (None,) * 3,
     ):
         answer = await world.ask(document, viewer, id=post_id(post))
-        assert answer.data == {"post": {"viewerHasBookmarked": marked}, "bookmarks": listed}
+        assert answer.data == {"post": {"viewerHasBookmarked": marked}, "viewer": listed and {"bookmarks": listed}}
 
     removed = (await world.ask(REMOVE, alice, postId=post_id(post))).data["removeBookmark"]
     assert removed == {"post": {"text": "hi", "viewerHasBookmarked": False}, "userErrors": []}
@@ -41,12 +43,12 @@ async def test_bookmarks_are_paged_newest_first(world: World) -> None:
     first, second, third = await world.post(bob, "1", "2", "3")
     await bookmark(world, alice, second, third, first)
 
-    page = (await world.ask(BOOKMARKS, alice, first=2)).data["bookmarks"]
+    page = (await world.ask(BOOKMARKS, alice, first=2)).data["viewer"]["bookmarks"]
     assert [node["text"] for node in page["nodes"]] == ["1", "3"]
     assert [edge["node"] for edge in page["edges"]] == [{"text": text, "viewerHasBookmarked": True} for text in "13"]
     assert page["edges"][0]["bookmarkedAt"] >= page["edges"][1]["bookmarkedAt"]
     assert (page["pageInfo"]["hasNextPage"], page["pageInfo"]["endCursor"]) == (True, page["edges"][1]["cursor"])
-    rest = (await world.ask(BOOKMARKS, alice, first=2, after=page["pageInfo"]["endCursor"])).data["bookmarks"]
+    rest = (await world.ask(BOOKMARKS, alice, first=2, after=page["pageInfo"]["endCursor"])).data["viewer"]["bookmarks"]
     assert ([node["text"] for node in rest["nodes"]], rest["pageInfo"]["hasNextPage"]) == (["2"], False)
 
 

@@ -18,9 +18,11 @@ LIKES = """query Likes($id: ID!, $first: Int, $after: String, $last: Int, $befor
         pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
     } } }"""
 LIKED = """query Liked($first: Int, $after: String, $last: Int, $before: String) {
-    likedPosts(first: $first, after: $after, last: $last, before: $before) {
-        nodes { text } edges { cursor likedAt node { text viewerHasLiked } }
-        pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    viewer {
+      likedPosts(first: $first, after: $after, last: $last, before: $before) {
+          nodes { text } edges { cursor likedAt node { text viewerHasLiked } }
+          pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+      }
     } }"""
 HOME = """{ viewer { homeTimeline { posts(first: 30) { nodes {
     id text likesCount viewerHasLiked author { login relationship { state } } } } } } }"""
@@ -169,13 +171,13 @@ async def test_liked_posts_are_ordered_by_the_like_and_lack_deleted_posts(world:
     await like(world, alice, *(posts[n] for n in (3, 0, 6, 1, 5)))
     await world.graph.posts.delete(bob.id, posts[6].id)
 
-    edges = await pages(world, LIKED, alice, ("likedPosts",))
+    edges = await pages(world, LIKED, alice, ("viewer", "likedPosts"))
 
     assert [edge["node"] for edge in edges] == [{"text": text, "viewerHasLiked": True} for text in "5103"]
-    page = (await world.ask(LIKED, alice, first=2)).data["likedPosts"]
+    page = (await world.ask(LIKED, alice, first=2)).data["viewer"]["likedPosts"]
     assert texts(page) == [node["text"] for node in page["nodes"]] == ["5", "1"]
-    assert (await world.ask(LIKED, bob, first=2)).data["likedPosts"]["edges"] == []
-    assert (await world.ask(LIKED, None, first=2)).data == {"likedPosts": None}
+    assert (await world.ask(LIKED, bob, first=2)).data["viewer"]["likedPosts"]["edges"] == []
+    assert (await world.ask(LIKED, None, first=2)).data == {"viewer": None}
 
 
 async def test_a_deleted_post_loses_its_likes(world: World) -> None:
@@ -194,6 +196,6 @@ async def test_a_deleted_post_loses_its_likes(world: World) -> None:
 async def test_bad_paging_is_an_error_of_the_field(world: World, arguments: dict[str, Any]) -> None:
     [bob] = await world.users("bob")
     [post] = await world.post(bob, "hi")
-    for document, path in ((LIKES, ("post", "likes")), (LIKED, ("likedPosts",))):
+    for document, path in ((LIKES, ("post", "likes")), (LIKED, ("viewer", "likedPosts"))):
         answer = await world.ask(document, bob, id=post_id(post), **arguments)
         assert answer.errors == [(path, "BAD_USER_INPUT")]

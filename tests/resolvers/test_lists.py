@@ -21,7 +21,7 @@ UPDATE = f"""mutation Update($listId: ID!, $name: String, $add: [ID!], $remove: 
         list {{ {LIST} }} userErrors {{ code field params {{ name value }} }} }} }}"""
 DELETE = """mutation Delete($listId: ID!) {
     deleteList(input: { listId: $listId }) { deletedListId userErrors { code field } } }"""
-LISTS = f"{{ lists {{ {LIST} }} }}"
+LISTS = f"{{ viewer {{ lists {{ {LIST} }} }} }}"
 TIMELINE = """query Timeline($id: ID!, $first: Int, $after: String) { node(id: $id) {
     ... on UserList { id timeline { ...page } } ...page } }
     fragment page on Timeline { id kind liveCursor posts(first: $first, after: $after) {
@@ -61,11 +61,11 @@ async def test_the_payloads_show_the_list_after_the_change(world: World) -> None
     answer = await world.ask(UPDATE, alice, listId=shown["id"], name="x", add=[user_id(carol)], remove=[user_id(bob)])
     changed = answer.data["updateList"]["list"]
     assert (changed["id"], changed["name"], logins(changed["members"])) == (shown["id"], "x", ["carol"])
-    assert (await world.ask(LISTS, alice)).data["lists"] == [changed]
+    assert (await world.ask(LISTS, alice)).data["viewer"]["lists"] == [changed]
     answer = await world.ask(DELETE, alice, listId=shown["id"])
     assert answer.data["deleteList"] == {"deletedListId": shown["id"], "userErrors": []}
     assert (await world.ask(DELETE, alice, listId=shown["id"])).data == answer.data
-    assert (await world.ask(LISTS, alice)).data["lists"] == []
+    assert (await world.ask(LISTS, alice)).data["viewer"]["lists"] == []
 
 
 async def test_a_list_is_created_again_with_the_same_key(world: World) -> None:
@@ -97,8 +97,8 @@ async def test_nobody_else_can_see_or_change_a_list(world: World) -> None:
     for id_ in (private, ids.encode(ids.Kind.LIST_TIMELINE, number), gone):
         for viewer in (bob, None):
             assert (await world.ask(TIMELINE, viewer, id=id_, first=5)).data["node"] is None
-    assert (await world.ask(LISTS, bob)).data["lists"] == []
-    assert (await world.ask(LISTS)).data["lists"] is None
+    assert (await world.ask(LISTS, bob)).data["viewer"]["lists"] == []
+    assert (await world.ask(LISTS)).data["viewer"] is None
     assert await world.graph.log.last() == last
     for document, arguments in ((CREATE, {"name": "x"}), (UPDATE, {"listId": private}), (DELETE, {"listId": private})):
         assert [code for _, code in (await world.ask(document, None, **arguments)).errors] == ["UNAUTHENTICATED"]
@@ -158,20 +158,20 @@ async def test_the_timeline_of_a_list_is_paged(world: World) -> None:
     timeline = (await world.ask(TIMELINE, alice, id=list_id, first=3)).data["node"]["timeline"]
     assert texts(timeline["posts"]) == ["two"]
     await world.graph.blocks.block(bob.id, alice.id)
-    [shown] = (await world.ask(LISTS, alice)).data["lists"]
+    [shown] = (await world.ask(LISTS, alice)).data["viewer"]["lists"]
     assert (logins(shown["members"]), shown["membersCount"]) == (["carol"], 2)
 
 
 async def test_members_are_paged(world: World) -> None:
     alice, *others = await world.users("alice", "bob", "carol", "dave")
     await created(world, alice, "all", *others)
-    document = """query Members($first: Int, $last: Int, $after: String) { lists { members(
+    document = """query Members($first: Int, $last: Int, $after: String) { viewer { lists { members(
         first: $first, last: $last, after: $after) { edges { node { login } }
-        pageInfo { hasNextPage hasPreviousPage endCursor } } } }"""
+        pageInfo { hasNextPage hasPreviousPage endCursor } } } } }"""
 
     async def page(**arguments: object) -> Any:
         answer = await world.ask(document, alice, **arguments)
-        return answer.data["lists"][0]["members"] if not answer.errors else answer.errors[0][1]
+        return answer.data["viewer"]["lists"][0]["members"] if not answer.errors else answer.errors[0][1]
 
     first = await page(first=2)
     assert (logins(first), first["pageInfo"]["hasNextPage"]) == (["dave", "carol"], True)
@@ -196,10 +196,10 @@ async def test_round_trips(world: World, size: int) -> None:
     await world.graph.binding.token()
 
     answer = await world.ask(LISTS, alice)
-    assert (len(answer.data["lists"]), answer.round_trips) == (size, 3)
+    assert (len(answer.data["viewer"]["lists"]), answer.round_trips) == (size, 3)
     answer = await world.ask(TIMELINE, alice, id=list_id, first=size * 3)
     assert (len(answer.data["node"]["timeline"]["posts"]["edges"]), answer.round_trips) == (size * 3, 5)
-    answer = await world.ask("{ lists { timeline { posts(first: 3) { nodes { text } } } } }", alice)
-    assert (len(answer.data["lists"]), answer.round_trips) == (size, 4)
+    answer = await world.ask("{ viewer { lists { timeline { posts(first: 3) { nodes { text } } } } } }", alice)
+    assert (len(answer.data["viewer"]["lists"]), answer.round_trips) == (size, 4)
     answer = await world.ask(DELETE, alice, listId=list_id)
     assert answer.round_trips == 3

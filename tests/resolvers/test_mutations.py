@@ -4,28 +4,33 @@ from dataclasses import replace
 
 import pytest
 
+import schema
+from graph.errors import ProblemCode, Rejected
 from graph.model import User
 from resolvers import ids
+from resolvers.context import Context
+from resolvers.payloads import Payload, mutation
 from tests.conftest import CHEAP
 from tests.resolvers.conftest import PASSWORD, Answer, World, post_id, user_id
 from tests.support.graphs import open_graph
 
-FOLLOW = """mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) {
-    results { userId outcome user { login relationship { state } } }
-    viewer { followingCount } userErrors { code message field } } }"""
-UNFOLLOW = FOLLOW.replace("follow(", "unfollow(")
+FOLLOW = """mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) {
+    results { userId outcome error { code message field params { name value } }
+        user { login relationship { state } } }
+    viewer { user { followingCount } } userErrors { code message field } } }"""
+UNFOLLOW = FOLLOW.replace("followUsers(", "unfollowUsers(")
 PUBLISH = """mutation ($input: PublishPostInput!) { publishPost(input: $input) {
     post { id text author { login } platform location { latitude } } postEdge { cursor node { id } }
     userErrors { code message field } } }"""
-DELETE = """mutation ($id: ID!) { deletePost(input: {id: $id}) {
-    deletedPostId viewer { postsCount } userErrors { code field } } }"""
+DELETE = """mutation ($id: ID!) { deletePost(input: {postId: $id}) {
+    deletedPostId viewer { user { postsCount } } userErrors { code field } } }"""
 SIGN_UP = """mutation ($login: String!, $password: String!, $name: String, $key: String) {
     signUp(input: {login: $login, password: $password, name: $name, idempotencyKey: $key}) {
-        session { token expiresAt user { login name } } userErrors { code field } } }"""
+        credentials { token expiresAt viewer { user { login name } } } userErrors { code field } } }"""
 UPDATE = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
     user { name bio avatarUrl websiteUrl } userErrors { code field } } }"""
 LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login: $login, password: $password}) {
-    session { token user { login } } userErrors { code message field } } }"""
+    credentials { token viewer { user { login } } } userErrors { code message field } } }"""
 
 
 def codes(answer: Answer, name: str) -> list[tuple[str, list[str] | None]]:
@@ -34,9 +39,11 @@ def codes(answer: Answer, name: str) -> list[tuple[str, list[str] | None]]:
     return [(error["code"], error["field"]) for error in answer.data[name]["userErrors"]]
 
 
-def outcomes(answer: Answer, name: str = "follow") -> list[str]:
-    """Return the outcomes of a follow or unfollow."""
-    return [result["outcome"] for result in answer.data[name]["results"]]
+def outcomes(answer: Answer, name: str = "followUsers") -> list[str]:
+    """Return the outcomes of a follow or unfollow, or the codes of the errors. Each result has one of the two."""
+    results = answer.data[name]["results"]
+    assert all((each["outcome"] is None) is not (each["error"] is None) for each in results)
+    return [each["outcome"] or each["error"]["code"] for each in results]
 
 
 async def last_event(world: World) -> int:
@@ -48,16 +55,16 @@ async def test_sign_up(world: World) -> None:
     """The user gets a session, and the name defaults to the login."""
     answer = await world.ask(SIGN_UP, login="Alice_1", password=PASSWORD)
     assert codes(answer, "signUp") == []
-    session = answer.data["signUp"]["session"]
-    assert session["user"] == {"login": "alice_1", "name": "alice_1"}
-    assert session["token"].startswith("token of ")
+    credentials = answer.data["signUp"]["credentials"]
+    assert credentials["viewer"] == {"user": {"login": "alice_1", "name": "alice_1"}}
+    assert credentials["token"].startswith("token of ")
 
 
 async def test_sign_up_again_with_the_same_key(world: World) -> None:
     """The answer has another session of the same user. Without the key, the login is taken."""
     given = {"login": "alice", "password": PASSWORD, "name": "Alice", "key": "k1"}
-    first, again = [(await world.ask(SIGN_UP, **given)).data["signUp"]["session"] for _ in range(2)]
-    assert first["user"] == again["user"] == {"login": "alice", "name": "Alice"}
+    first, again = [(await world.ask(SIGN_UP, **given)).data["signUp"]["credentials"] for _ in range(2)]
+    assert first["viewer"] == again["viewer"] == {"user": {"login": "alice", "name": "Alice"}}
     [alice] = await world.graph.users.ids_of_logins(["alice"])
     assert len(await world.graph.sessions.infos(alice or 0)) == 2
     for change, expected in (
@@ -88,7 +95,7 @@ async def test_invalid_sign_up(
     await world.users("taken")
     answer = await world.ask(SIGN_UP, login=login, password=password, name=name)
     assert codes(answer, "signUp") == expected
-    assert answer.data["signUp"]["session"] is None
+    assert answer.data["signUp"]["credentials"] is None
     assert (await world.ask('{ user(by: {login: "alice"}) { id } }')).data == {"user": None}
 
 
@@ -96,7 +103,10 @@ async def test_log_in_and_out(world: World) -> None:
     """The correct password starts a session; a log-out ends that session or all of them."""
     alice, _ = await world.users("alice", "bob")
     answer = await world.ask(LOG_IN, login="ALICE", password=PASSWORD)
-    assert answer.data["logIn"]["session"] == {"token": f"token of {alice.id}", "user": {"login": "alice"}}
+    assert answer.data["logIn"]["credentials"] == {
+        "token": f"token of {alice.id}",
+        "viewer": {"user": {"login": "alice"}},
+    }
 
     viewer, other = await world.viewer(alice), await world.graph.sessions.start(alice.id)
     assert viewer is not None
@@ -116,7 +126,20 @@ async def test_wrong_credentials(world: World, login: str) -> None:
     await world.users("alice")
     answer = await world.ask(LOG_IN, login=login, password="wrong password")
     assert codes(answer, "logIn") == [("WRONG_CREDENTIALS", None)]
-    assert answer.data["logIn"]["session"] is None
+    assert answer.data["logIn"]["credentials"] is None
+
+
+async def test_a_code_that_a_mutation_does_not_declare_is_a_warning(world: World) -> None:
+    """Warnings fail tests, so the description of each mutation names all codes of its user errors."""
+
+    @mutation(Payload, ProblemCode.INVALID)
+    async def change(context: Context) -> Payload:
+        raise Rejected.because(ProblemCode.BLOCKED, "no")
+
+    with pytest.warns(RuntimeWarning, match="change does not declare ProblemCode.BLOCKED"):
+        payload = await change(Context(world.graph, None, str))
+    assert [problem.code for problem in payload.user_errors] == [ProblemCode.BLOCKED]
+    assert "undo a repost. No later request returns the post. User errors: `NOT_FOUND`, `NOT_ALLOWED`." in schema.sdl()
 
 
 @pytest.mark.parametrize(
@@ -125,9 +148,9 @@ async def test_wrong_credentials(world: World, login: str) -> None:
         "logOut(input: {}) { userErrors { code } }",
         'updateProfile(input: {name: "x"}) { userErrors { code } }',
         'publishPost(input: {text: "x"}) { userErrors { code } }',
-        'deletePost(input: {id: "x"}) { userErrors { code } }',
-        'follow(input: {userIds: ["x"]}) { userErrors { code } }',
-        "unfollow(input: {userIds: []}) { userErrors { code } }",
+        'deletePost(input: {postId: "x"}) { userErrors { code } }',
+        'followUsers(input: {userIds: ["x"]}) { userErrors { code } }',
+        "unfollowUsers(input: {userIds: []}) { userErrors { code } }",
     ],
 )
 async def test_anonymous_requests_write_nothing(world: World, call: str) -> None:
@@ -167,9 +190,9 @@ async def test_publish(world: World) -> None:
         "location": {"latitude": 1.5},
     }
     await world.post(alice, "newer")
-    document = "query ($c: String!) { viewer { timeline { posts(last: 5, before: $c) { nodes { text } } } } }"
+    document = "query ($c: String!) { viewer { user { timeline { posts(last: 5, before: $c) { nodes { text } } } } } }"
     page = await world.ask(document, alice, c=edge["cursor"])
-    assert page.data["viewer"]["timeline"]["posts"]["nodes"] == [{"text": "newer"}]
+    assert page.data["viewer"]["user"]["timeline"]["posts"]["nodes"] == [{"text": "newer"}]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +236,7 @@ async def test_delete(world: World) -> None:
         answer = await world.ask(DELETE, alice, id=post_id(post))
         assert answer.data["deletePost"] == {
             "deletedPostId": post_id(post),
-            "viewer": {"postsCount": 1},
+            "viewer": {"user": {"postsCount": 1}},
             "userErrors": [],
         }
 
@@ -223,13 +246,13 @@ async def test_invalid_deletions(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "mine")
     for id, code in (
-        ("x", "INVALID"),
+        ("x", "NOT_FOUND"),
         (user_id(bob), "NOT_FOUND"),
         (ids.encode(ids.Kind.POST, 1), "NOT_FOUND"),
         (post_id(post), "NOT_ALLOWED"),
     ):
         answer = await world.ask(DELETE, alice, id=id)
-        assert codes(answer, "deletePost") == [(code, ["id"])]
+        assert codes(answer, "deletePost") == [(code, ["postId"])]
         assert answer.data["deletePost"]["deletedPostId"] is answer.data["deletePost"]["viewer"] is None
 
 
@@ -239,62 +262,70 @@ async def test_follow_and_unfollow(world: World) -> None:
     await world.follow(alice, carol)
     await world.follow(bob, alice)
     answer = await world.ask(FOLLOW, alice, ids=[user_id(bob), user_id(carol)])
-    assert codes(answer, "follow") == []
-    assert answer.data["follow"]["results"] == [
+    assert codes(answer, "followUsers") == []
+    assert answer.data["followUsers"]["results"] == [
         {
             "userId": user_id(bob),
             "outcome": "FOLLOWED",
+            "error": None,
             "user": {"login": "bob", "relationship": {"state": "MUTUAL"}},
         },
         {
             "userId": user_id(carol),
             "outcome": "ALREADY_FOLLOWING",
+            "error": None,
             "user": {"login": "carol", "relationship": {"state": "FOLLOWING"}},
         },
     ]
-    assert answer.data["follow"]["viewer"] == {"followingCount": 2}
+    assert answer.data["followUsers"]["viewer"] == {"user": {"followingCount": 2}}
 
     answer = await world.ask(UNFOLLOW, alice, ids=[user_id(bob)])
-    assert outcomes(answer, "unfollow") == ["UNFOLLOWED"]
-    assert answer.data["unfollow"]["results"][0]["user"]["relationship"] == {"state": "FOLLOWED_BY"}
-    assert answer.data["unfollow"]["viewer"] == {"followingCount": 1}
-    assert outcomes(await world.ask(UNFOLLOW, alice, ids=[user_id(bob)]), "unfollow") == ["NOT_FOLLOWING"]
+    assert outcomes(answer, "unfollowUsers") == ["UNFOLLOWED"]
+    assert answer.data["unfollowUsers"]["results"][0]["user"]["relationship"] == {"state": "FOLLOWED_BY"}
+    assert answer.data["unfollowUsers"]["viewer"] == {"user": {"followingCount": 1}}
+    assert outcomes(await world.ask(UNFOLLOW, alice, ids=[user_id(bob)]), "unfollowUsers") == ["NOT_FOLLOWING"]
 
 
 async def test_each_mutation_of_a_document_shows_its_own_state(world: World) -> None:
     """Each payload of a document shows the state after its own mutation."""
     alice, bob = await world.users("alice", "bob")
     part = """%s(input: {userIds: [$id]}) { results { user { followersCount relationship { state } } }
-        viewer { followingCount following(first: 5) { nodes { login } } } }"""
-    document = f"mutation ($id: ID!) {{ a: {part % 'follow'} b: {part % 'unfollow'} c: {part % 'follow'} }}"
+        viewer { user { followingCount following(first: 5) { nodes { login } } } } }"""
+    document = (
+        f"mutation ($id: ID!) {{ a: {part % 'followUsers'} b: {part % 'unfollowUsers'} c: {part % 'followUsers'} }}"
+    )
     answer = await world.ask(document, alice, id=user_id(bob))
     assert answer.errors == []
     seen = [
         (
             payload["results"][0]["user"]["relationship"]["state"],
             payload["results"][0]["user"]["followersCount"],
-            payload["viewer"]["followingCount"],
-            len(payload["viewer"]["following"]["nodes"]),
+            payload["viewer"]["user"]["followingCount"],
+            len(payload["viewer"]["user"]["following"]["nodes"]),
         )
         for payload in answer.data.values()
     ]
-    assert seen == [("FOLLOWING", 1, 1, 1), ("NONE", 0, 0, 0), ("FOLLOWING", 1, 1, 1)]
+    assert seen == [("FOLLOWING", 1, 1, 1), ("STRANGER", 0, 0, 0), ("FOLLOWING", 1, 1, 1)]
 
 
 async def test_some_ids_cannot_be_followed(world: World) -> None:
-    """The viewer, unknown users and posts have an outcome of their own, in order; the others are followed."""
+    """The viewer, unknown users, posts and malformed ids have an error, in order; the others are followed."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hello")
     unknown = ids.encode(ids.Kind.USER, 12345)
-    given = [user_id(alice), unknown, post_id(post), user_id(bob), unknown, user_id(bob)]
+    given = [user_id(alice), unknown, post_id(post), user_id(bob), unknown, "x", user_id(bob)]
     answer = await world.ask(FOLLOW, alice, ids=given)
-    assert codes(answer, "follow") == []
-    assert [(r["userId"], r["outcome"], (r["user"] or {}).get("login")) for r in answer.data["follow"]["results"]] == [
-        (user_id(alice), "SELF", "alice"),
-        (unknown, "NOT_FOUND", None),
-        (post_id(post), "NOT_FOUND", None),
-        (user_id(bob), "FOLLOWED", "bob"),
+    assert codes(answer, "followUsers") == []
+    results = answer.data["followUsers"]["results"]
+    assert outcomes(answer) == ["INVALID", "NOT_FOUND", "NOT_FOUND", "FOLLOWED", "NOT_FOUND"]
+    assert [(each["userId"], (each["user"] or {}).get("login")) for each in results] == [
+        (user_id(alice), "alice"),
+        (unknown, None),
+        (post_id(post), None),
+        (user_id(bob), "bob"),
+        ("x", None),
     ]
+    assert [each["error"]["field"] for each in results if each["error"]] == [["userIds", n] for n in "0125"]
 
 
 async def test_only_ids_of_other_types(world: World) -> None:
@@ -302,22 +333,22 @@ async def test_only_ids_of_other_types(world: World) -> None:
     [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     answer = await world.ask(UNFOLLOW, alice, ids=[post_id(post)])
-    assert outcomes(answer, "unfollow") == ["NOT_FOUND"]
-    assert codes(answer, "unfollow") == []
+    assert outcomes(answer, "unfollowUsers") == ["NOT_FOUND"]
+    assert codes(answer, "unfollowUsers") == []
 
 
 async def test_a_follow_returns_its_edge_in_the_list_of_followed_users(world: World) -> None:
     """Also if the viewer followed the user before. An unfollow has none, nor has a user who was not followed."""
     alice, bob = await world.users("alice", "bob")
-    mutation = "mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) { results { followEdge { ...Edge } } } }"
+    mutation = "mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) { results { followEdge { ...Edge } } } }"
     edge = "fragment Edge on FollowEdge { cursor followedAt node { login } }"
     ids = [user_id(bob), user_id(alice)]
-    results = [(await world.ask(mutation + edge, alice, ids=ids)).data["follow"]["results"] for _ in range(2)]
-    listed = await world.ask("{ viewer { following(first: 1) { edges { ...Edge } } } }" + edge, alice)
-    [follow] = listed.data["viewer"]["following"]["edges"]
+    results = [(await world.ask(mutation + edge, alice, ids=ids)).data["followUsers"]["results"] for _ in range(2)]
+    listed = await world.ask("{ viewer { user { following(first: 1) { edges { ...Edge } } } } }" + edge, alice)
+    [follow] = listed.data["viewer"]["user"]["following"]["edges"]
     assert [[result["followEdge"] for result in both] for both in results] == [[follow, None], [follow, None]]
-    answer = await world.ask(mutation.replace("follow(", "unfollow(") + edge, alice, ids=[user_id(bob)])
-    [unfollowed] = answer.data["unfollow"]["results"]
+    answer = await world.ask(mutation.replace("followUsers(", "unfollowUsers(") + edge, alice, ids=[user_id(bob)])
+    [unfollowed] = answer.data["unfollowUsers"]["results"]
     assert unfollowed["followEdge"] is None
 
 
@@ -332,36 +363,32 @@ async def test_a_problem_has_the_values_of_its_message(world: World) -> None:
     assert problem["params"] == [{"name": "max", "value": "1000"}, {"name": "length", "value": "1001"}]
 
 
-async def test_malformed_ids_write_nothing(world: World) -> None:
-    """Each malformed id is reported with its index, and no user is followed."""
-    alice, bob = await world.users("alice", "bob")
-    before = await last_event(world)
-    answer = await world.ask(FOLLOW, alice, ids=["x", user_id(bob), ""])
-    assert codes(answer, "follow") == [("INVALID", ["userIds", "0"]), ("INVALID", ["userIds", "2"])]
-    assert (answer.data["follow"]["results"], answer.data["follow"]["viewer"]) == ([], None)
-    assert await last_event(world) == before
-
-
 async def test_no_ids_and_too_many_ids_write_nothing(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     before = await last_event(world)
-    assert codes(await world.ask(FOLLOW, alice, ids=[]), "follow") == [("INVALID", ["userIds"])]
+    assert codes(await world.ask(FOLLOW, alice, ids=[]), "followUsers") == [("INVALID", ["userIds"])]
     many = await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 101)
-    assert codes(many, "follow") == [("TOO_MANY", ["userIds"])]
+    assert codes(many, "followUsers") == [("TOO_MANY", ["userIds"])]
     assert await last_event(world) == before
     assert outcomes(await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 100)) == ["FOLLOWED"]
 
 
 async def test_over_the_limit_of_follows(store_url: str) -> None:
-    """No user is followed, which the outcomes report, and they alone."""
+    """No user is followed, which the errors of the results report, and they alone."""
     graph = await open_graph(store_url, replace(CHEAP, max_following=2))
     try:
         world = World(graph)
         alice, *others = await world.users("alice", "bob", "carol", "dave")
         await world.follow(alice, others[0])
         answer = await world.ask(FOLLOW, alice, ids=[user_id(user) for user in others])
-        assert outcomes(answer) == ["ALREADY_FOLLOWING", "LIMIT_REACHED", "LIMIT_REACHED"]
-        assert codes(answer, "follow") == []
+        assert outcomes(answer) == ["ALREADY_FOLLOWING", "TOO_MANY", "TOO_MANY"]
+        assert answer.data["followUsers"]["results"][1]["error"] == {
+            "code": "TOO_MANY",
+            "message": "You can follow at most 2 users. No user was followed. Unfollow others first.",
+            "field": ["userIds", "1"],
+            "params": [{"name": "max", "value": "2"}],
+        }
+        assert codes(answer, "followUsers") == []
         assert await following(world, alice) == ["bob"]
     finally:
         await graph.close()
@@ -369,5 +396,5 @@ async def test_over_the_limit_of_follows(store_url: str) -> None:
 
 async def following(world: World, user: User) -> list[str]:
     """Return the logins that a user follows."""
-    answer = await world.ask("{ viewer { following(first: 100) { nodes { login } } } }", user)
-    return [node["login"] for node in answer.data["viewer"]["following"]["nodes"]]
+    answer = await world.ask("{ viewer { user { following(first: 100) { nodes { login } } } } }", user)
+    return [node["login"] for node in answer.data["viewer"]["user"]["following"]["nodes"]]

@@ -14,13 +14,15 @@ from schema import schema
 from tests.resolvers.conftest import World, post_id
 from tests.resolvers.test_round_trips import ask_breadth_first
 
-PAGE = """query ($first: Int, $after: String, $last: Int, $before: String) { notifications { id unreadCount liveCursor
-    entries(first: $first, after: $after, last: $last, before: $before) {
-        edges { cursor node { id kind at isRead actorsCount
+PAGE = """query ($first: Int, $after: String, $last: Int, $before: String, $kinds: [NotificationKind!]) {
+    viewer { notifications { id unreadCount hasMoreUnread
+    liveCursor(first: $first, after: $after, last: $last, before: $before, kinds: $kinds)
+    entries(first: $first, after: $after, last: $last, before: $before, kinds: $kinds) {
+        edges { cursor node { __typename id at isRead actorsCount
             actors { id login followersCount relationship { state } }
-            post { id text author { login relationship { state } } } } }
+            ... on PostNotification { post { id text author { login relationship { state } } } } } }
         pageInfo { hasNextPage hasPreviousPage endCursor }
-} } }"""
+} } } }"""
 MARK = """mutation ($upTo: String!) { markNotificationsRead(input: {upTo: $upTo}) {
     notifications { id unreadCount } userErrors { code field } } }"""
 
@@ -40,12 +42,12 @@ async def test_a_page_of_notifications(world: World) -> None:
     post = await mention(world, bob, alice)
     answer = await world.ask(PAGE, alice, first=10)
     assert answer.errors == []
-    feed = answer.data["notifications"]
+    feed = answer.data["viewer"]["notifications"]
     assert feed["unreadCount"] == 2
     mentioned, followed = [edge["node"] for edge in feed["entries"]["edges"]]
-    assert (mentioned["kind"], mentioned["actorsCount"], mentioned["isRead"]) == ("MENTION", 1, False)
+    assert (mentioned["__typename"], mentioned["actorsCount"], mentioned["isRead"]) == ("MentionNotification", 1, False)
     assert mentioned["post"]["author"] == {"login": "bob", "relationship": {"state": "MUTUAL"}}
-    assert (followed["kind"], followed["actorsCount"], followed["post"]) == ("FOLLOW", 2, None)
+    assert (followed["__typename"], followed["actorsCount"], "post" in followed) == ("FollowNotification", 2, False)
     assert [user["login"] for user in followed["actors"]] == ["carol", "bob"]
     page = feed["entries"]["pageInfo"]
     assert (page["hasNextPage"], page["hasPreviousPage"]) == (False, False)
@@ -56,15 +58,17 @@ async def test_the_number_of_actors_is_an_argument(world: World) -> None:
     alice, *fans = await world.users("alice", *(f"user_{n}" for n in range(12)))
     for fan in fans:
         await world.follow(fan, alice)
-    document = "query ($n: Int!) { notifications { entries(first: 1) { nodes { actors(first: $n) { login } } } } }"
+    document = (
+        "query ($n: Int!) { viewer { notifications { entries(first: 1) { nodes { actors(limit: $n) { login } } } } } }"
+    )
     for count in (1, 3, 10):
         answer = await world.ask(document, alice, n=count)
-        [node] = answer.data["notifications"]["entries"]["nodes"]
+        [node] = answer.data["viewer"]["notifications"]["entries"]["nodes"]
         assert [user["login"] for user in node["actors"]] == [fan.login for fan in fans[: -count - 1 : -1]]
     for count in (0, -1, 11):
         refused = await world.ask(document, alice, n=count)
-        assert refused.data["notifications"]["entries"] is None
-        assert refused.errors == [(("notifications", "entries", "nodes", 0, "actors"), "BAD_USER_INPUT")]
+        assert refused.data["viewer"]["notifications"]["entries"] is None
+        assert refused.errors == [(("viewer", "notifications", "entries", "nodes", 0, "actors"), "BAD_USER_INPUT")]
 
 
 @pytest.mark.parametrize("reposts", [False, True], ids=["no reposts", "reposts"])
@@ -91,40 +95,77 @@ async def test_a_page_breadth_first_takes_four_trips(world: World, reposts: bool
 
         assert answer.errors == []
         assert answer.data == expected.data
-        assert len(answer.data["notifications"]["entries"]["edges"]) == first
-        assert answer.data["notifications"]["unreadCount"] == 100
+        assert len(answer.data["viewer"]["notifications"]["entries"]["edges"]) == first
+        assert answer.data["viewer"]["notifications"]["unreadCount"] == 100
         assert answer.round_trips <= 4
         assert executor.fallen_back == 0
+
+
+async def test_pages_of_some_kinds(world: World) -> None:
+    """Their cursors continue the list, also where other kinds are between them."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
+    first = await mention(world, bob, alice)
+    await world.follow(bob, alice)
+    [post] = await world.post(alice, "mine")
+    await world.graph.likes.like(bob.id, post.id)
+    second = await mention(world, carol, alice)
+
+    async def shown(**arguments: object) -> tuple[list[str], str | None]:
+        found = (await world.ask(PAGE, alice, **arguments)).data["viewer"]["notifications"]["entries"]
+        return [each["node"]["__typename"] for each in found["edges"]], found["pageInfo"]["endCursor"]
+
+    assert (await shown(first=9, kinds=["LIKE", "FOLLOW"]))[0] == ["LikeNotification", "FollowNotification"]
+    one, end = await shown(first=1, kinds=["MENTION"])
+    assert (one, end) == (["MentionNotification"], encode_cursor(CursorKind.NOTIFICATION, second))
+    assert await shown(first=9, after=end, kinds=["MENTION"]) == (one, encode_cursor(CursorKind.NOTIFICATION, first))
+    assert await shown(last=9, before=end, kinds=["MENTION"]) == ([], None)
+    assert len((await shown(first=9, kinds=None))[0]) == 4
+
+
+async def test_the_live_cursor_belongs_to_the_first_page(world: World) -> None:
+    """It is null with a cursor as an argument. The count of unread ones ends at 100, and tells if there are more."""
+    alice, bob = await world.users("alice", "bob")
+    posts = [await mention(world, bob, alice) for _ in range(100)]
+    cursor = encode_cursor(CursorKind.NOTIFICATION, posts[5])
+    windows = ({"first": 1}, {"last": 1}, {"first": 1, "after": cursor}, {"last": 1, "before": cursor})
+    feeds = [(await world.ask(PAGE, alice, **window)).data["viewer"]["notifications"] for window in windows]
+    assert [feed["liveCursor"] is not None for feed in feeds] == [True, True, False, False]
+    assert (feeds[0]["unreadCount"], feeds[0]["hasMoreUnread"]) == (100, False)
+    await mention(world, bob, alice)
+    more = (await world.ask(PAGE, alice, first=1)).data["viewer"]["notifications"]
+    assert (more["unreadCount"], more["hasMoreUnread"]) == (100, True)
 
 
 async def test_pages_continue_after_a_cursor(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     posts = [await mention(world, bob, alice) for _ in range(5)]
-    first = (await world.ask(PAGE, alice, first=2)).data["notifications"]["entries"]
-    rest = (await world.ask(PAGE, alice, first=9, after=first["pageInfo"]["endCursor"])).data["notifications"][
-        "entries"
-    ]
+    first = (await world.ask(PAGE, alice, first=2)).data["viewer"]["notifications"]["entries"]
+    answer = await world.ask(PAGE, alice, first=9, after=first["pageInfo"]["endCursor"])
+    rest = answer.data["viewer"]["notifications"]["entries"]
     shown = [edge["node"]["post"]["id"] for edge in first["edges"] + rest["edges"]]
     assert shown == [ids.encode(ids.Kind.POST, post) for post in posts[::-1]]
     assert (first["pageInfo"]["hasNextPage"], rest["pageInfo"]["hasPreviousPage"]) == (True, True)
-    last = (await world.ask(PAGE, alice, last=2)).data["notifications"]["entries"]
+    last = (await world.ask(PAGE, alice, last=2)).data["viewer"]["notifications"]["entries"]
     assert last["edges"] == rest["edges"][-2:]
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"first": 0}, {"first": 101}, {"first": 1, "last": 1}, {"first": 1, "after": "post-00000000000001"}],
+    [
+        *({}, {"first": 0}, {"first": 101}, {"first": 1, "last": 1}),
+        *({"first": 1, "after": "post-00000000000001"}, {"first": 1, "kinds": []}),
+    ],
 )
 async def test_invalid_pages(world: World, arguments: dict[str, Any]) -> None:
     [alice] = await world.users("alice")
     answer = await world.ask(PAGE, alice, **arguments)
-    assert answer.errors == [(("notifications", "entries"), "BAD_USER_INPUT")]
-    assert answer.data["notifications"]["unreadCount"] == 0
+    assert answer.errors == [(("viewer", "notifications", "entries"), "BAD_USER_INPUT")]
+    assert answer.data["viewer"]["notifications"]["unreadCount"] == 0
 
 
 async def test_nobody_has_no_notifications(world: World) -> None:
     answer = await world.ask(PAGE, None, first=1)
-    assert (answer.data, answer.errors) == ({"notifications": None}, [])
+    assert (answer.data, answer.errors) == ({"viewer": None}, [])
     assert answer.round_trips == 0
 
 
@@ -171,10 +212,10 @@ async def test_nodes_are_the_viewers_own(world: World) -> None:
     others = [
         ids.encode(ids.Kind.NOTIFICATION, alice.id, *numbers) for numbers in ((2, post), (3, post + 1), (9, post))
     ]
-    document = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Notification { kind isRead } } }"
+    document = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Notification { isRead } } }"
     shown = [
         {"__typename": "NotificationFeed", "id": feed},
-        {"__typename": "Notification", "id": mine, "kind": "MENTION", "isRead": False},
+        {"__typename": "MentionNotification", "id": mine, "isRead": False},
         *[None] * 3,
     ]
     assert (await world.ask(document, alice, ids=[feed, mine, *others])).data["nodes"] == shown
@@ -188,6 +229,7 @@ async def test_the_posts_of_a_page_are_not_looked_up_again(world: World) -> None
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hello")
     await world.graph.commit([PostPublished(bob.id, "again", mentions=(alice.id,))])
-    both = "query ($id: ID!) { notifications { entries(first: 1) { nodes { post { text } } } } post(id: $id) { text } }"
+    both = """query ($id: ID!) { post(id: $id) { text } viewer { notifications { entries(first: 1) { nodes {
+        ... on MentionNotification { post { text } } } } } } }"""
     answer = await world.ask(both, alice, id=post_id(post))
-    assert answer.data["notifications"]["entries"]["nodes"] == [{"post": {"text": "again"}}]
+    assert answer.data["viewer"]["notifications"]["entries"]["nodes"] == [{"post": {"text": "again"}}]

@@ -35,8 +35,8 @@ async def test_update_profile(picturing: World) -> None:
     assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "hi", **urls}
     answer = await world.ask(UPDATE, alice, input={"bio": None, "avatarUrl": None})
     assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "", **urls, "avatarUrl": None}
-    assert (await world.ask("{ viewer { websiteUrl avatarUrl } }", alice)).data == {
-        "viewer": {**urls, "avatarUrl": None}
+    assert (await world.ask("{ viewer { user { websiteUrl avatarUrl } } }", alice)).data == {
+        "viewer": {"user": {**urls, "avatarUrl": None}}
     }
 
 
@@ -45,8 +45,8 @@ async def test_a_picture_on_a_host_that_is_not_listed_is_not_shown(world: World)
     [alice] = await world.users("alice")
     url = "https://example.org/a.png"
     await world.graph.commit([ProfileChanged(alice.id, avatar_url=url, website_url=url)])
-    answer = await world.ask("{ viewer { avatarUrl websiteUrl } }", alice)
-    assert answer.data == {"viewer": {"avatarUrl": None, "websiteUrl": url}}
+    answer = await world.ask("{ viewer { user { avatarUrl websiteUrl } } }", alice)
+    assert answer.data == {"viewer": {"user": {"avatarUrl": None, "websiteUrl": url}}}
     answer = await world.ask(UPDATE, alice, input={"avatarUrl": url})
     assert codes(answer, "updateProfile") == [("INVALID", ["avatarUrl"])]
     answer = await world.ask(UPDATE, alice, input={"name": "Alicia"})

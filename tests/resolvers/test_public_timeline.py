@@ -81,7 +81,7 @@ async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pyt
     [alice] = await world.users("alice")
     await archive(world)
     known = (await world.ask(PUBLIC, None, first=2)).data["publicTimeline"]
-    document = PUBLIC.replace("publicTimeline {", "viewer { login } publicTimeline {")
+    document = PUBLIC.replace("publicTimeline {", "viewer { user { login } } publicTimeline {")
 
     async def fail(*_: Any) -> None:
         raise ArchiveUnavailable("down")
@@ -93,6 +93,8 @@ async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pyt
     monkeypatch.setattr(world.graph.archive, "state", fail)
     answer = await world.ask(document, alice, first=10)
     assert answer.errors == [(("publicTimeline",), "ARCHIVE_UNAVAILABLE")]
-    assert answer.data == {"viewer": {"login": "alice"}, "publicTimeline": None}
-    nodes = await world.ask("query ($ids: [ID!]!) { viewer { login } nodes(ids: $ids) { id } }", ids=[known["id"]])
+    assert answer.data == {"viewer": {"user": {"login": "alice"}}, "publicTimeline": None}
+    nodes = await world.ask(
+        "query ($ids: [ID!]!) { viewer { user { login } } nodes(ids: $ids) { id } }", ids=[known["id"]]
+    )
     assert nodes.errors == [(("nodes", 0), "ARCHIVE_UNAVAILABLE")]

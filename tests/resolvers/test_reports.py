@@ -11,7 +11,7 @@ from tests.resolvers.conftest import PASSWORD, World, post_id, texts, user_id
 REPORT = """mutation Report($input: ReportInput!) { report(input: $input) {
     reported userErrors { code field message params { name value } } } }"""
 LOG_IN = """mutation LogIn($login: String!, $password: String!) {
-    logIn(input: { login: $login, password: $password }) { session { token } userErrors { code field } } }"""
+    logIn(input: { login: $login, password: $password }) { credentials { token } userErrors { code field } } }"""
 EVERYTHING = """query Everything($id: ID!, $post: ID!) {
     user(by: { id: $id }) { login }
     named: user(by: { login: "bob" }) { login }
@@ -29,10 +29,12 @@ EVERYTHING = """query Everything($id: ID!, $post: ID!) {
         replies(first: 9) { nodes { text } }
       } } } }
     }
-    viewer { homeTimeline { posts(first: 9) { edges { node { text author { login } } } } } }
-    notifications { entries(first: 9) { nodes { kind actors { login } } } }
-    mutedUsers(first: 9) { nodes { login } }
-    blockedUsers(first: 9) { nodes { login } } }"""
+    viewer {
+      homeTimeline { posts(first: 9) { edges { node { text author { login } } } } }
+      notifications { entries(first: 9) { nodes { __typename actors { login } } } }
+      mutedUsers(first: 9) { nodes { login } }
+      blockedUsers(first: 9) { nodes { login } }
+    } }"""
 
 
 async def report(world: World, by: User | None, subject: str, **fields: Any) -> Any:
@@ -125,4 +127,4 @@ async def test_a_suspended_user_cannot_log_in(world: World) -> None:
 
     payload = (await world.ask(LOG_IN, None, login="bob", password=PASSWORD)).data["logIn"]
 
-    assert payload == {"session": None, "userErrors": [{"code": "NOT_ALLOWED", "field": None}]}
+    assert payload == {"credentials": None, "userErrors": [{"code": "NOT_ALLOWED", "field": None}]}

@@ -11,12 +11,12 @@ from schema import schema
 from tests.resolvers.conftest import World, post_id, user_id
 from tests.resolvers.test_round_trips import ask_breadth_first
 
-REPOST = """mutation Repost($postId: ID!) { repost(input: { postId: $postId }) {
+REPOST = """mutation Repost($postId: ID!) { repostPost(input: { postId: $postId }) {
     repost { id text repostOfId repostOf { text repostsCount viewerHasReposted } author { login postsCount } }
     repostEdge { cursor node { id } }
     userErrors { code field message params { name } } } }"""
-UNREPOST = """mutation Unrepost($postId: ID!) { unrepost(input: { postId: $postId }) {
-    deletedPostId post { id repostsCount viewerHasReposted }
+UNREPOST = """mutation Unrepost($postId: ID!) { unrepostPost(input: { postId: $postId }) {
+    deletedRepostId post { id repostsCount viewerHasReposted }
     userErrors { code field message params { name } } } }"""
 POST = """query Post($id: ID!) { post(id: $id) { text repostsCount viewerHasReposted
     reposts(first: 10) { nodes { id text author { login } } } } }"""
@@ -27,7 +27,7 @@ HOME = """query Home($first: Int!) { viewer { homeTimeline { posts(first: $first
 
 async def repost(world: World, user: User, post: Post) -> Any:
     """Repost a post, and return the payload."""
-    return (await world.ask(REPOST, user, postId=post_id(post))).data["repost"]
+    return (await world.ask(REPOST, user, postId=post_id(post))).data["repostPost"]
 
 
 async def test_a_repost_is_shown_at_once(world: World) -> None:
@@ -74,12 +74,12 @@ async def test_repeated_mutations_have_the_same_answer_and_write_nothing(world: 
     assert await repost(world, alice, post) == first
     assert await world.graph.log.last() == last
 
-    answer = (await world.ask(UNREPOST, alice, postId=post_id(post))).data["unrepost"]
+    answer = (await world.ask(UNREPOST, alice, postId=post_id(post))).data["unrepostPost"]
     shown = {"id": post_id(post), "repostsCount": 0, "viewerHasReposted": False}
-    assert answer == {"deletedPostId": first["repost"]["id"], "post": shown, "userErrors": []}
+    assert answer == {"deletedRepostId": first["repost"]["id"], "post": shown, "userErrors": []}
     last = await world.graph.log.last()
     for named in (post_id(post), first["repost"]["id"]):
-        assert (await world.ask(UNREPOST, alice, postId=named)).data["unrepost"] == answer
+        assert (await world.ask(UNREPOST, alice, postId=named)).data["unrepostPost"] == answer
     assert await world.graph.log.last() == last
 
 
@@ -88,11 +88,12 @@ async def test_deleting_a_repost_takes_it_back(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hi")
     entry = (await repost(world, alice, post))["repost"]["id"]
-    document = """mutation Delete($id: ID!) { deletePost(input: { id: $id }) {
-        deletedPostId viewer { postsCount } repostOf { repostsCount viewerHasReposted } userErrors { code } } }"""
+    document = """mutation Delete($id: ID!) { deletePost(input: { postId: $id }) {
+        deletedPostId viewer { user { postsCount } } repostOf { repostsCount viewerHasReposted }
+        userErrors { code } } }"""
     assert (await world.ask(document, alice, id=entry)).data["deletePost"] == {
         "deletedPostId": entry,
-        "viewer": {"postsCount": 0},
+        "viewer": {"user": {"postsCount": 0}},
         "repostOf": {"repostsCount": 0, "viewerHasReposted": False},
         "userErrors": [],
     }

@@ -102,9 +102,9 @@ async def test_relations_are_two_commands(world: World, first: int) -> None:
 async def test_three_counts_share_a_round_trip(world: World) -> None:
     """All counts of a user take one round trip, and only requested counts are read."""
     [alice] = await world.users("alice")
-    none = await world.ask("{ viewer { login } }", alice)
-    one = await world.ask("{ viewer { login followersCount } }", alice)
-    three = await world.ask("{ viewer { login followersCount followingCount postsCount } }", alice)
+    none = await world.ask("{ viewer { user { login } } }", alice)
+    one = await world.ask("{ viewer { user { login followersCount } } }", alice)
+    three = await world.ask("{ viewer { user { login followersCount followingCount postsCount } } }", alice)
     assert one.commands == none.commands + 1
     assert three.commands == none.commands + 4
     assert three.round_trips == one.round_trips == 2
@@ -113,7 +113,7 @@ async def test_three_counts_share_a_round_trip(world: World) -> None:
 @pytest.mark.counts_reads
 async def test_total_count_is_read_only_if_requested(world: World) -> None:
     [alice] = await world.users("alice")
-    page = "{ viewer { followers(first: 1) { pageInfo { hasNextPage } %s } } }"
+    page = "{ viewer { user { followers(first: 1) { pageInfo { hasNextPage } %s } } } }"
     without, counted = await world.ask(page % "", alice), await world.ask(page % "totalCount", alice)
     assert without.commands < counted.commands
 

@@ -94,7 +94,7 @@ async def test_a_search_without_the_archive_fails_alone(world: World, monkeypatc
     [alice] = await world.users("alice")
     await world.post(alice, "tea")
     await archive(world)
-    document = SEARCH.replace("searchPosts(", "viewer { login } searchPosts(", 1)
+    document = SEARCH.replace("searchPosts(", "viewer { user { login } } searchPosts(", 1)
 
     async def fail(*_: Any) -> None:
         raise ArchiveUnavailable("down")
@@ -106,4 +106,4 @@ async def test_a_search_without_the_archive_fails_alone(world: World, monkeypatc
     monkeypatch.setattr(world.graph.archive, "state", fail)
     answer = await world.ask(document, alice, filter={"keywords": ["tea"]}, first=10)
     assert answer.errors == [(("searchPosts",), "ARCHIVE_UNAVAILABLE")]
-    assert answer.data == {"viewer": {"login": "alice"}, "searchPosts": None}
+    assert answer.data == {"viewer": {"user": {"login": "alice"}}, "searchPosts": None}

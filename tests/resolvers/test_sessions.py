@@ -12,13 +12,13 @@ from schema import schema
 from tests.resolvers.conftest import PASSWORD, World, issue_token, post_id, user_id
 from tests.resolvers.test_mutations import LOG_IN, SIGN_UP
 
-SESSIONS = "{ sessions { id createdAt lastUsedAt userAgent current } }"
+SESSIONS = "{ viewer { sessions { id createdAt lastUsedAt userAgent current } } }"
 END = """mutation ($id: ID!) { endSession(input: {sessionId: $id}) {
     endedSessionId userErrors { code field } } %s }"""
 CHANGE = """mutation ($current: String!, $new: String!) {
     changePassword(input: {currentPassword: $current, newPassword: $new}) {
-        session { token expiresAt user { login } } userErrors { code field } } %s }"""
-NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on SessionInfo { current userAgent } } }"
+        credentials { token expiresAt viewer { user { login } } } userErrors { code field } } %s }"""
+NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Session { current userAgent } } }"
 LOG_OUT = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s }"
 
 
@@ -28,9 +28,9 @@ LOG_OUT = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s
     [
         'publishPost(input: {text: "too late"}) { post { id } }',
         'updateProfile(input: {name: "too late"}) { user { name } }',
-        "follow(input: {userIds: [ID]}) { results { outcome } }",
-        "unfollow(input: {userIds: [ID]}) { results { outcome } }",
-        "deletePost(input: {id: POST}) { deletedPostId }",
+        "followUsers(input: {userIds: [ID]}) { results { outcome } }",
+        "unfollowUsers(input: {userIds: [ID]}) { results { outcome } }",
+        "deletePost(input: {postId: POST}) { deletedPostId }",
         "again: logOut(input: {everywhere: true}) { userErrors { code } }",
     ],
 )
@@ -51,19 +51,27 @@ async def test_nothing_is_written_after_the_log_out_of_a_document(world: World, 
 
 
 async def test_fields_before_the_log_out_of_a_document_are_executed(world: World) -> None:
-    """Fields run in order, and a later log-in returns a token but does not set the viewer."""
-    [alice] = await world.users("alice")
+    """Fields run in order. The payload of a later log-in shows the new viewer, who does not become the sender."""
+    alice, bob = await world.users("alice", "bob")
+    await world.follow(bob, alice)
     document = """mutation { publishPost(input: {text: "in time"}) { post { author { login } } }
         logOut(input: {everywhere: false}) { userErrors { code } }
-        logIn(input: {login: "alice", password: "correct horse"}) { session { user { login } } }
-        late: publishPost(input: {text: "too late"}) { post { id } } }"""
+        late: publishPost(input: {text: "too late"}) { post { id } }
+        logIn(input: {login: "bob", password: "correct horse"}) { credentials { viewer { user { login } ...Home } } }
+        again: publishPost(input: {text: "as bob"}) { post { id } } }
+        fragment Home on Viewer { homeTimeline { posts(first: 1) { nodes { text } } } sessions { current } }"""
 
     answer = await world.ask(document, alice)
 
     assert answer.data["publishPost"] == {"post": {"author": {"login": "alice"}}}
-    assert answer.data["logIn"] == {"session": {"user": {"login": "alice"}}}
-    assert answer.data["late"] is None
-    assert answer.errors == [(("late",), "UNAUTHENTICATED")]
+    home = {"posts": {"nodes": [{"text": "in time"}]}}
+    assert answer.data["logIn"]["credentials"]["viewer"] == {
+        "user": {"login": "bob"},
+        "homeTimeline": home,
+        "sessions": [{"current": True}],
+    }
+    assert answer.data["late"] is answer.data["again"] is None
+    assert answer.errors == [(("late",), "UNAUTHENTICATED"), (("again",), "UNAUTHENTICATED")]
 
 
 async def test_too_many_concurrent_passwords_are_an_error(world: World) -> None:
@@ -108,10 +116,10 @@ async def test_a_viewer_sees_their_sessions(world: World) -> None:
     answer = await world.ask(SESSIONS, alice)
 
     assert (answer.errors, answer.round_trips) == ([], 1)
-    listed = {session["userAgent"]: session for session in answer.data["sessions"]}
+    listed = {session["userAgent"]: session for session in answer.data["viewer"]["sessions"]}
     assert {agent: session["current"] for agent, session in listed.items()} == {"Phone": False, None: True}
     assert listed["Phone"]["lastUsedAt"] == listed["Phone"]["createdAt"]
-    assert (await world.ask(SESSIONS)).data == {"sessions": None}
+    assert (await world.ask(SESSIONS)).data == {"viewer": None}
 
 
 async def test_sessions_are_nodes_of_their_user_only(world: World) -> None:
@@ -119,13 +127,13 @@ async def test_sessions_are_nodes_of_their_user_only(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     await world.viewer(alice)
     await world.graph.sessions.start(alice.id, "Phone")
-    listed = [session["id"] for session in (await world.ask(SESSIONS, alice)).data["sessions"]]
+    listed = [session["id"] for session in (await world.ask(SESSIONS, alice)).data["viewer"]["sessions"]]
 
     answer = await world.ask(NODES, alice, ids=[*listed, ids.encode(ids.Kind.SESSION, 7)])
 
     assert answer.round_trips == 1
     *found, unknown = answer.data["nodes"]
-    assert [(node["__typename"], node["id"]) for node in found] == [("SessionInfo", id_) for id_ in listed]
+    assert [(node["__typename"], node["id"]) for node in found] == [("Session", id_) for id_ in listed]
     assert unknown is None
     for viewer in (bob, None):
         assert (await world.ask(NODES, viewer, ids=listed)).data == {"nodes": [None, None]}
@@ -136,7 +144,9 @@ async def test_end_session(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     await world.viewer(alice)
     await world.graph.sessions.start(alice.id, "Phone")
-    phone = next(each["id"] for each in (await world.ask(SESSIONS, alice)).data["sessions"] if each["userAgent"])
+    phone = next(
+        each["id"] for each in (await world.ask(SESSIONS, alice)).data["viewer"]["sessions"] if each["userAgent"]
+    )
     missing = {"endedSessionId": None, "userErrors": [{"code": "NOT_FOUND", "field": ["sessionId"]}]}
     before = await world.graph.log.last()
 
@@ -147,14 +157,14 @@ async def test_end_session(world: World) -> None:
 
     answer = await world.ask(END % "", alice, id=phone)
     assert answer.data == {"endSession": {"endedSessionId": phone, "userErrors": []}}
-    assert [each["current"] for each in (await world.ask(SESSIONS, alice)).data["sessions"]] == [True]
+    assert [each["current"] for each in (await world.ask(SESSIONS, alice)).data["viewer"]["sessions"]] == [True]
     assert (await world.ask(END % "", alice, id=phone)).data == {"endSession": missing}
 
 
 async def test_the_end_of_the_current_session_is_a_log_out(world: World) -> None:
     """Later fields of the document have no viewer."""
     [alice] = await world.users("alice")
-    [current] = (await world.ask(SESSIONS, alice)).data["sessions"]
+    [current] = (await world.ask(SESSIONS, alice)).data["viewer"]["sessions"]
 
     answer = await world.ask(END % 'publishPost(input: {text: "late"}) { post { id } }', alice, id=current["id"])
 
@@ -175,8 +185,8 @@ async def test_change_password(world: World) -> None:
     assert answer.errors == []
     changed = answer.data["changePassword"]
     assert changed["userErrors"] == []
-    assert changed["session"]["token"] == f"token of {alice.id}"
-    assert changed["session"]["user"] == {"login": "alice"}
+    assert changed["credentials"]["token"] == f"token of {alice.id}"
+    assert changed["credentials"]["viewer"] == {"user": {"login": "alice"}}
     assert answer.data["publishPost"] == {"post": {"author": {"login": "alice"}}}
     assert not await world.graph.sessions.is_live(alice.id, old.session)
     assert len(await world.graph.sessions.infos(alice.id)) == 1
@@ -195,7 +205,7 @@ async def test_a_refused_change_of_the_password(world: World) -> None:
         (PASSWORD, "alice", "PASSWORD_TOO_WEAK", "newPassword"),
     ):
         answer = await world.ask(CHANGE % "", alice, current=current, new=new)
-        assert answer.data["changePassword"] == {"session": None, "userErrors": [{"code": code, "field": [field]}]}
+        assert answer.data["changePassword"] == {"credentials": None, "userErrors": [{"code": code, "field": [field]}]}
     answer = await world.ask(CHANGE % "", None, current=PASSWORD, new="a new password")
     assert (answer.data, answer.errors) == ({"changePassword": None}, [(("changePassword",), "UNAUTHENTICATED")])
     assert await world.graph.log.last() == before

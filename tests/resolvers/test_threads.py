@@ -14,13 +14,13 @@ PUBLISH = """mutation Publish($input: PublishPostInput!) { publishPost(input: $i
     userErrors { code field }
 } }"""
 
-DELETE = """mutation Delete($id: ID!) { deletePost(input: {id: $id}) {
+DELETE = """mutation Delete($id: ID!) { deletePost(input: {postId: $id}) {
     deletedPostId replyTo { id repliesCount } repostOf { id repostsCount } userErrors { code }
 } }"""
 
 THREAD = """query Thread($id: ID!, $first: Int!) { post(id: $id) {
     id text repliesCount repostsCount author { login }
-    thread { id author { login } }
+    threadRoot { id author { login } }
     ancestors { id text repliesCount author { login } }
     replies(first: $first) { edges { cursor node { id text repliesCount author { login } } } pageInfo { hasNextPage } }
 } }"""
@@ -30,7 +30,7 @@ HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor posts(fi
     repostOf { id text repliesCount author { id login relationship { state } } }
 } } } } }"""
 
-REPLIES = """query Replies($login: String!) { user(by: {login: $login}) { replies {
+REPLIES = """query Replies($login: String!) { user(by: {login: $login}) { repliesTimeline {
     id kind liveCursor posts(first: 10) { nodes { text } }
 } timeline { posts(first: 10) { nodes { text } } } } }"""
 
@@ -40,7 +40,7 @@ async def test_a_reply_and_a_quote_are_published(world: World) -> None:
     [root] = await world.post(alice, "root")
     target = post_id(root)
 
-    answer = await world.ask(PUBLISH, bob, input={"text": "hi", "replyTo": target, "quoteOf": target})
+    answer = await world.ask(PUBLISH, bob, input={"text": "hi", "replyToId": target, "quotedPostId": target})
 
     assert answer.errors == []
     payload = answer.data["publishPost"]
@@ -51,7 +51,7 @@ async def test_a_reply_and_a_quote_are_published(world: World) -> None:
     assert payload["postEdge"]["node"]["id"] == payload["post"]["id"]
 
 
-@pytest.mark.parametrize("field", ["replyTo", "quoteOf"])
+@pytest.mark.parametrize("field", ["replyToId", "quotedPostId"])
 async def test_malformed_unknown_and_deleted_targets_are_not_found(world: World, field: str) -> None:
     [alice] = await world.users("alice")
     [gone] = await world.post(alice, "gone")
@@ -92,7 +92,7 @@ async def test_a_thread_with_ancestors_and_replies_takes_four_round_trips(world:
 
     assert (answer.errors, executor.fallen_back) == ([], 0)
     post = answer.data["post"]
-    assert post["thread"] == {"id": post_id(chain[0]), "author": {"login": "alice"}}
+    assert post["threadRoot"] == {"id": post_id(chain[0]), "author": {"login": "alice"}}
     assert [each["id"] for each in post["ancestors"]] == [post_id(each) for each in chain[-21:-1]]
     assert {each["repliesCount"] for each in post["ancestors"]} == {1}
     assert post["repliesCount"] == 20
@@ -130,14 +130,14 @@ async def test_deleted_posts_of_a_thread_are_null(world: World) -> None:
     leaf = await world.graph.posts.publish(alice.id, "leaf", reply_to=middle.id, quote_of=middle.id)
     await world.graph.posts.delete(bob.id, middle.id)
     query = """query ($id: ID!) { post(id: $id) {
-        replyToId replyTo { id } thread { id } ancestors { id } repostOfId repostOf { id } } }"""
+        replyToId replyTo { id } threadRoot { id } ancestors { id } repostOfId repostOf { id } } }"""
 
     found = (await world.ask(query, bob, id=post_id(leaf))).data["post"]
 
     assert found == {
         "replyToId": post_id(middle),
         "replyTo": None,
-        "thread": {"id": post_id(root)},
+        "threadRoot": {"id": post_id(root)},
         "ancestors": [{"id": post_id(root)}, None],
         "repostOfId": post_id(middle),
         "repostOf": None,
@@ -171,11 +171,11 @@ async def test_replies_have_a_timeline_of_their_own(world: World) -> None:
     found = {login: (await world.ask(REPLIES, None, login=login)).data["user"] for login in ("alice", "bob")}
 
     shown = {
-        login: [[node["text"] for node in user[name]["posts"]["nodes"]] for name in ("replies", "timeline")]
+        login: [[node["text"] for node in user[name]["posts"]["nodes"]] for name in ("repliesTimeline", "timeline")]
         for login, user in found.items()
     }
     assert shown == {"alice": [["own"], ["own", "root"]], "bob": [["foreign"], []]}
-    timeline = found["bob"]["replies"]
+    timeline = found["bob"]["repliesTimeline"]
     assert timeline["kind"] == "REPLIES"
     node = "query ($id: ID!) { node(id: $id) { ... on Timeline { id kind posts(first: 1) { nodes { text } } } } }"
     again = (await world.ask(node, None, id=timeline["id"])).data["node"]

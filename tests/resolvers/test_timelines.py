@@ -3,6 +3,7 @@
 import pytest
 
 from graph.model import Location, time_of
+from resolvers import ids
 from tests.resolvers.conftest import World, post_id, texts, user_id
 
 HOME = """query ($first: Int, $after: String, $last: Int, $before: String) { viewer { homeTimeline { id kind liveCursor
@@ -43,14 +44,36 @@ async def test_home_is_paged_in_both_directions(world: World) -> None:
     assert texts(newer["viewer"]["homeTimeline"]["posts"]) == ["5"]
 
 
-async def test_home_timeline_of_others_is_null(world: World) -> None:
-    """The field is null, without an error."""
+async def test_the_live_cursor_belongs_to_the_first_page(world: World) -> None:
+    """It is null if an argument is a cursor, so that one document serves the first page and later ones."""
+    [alice] = await world.users("alice")
+    await world.post(alice, "1", "2", "3")
+    document = """query ($first: Int, $after: String, $last: Int, $before: String) { viewer { homeTimeline {
+        liveCursor(first: $first, after: $after, last: $last, before: $before)
+        posts(first: $first, after: $after, last: $last, before: $before) { pageInfo { endCursor } } } } }"""
+
+    async def page(**arguments: object) -> tuple[bool, str]:
+        home = (await world.ask(document, alice, **arguments)).data["viewer"]["homeTimeline"]
+        return home["liveCursor"] is not None, home["posts"]["pageInfo"]["endCursor"]
+
+    is_live, end = await page(first=1, after=None)
+    assert is_live
+    assert (await page(last=2))[0]
+    assert not (await page(first=1, after=end))[0]
+    assert not (await page(last=1, before=end))[0]
+
+
+async def test_the_viewer_is_a_node_of_their_own(world: World) -> None:
+    """Others do not see it, and it is not the user. It costs no round trip."""
     alice, bob = await world.users("alice", "bob")
-    document = "query ($id: ID!) { user(by: {id: $id}) { homeTimeline { id } timeline { kind } } }"
-    for viewer in (alice, None):
-        answer = await world.ask(document, viewer, id=user_id(bob))
-        assert answer.data["user"] == {"homeTimeline": None, "timeline": {"kind": "USER"}}
-        assert answer.errors == []
+    answer = await world.ask("{ viewer { id user { id } } }", alice)
+    viewer = answer.data["viewer"]
+    assert viewer["id"] == ids.encode(ids.Kind.VIEWER, alice.id) != viewer["user"]["id"] == user_id(alice)
+    document = "query ($id: ID!) { node(id: $id) { __typename ... on Viewer { user { login } } } }"
+    found = {"__typename": "Viewer", "user": {"login": "alice"}}
+    assert (await world.ask(document, alice, id=viewer["id"])).data["node"] == found
+    for other in (bob, None):
+        assert (await world.ask(document, other, id=viewer["id"])).data["node"] is None
 
 
 async def test_user_timelines_are_public(world: World) -> None:
@@ -72,12 +95,12 @@ async def test_a_deleted_post_is_neither_in_timelines_nor_looked_up(world: World
     post, _ = await world.post(alice, "gone", "stays")
     await world.graph.posts.delete(alice.id, post.id)
     document = """query ($id: ID!) { post(id: $id) { text } node(id: $id) { id }
-        viewer { timeline { posts(first: 5) { nodes { text } } } } }"""
+        viewer { user { timeline { posts(first: 5) { nodes { text } } } } } }"""
     answer = await world.ask(document, alice, id=post_id(post))
     assert answer.data == {
         "post": None,
         "node": None,
-        "viewer": {"timeline": {"posts": {"nodes": [{"text": "stays"}]}}},
+        "viewer": {"user": {"timeline": {"posts": {"nodes": [{"text": "stays"}]}}}},
     }
 
 
@@ -138,11 +161,11 @@ async def test_relationships(world: World) -> None:
     answer = await world.ask(document % users, alice)
     found = {login: user["relationship"] for login, user in answer.data.items()}
     assert {login: relationship["state"] for login, relationship in found.items()} == {
-        "alice": "SELF",
+        "alice": "YOU",
         "bob": "FOLLOWING",
         "carol": "FOLLOWED_BY",
         "dave": "MUTUAL",
-        "erin": "NONE",
+        "erin": "STRANGER",
     }
     for relationship in found.values():
         assert relationship["following"] == (relationship["followingSince"] is not None)

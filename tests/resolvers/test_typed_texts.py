@@ -20,8 +20,8 @@ PUBLISH = """mutation ($text: String!) { publishPost(input: {text: $text}) { use
         ... on LinkEntity { url } } } } }"""
 SEARCH = """query ($keywords: [String!]!) { searchPosts(filter: { keywords: $keywords }) {
     posts(first: 100) { edges { node { text } } } } }"""
-NOTIFIED = """query ($after: String) { notifications { entries(first: 100, after: $after) {
-    nodes { kind post { text } } pageInfo { hasNextPage endCursor } } } }"""
+NOTIFIED = """query ($after: String) { viewer { notifications { entries(first: 100, after: $after) {
+    nodes { __typename ... on MentionNotification { post { text } } } pageInfo { hasNextPage endCursor } } } } }"""
 
 
 def storable(given: dict[str, Any]) -> bool:
@@ -56,8 +56,8 @@ async def notified(world: World, user: User) -> set[str]:
     """Return the texts that have notified a user."""
     found, after = set(), None
     while True:
-        entries = (await world.ask(NOTIFIED, user, after=after)).data["notifications"]["entries"]
-        assert {each["kind"] for each in entries["nodes"]} <= {"MENTION"}
+        entries = (await world.ask(NOTIFIED, user, after=after)).data["viewer"]["notifications"]["entries"]
+        assert {each["__typename"] for each in entries["nodes"]} <= {"MentionNotification"}
         found |= {each["post"]["text"] for each in entries["nodes"]}
         if not entries["pageInfo"]["hasNextPage"]:
             return found

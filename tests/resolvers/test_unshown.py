@@ -14,9 +14,9 @@ __all__ = ["another"]
 UNAVAILABLE = "STORE_UNAVAILABLE"
 FOLLOW = """
     mutation Follow($users: [ID!]!) {
-      follow(input: { userIds: $users }) {
+      followUsers(input: { userIds: $users }) {
         results { outcome user { login followersCount relationship { state } } }
-        viewer { followingCount }
+        viewer { user { followingCount } }
         userErrors { code }
       }
     }
@@ -37,12 +37,12 @@ async def test_a_follow_that_is_not_projected_shows_no_old_counts(world: World, 
     answer = await other.ask(FOLLOW, alice, users=[ids.encode(ids.Kind.USER, bob.id)])
 
     assert {code for _, code in answer.errors} == {UNAVAILABLE}
-    follow = answer.data and answer.data["follow"]
+    follow = answer.data and answer.data["followUsers"]
     assert follow is None or follow["viewer"] is None
     await graph.worker().drain()
     after = await other.ask(FOLLOW, alice, users=[ids.encode(ids.Kind.USER, bob.id)])
     assert not after.errors
-    assert after.data["follow"]["viewer"] == {"followingCount": 1}
+    assert after.data["followUsers"]["viewer"] == {"user": {"followingCount": 1}}
 
 
 async def test_other_users_are_shown_in_the_same_answer(world: World, another: Open) -> None:
@@ -51,22 +51,22 @@ async def test_other_users_are_shown_in_the_same_answer(world: World, another: O
     other = await another_world(another)
     Fault(other.graph.store, runs("add_follows"))
     document = FOLLOW.replace("$users: [ID!]!", "$users: [ID!]!, $carol: ID!").rstrip().removesuffix("}")
-    document += " mute(input: { userId: $carol }) { user { login relationship { muting } } } }"
+    document += " muteUser(input: { userId: $carol }) { user { login relationship { muting } } } }"
 
     users = [ids.encode(ids.Kind.USER, bob.id)]
     answer = await other.ask(document, alice, users=users, carol=ids.encode(ids.Kind.USER, carol.id))
 
-    assert {path[0] for path, _ in answer.errors} == {"follow"}
-    assert answer.data["mute"] == {"user": {"login": "carol", "relationship": {"muting": True}}}
+    assert {path[0] for path, _ in answer.errors} == {"followUsers"}
+    assert answer.data["muteUser"] == {"user": {"login": "carol", "relationship": {"muting": True}}}
 
 
 @pytest.mark.parametrize(
     ("document", "script"),
     [
-        ("mutation { deletePost(input: {id: $post}) { deletedPostId } }", "delete_post"),
-        ("mutation { unfollow(input: {userIds: [$bob]}) { results { outcome } } }", "remove"),
-        ("mutation { block(input: {userId: $bob}) { user { login } } }", "block"),
-        ("mutation { mute(input: {userId: $bob}) { user { login } } }", "add"),
+        ("mutation { deletePost(input: {postId: $post}) { deletedPostId } }", "delete_post"),
+        ("mutation { unfollowUsers(input: {userIds: [$bob]}) { results { outcome } } }", "remove"),
+        ("mutation { blockUser(input: {userId: $bob}) { user { login } } }", "block"),
+        ("mutation { muteUser(input: {userId: $bob}) { user { login } } }", "add"),
     ],
     ids=["deletion", "unfollow", "block", "mute"],
 )

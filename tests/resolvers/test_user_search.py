@@ -73,7 +73,7 @@ async def test_invalid_arguments_are_refused(world: World, arguments: dict[str, 
 
 async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     [alice] = await world.users("alice")
-    document = SEARCH.replace("searchUsers(text", "viewer { login } searchUsers(text")
+    document = SEARCH.replace("searchUsers(text", "viewer { user { login } } searchUsers(text")
 
     async def fail(*_: Any) -> None:
         raise ArchiveUnavailable("down")
@@ -81,4 +81,4 @@ async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pyt
     monkeypatch.setattr(world.graph.archive, "named", fail)
     answer = await world.ask(document, alice, text="alice", first=10)
     assert answer.errors == [(("searchUsers",), "ARCHIVE_UNAVAILABLE")]
-    assert answer.data == {"viewer": {"login": "alice"}, "searchUsers": None}
+    assert answer.data == {"viewer": {"user": {"login": "alice"}}, "searchUsers": None}

@@ -15,10 +15,10 @@ FOLLOWERS = """query ($login: String!, $first: Int, $after: String, $last: Int, 
 async def test_viewer(world: World) -> None:
     """The viewer is the user who is logged in, and null for anonymous requests."""
     [alice] = await world.users("alice")
-    assert (await world.ask("{ viewer { login name bio } }", alice)).data == {
-        "viewer": {"login": "alice", "name": "Alice", "bio": ""}
+    assert (await world.ask("{ viewer { user { login name bio } } }", alice)).data == {
+        "viewer": {"user": {"login": "alice", "name": "Alice", "bio": ""}}
     }
-    assert (await world.ask("{ viewer { login } }")).data == {"viewer": None}
+    assert (await world.ask("{ viewer { user { login } } }")).data == {"viewer": None}
 
 
 async def test_user_by_id_and_by_login(world: World) -> None:
@@ -68,8 +68,8 @@ async def test_counts(world: World) -> None:
     await world.graph.follows.unfollow(alice.id, [bob.id])
     first, _ = await world.post(alice, "one", "two")
     await world.graph.posts.delete(alice.id, first.id)
-    answer = await world.ask("{ viewer { followersCount followingCount postsCount } }", alice)
-    assert answer.data["viewer"] == {"followersCount": 1, "followingCount": 1, "postsCount": 1}
+    answer = await world.ask("{ viewer { user { followersCount followingCount postsCount } } }", alice)
+    assert answer.data["viewer"]["user"] == {"followersCount": 1, "followingCount": 1, "postsCount": 1}
 
 
 async def test_followers_are_paged_newest_first(world: World) -> None:
@@ -97,11 +97,11 @@ async def test_following_and_nodes(world: World) -> None:
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob, carol)
     answer = await world.ask(
-        "{ viewer { following(first: 5) { totalCount nodes { login } edges { node { login } followedAt } } "
-        "followers(first: 5) { totalCount nodes { login } pageInfo { startCursor endCursor hasNextPage } } } }",
+        "{ viewer { user { following(first: 5) { totalCount nodes { login } edges { node { login } followedAt } } "
+        "followers(first: 5) { totalCount nodes { login } pageInfo { startCursor endCursor hasNextPage } } } } }",
         alice,
     )
-    following, followers = answer.data["viewer"]["following"], answer.data["viewer"]["followers"]
+    following, followers = answer.data["viewer"]["user"]["following"], answer.data["viewer"]["user"]["followers"]
     assert logins(following) == ["carol", "bob"]
     assert [node["login"] for node in following["nodes"]] == ["carol", "bob"]
     assert following["totalCount"] == 2
@@ -118,11 +118,11 @@ async def test_a_follow_cursor_is_valid_in_every_list_of_follows(world: World) -
     await world.follow(alice, bob)
     await world.follow(bob, alice)
     await world.follow(alice, carol)
-    mine = await world.ask("{ viewer { followers(first: 1) { edges { cursor } } } }", alice)
-    cursor = mine.data["viewer"]["followers"]["edges"][0]["cursor"]
-    document = "query ($c: String!) { viewer { following(first: 5, after: $c) { nodes { login } } } }"
+    mine = await world.ask("{ viewer { user { followers(first: 1) { edges { cursor } } } } }", alice)
+    cursor = mine.data["viewer"]["user"]["followers"]["edges"][0]["cursor"]
+    document = "query ($c: String!) { viewer { user { following(first: 5, after: $c) { nodes { login } } } } }"
     answer = await world.ask(document, alice, c=cursor)
-    assert answer.data["viewer"]["following"]["nodes"] == [{"login": "bob"}]
+    assert answer.data["viewer"]["user"]["following"]["nodes"] == [{"login": "bob"}]
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ async def test_a_follow_cursor_is_valid_in_every_list_of_follows(world: World) -
 async def test_invalid_paging_fails_the_connection_alone(world: World, arguments: str) -> None:
     """A missing, double or excessive count, or a cursor that is malformed or of another list, is BAD_USER_INPUT."""
     [alice] = await world.users("alice")
-    answer = await world.ask(f"{{ viewer {{ login followers{arguments} {{ totalCount }} }} }}", alice)
-    assert answer.data == {"viewer": {"login": "alice", "followers": None}}
-    assert answer.errors == [(("viewer", "followers"), "BAD_USER_INPUT")]
+    answer = await world.ask(f"{{ viewer {{ user {{ login followers{arguments} {{ totalCount }} }} }} }}", alice)
+    assert answer.data == {"viewer": {"user": {"login": "alice", "followers": None}}}
+    assert answer.errors == [(("viewer", "user", "followers"), "BAD_USER_INPUT")]
 
 
 KNOWN = """query ($id: ID!) { user(by: {id: $id}) { followersYouKnow(first: 5) {

@@ -72,13 +72,13 @@ FIELDS = {
 }
 WINDOW = "a{at}: posts(first: {first}) {{ pageInfo {{ hasNextPage }} nodes {{ id }} }}"
 OTHERS = {
-    "notifications": "notifications {{ {} }}|a{at}: entries(first: {first}) {{ nodes {{ id }} }}",
+    "notifications": "viewer {{ notifications {{ {} }} }}|a{at}: entries(first: {first}) {{ nodes {{ id }} }}",
     "followers": 'user(by: {{login: "alice"}}) {{ {} }}|a{at}: followers(first: {first}) {{ nodes {{ id }} }}',
     "followers you know": (
         'user(by: {{login: "alice"}}) {{ {} }}|a{at}: followersYouKnow(first: {first}) {{ nodes {{ id }} }}'
     ),
-    "muted": "{}|a{at}: mutedUsers(first: {first}) {{ nodes {{ id }} }}",
-    "liked": "{}|a{at}: likedPosts(first: {first}) {{ nodes {{ id }} }}",
+    "muted": "viewer {{ {} }}|a{at}: mutedUsers(first: {first}) {{ nodes {{ id }} }}",
+    "liked": "viewer {{ {} }}|a{at}: likedPosts(first: {first}) {{ nodes {{ id }} }}",
 }
 
 

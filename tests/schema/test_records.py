@@ -72,9 +72,15 @@ def members(hint: Any) -> set[Any]:
 
 
 def fits(actual: Any, expected: Any) -> bool:
-    """Return True if each value of one type is a value of the other. Supports unions, sequences and classes."""
+    """Return True if each value of one type is a value of the other. Supports unions, sequences and classes.
+
+    A class with subclasses stands for them: the values of an interface are never instances of the base of its records.
+    """
     if get_origin(actual) in (Union, UnionType):
         return all(fits(member, expected) for member in members(actual))
+    subclasses: list[type] = type.__subclasses__(actual) if isinstance(actual, type) else []
+    if subclasses and actual not in members(expected):
+        return all(fits(each, expected) for each in subclasses)
     for member in members(expected):
         if getattr(member, "_is_protocol", False):
             return all(name in get_type_hints(actual) for name in vars(member) if not name.startswith("_"))

@@ -19,7 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from graph import Graph
-from graph.model import Session
+from graph.model import Credentials
 from graph.passwords.hashing import Hashing
 from server.app import Application, create_app
 from server.auth import Tokens
@@ -106,12 +106,12 @@ class Api:
         self.graph = graph
         self.client = client
 
-    async def session(self, login: str) -> Session:
+    async def session(self, login: str) -> Credentials:
         """Sign up a user and start a session."""
         user = await self.graph.users.sign_up(login, "correct horse", login.title())
         return await self.graph.sessions.start(user.id)
 
-    async def log_in(self, login: str) -> Session:
+    async def log_in(self, login: str) -> Credentials:
         """Sign up a user and start a session in the served process, which then need not note its use for an hour."""
         user = await self.graph.users.sign_up(login, "correct horse", login.title())
         served: Graph = self.app.state.graph

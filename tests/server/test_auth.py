@@ -14,7 +14,7 @@ import jwt
 import pytest
 
 from graph import Graph
-from graph.model import Session
+from graph.model import Credentials
 from resolvers.context import Viewer
 from server.auth import BadToken, Tokens
 from server.settings import Settings
@@ -23,7 +23,7 @@ from tests.server.conftest import serving
 
 OLD, NEW, OTHER = (f"{name} key of the tests, long enough to sign" for name in ("old", "new", "other"))
 LATER = 4_000_000_000  # in the year 2096: the same whenever, and by whichever process, the tests are collected
-SESSION = Session("abc-DEF_1", 42, datetime.now(UTC).replace(microsecond=0) + timedelta(days=30))
+SESSION = Credentials("abc-DEF_1", 42, datetime.now(UTC).replace(microsecond=0) + timedelta(days=30))
 
 
 def signed(key: str = NEW, algorithm: str = "HS256", drop: str = "", **claims: Any) -> str:
@@ -249,7 +249,7 @@ def test_no_header_means_anonymous_and_the_scheme_has_any_case() -> None:
 
 
 LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login: $login, password: $password}) {
-    session { user { login } } userErrors { code } } }"""
+    credentials { viewer { user { login } } } userErrors { code } } }"""
 
 
 async def test_failed_log_ins_count_for_the_clients_address(settings: Settings, graph: Graph) -> None:

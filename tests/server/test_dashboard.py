@@ -34,7 +34,7 @@ async def test_every_metric_of_the_dashboard_is_served(api: Api) -> None:
 
 async def test_labels_of_the_dashboard_exist(api: Api) -> None:
     """Those that expressions group by, apart from `le` and `instance`, which Prometheus adds."""
-    await api.ask("query Home { viewer { login } }")
+    await api.ask("query Home { viewer { user { login } } }")
     text = (await api.client.get("/metrics")).text
     groups = [names for each in expressions() for names in re.findall(r"by \(([^)]*)\)", each)]
     grouped = {name.strip() for names in groups for name in names.split(",")}

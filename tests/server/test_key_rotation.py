@@ -11,17 +11,17 @@ from tests.support.graphs import archive_url_of
 OLD = "the old key of the rotation, long enough"
 NEW = "the new key of the rotation, long enough"
 SIGN_UP = """mutation ($login: String!) { signUp(input: {login: $login, password: "correct horse"}) {
-    session { token } } }"""
+    credentials { token } } }"""
 
 
 async def enter(api: Api, login: str) -> str:
     """Sign up a user. Return a token."""
-    return str((await api.ask(SIGN_UP, login=login)).json()["data"]["signUp"]["session"]["token"])
+    return str((await api.ask(SIGN_UP, login=login)).json()["data"]["signUp"]["credentials"]["token"])
 
 
 async def status(api: Api, token: str) -> int:
     """Query the viewer. Return the status."""
-    return (await api.ask("{ viewer { login } }", token)).status_code
+    return (await api.ask("{ viewer { user { login } } }", token)).status_code
 
 
 async def test_a_rolling_rotation_refuses_no_token(store_url: str, tmp_path: Path, graph: Graph) -> None:
@@ -45,5 +45,5 @@ async def test_a_rolling_rotation_refuses_no_token(store_url: str, tmp_path: Pat
     async with serving(last, graph) as api:
         signed_by_new = [await status(api, token) for token in issued]
         assert signed_by_new == [401, 401, 401, 200]
-        answer = await api.ask("{ viewer { login } }", issued[0])
+        answer = await api.ask("{ viewer { user { login } } }", issued[0])
         assert "its key was retired. Log in again" in answer.json()["errors"][0]["message"]

@@ -52,13 +52,13 @@ def test_a_long_name_has_no_label() -> None:
 
 async def test_operations_are_counted_by_name(api: Api) -> None:
     """Those that are executed: by POST, WebSocket, with a name in the document or chosen by the request."""
-    await api.ask("query Home { viewer { login } }")
-    await api.ask("{ viewer { login } }")
+    await api.ask("query Home { viewer { user { login } } }")
+    await api.ask("{ viewer { user { login } } }")
     await api.ask("query Wrong { nothing }")
     body = {"query": "query A { viewer { id } } query B { viewer { id } }", "operationName": "B"}
     await api.client.post("/graphql", json=body)
     async with api.socket() as socket:
-        await socket.subscribe("1", "query Home { viewer { login } }")
+        await socket.subscribe("1", "query Home { viewer { user { login } } }")
         assert (await socket.receive())["type"] == "next"
         assert (await socket.receive())["type"] == "complete"
     assert await served_counts(api) == {"Home": 2, "B": 1, ANONYMOUS: 1, OTHER: 0}
@@ -66,6 +66,6 @@ async def test_operations_are_counted_by_name(api: Api) -> None:
 
 async def test_trusted_documents_have_labels_before_they_are_used(settings: Settings, graph: Graph) -> None:
     file = settings.data_dir / "home.graphql"
-    file.write_text("query TrustedHome { viewer { login } }")
+    file.write_text("query TrustedHome { viewer { user { login } } }")
     async with serving(settings.model_copy(update={"trusted_documents": file}), graph) as api:
         assert (await served_counts(api))["TrustedHome"] == 0

@@ -109,7 +109,7 @@ async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Pa
         assert (await metrics(api))["fanline_store_up"] == 0
 
 
-COUNTED = "{ viewer { timeline { posts(first: 2) { nodes { author { name followersCount } } } } } }"
+COUNTED = "{ viewer { user { timeline { posts(first: 2) { nodes { author { name followersCount } } } } } } }"
 PAGE = """query($after: String) {
   user(by: {login: "alice"}) { timeline { posts(first: 5, after: $after) { nodes { text } } } }
 }"""

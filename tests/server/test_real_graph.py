@@ -87,9 +87,9 @@ class RealGraph:
     def state(self, viewer: int, subject: int) -> str:
         """Return a relationship according to the sets."""
         if viewer == subject:
-            return "SELF"
+            return "YOU"
         states = {(True, True): "MUTUAL", (True, False): "FOLLOWING", (False, True): "FOLLOWED_BY"}
-        return states.get((subject in self.following[viewer], subject in self.followers[viewer]), "NONE")
+        return states.get((subject in self.following[viewer], subject in self.followers[viewer]), "STRANGER")
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ async def compare_relations(real: RealGraph, random: Random) -> None:
         for state in states:
             seen[state] += 1
     assert sum(seen.values()) == 10_000
-    assert set(seen) == {"SELF", "NONE", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
+    assert set(seen) == {"YOU", "STRANGER", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
 
 
 async def compare_followers(real: RealGraph) -> None:

@@ -36,9 +36,10 @@ ARCHIVE_WORD = "canaryOfTheArchive5"
 HEADER = "canaryOfHeaders6"
 CANARIES = (PASSWORD, WRONG, str(NUMBER), KEY, STORE_WORD, ARCHIVE_WORD, HEADER)
 
-SIGN_UP = """mutation ($input: SignUpInput!) { signUp(input: $input) { session { token } userErrors { message } } }"""
-LOG_IN = """mutation ($input: LogInInput!) { logIn(input: $input) { session { token } userErrors { message } } }"""
-ME = "{ viewer { login } }"
+TOKEN = "{ credentials { token } userErrors { message } }"
+SIGN_UP = f"mutation ($input: SignUpInput!) {{ signUp(input: $input) {TOKEN} }}"
+LOG_IN = f"mutation ($input: LogInInput!) {{ logIn(input: $input) {TOKEN} }}"
+ME = "{ viewer { user { login } } }"
 
 
 def bodies() -> Iterator[str | dict[str, Any]]:
@@ -74,14 +75,10 @@ def bodies() -> Iterator[str | dict[str, Any]]:
         str(NUMBER),
         f"{NUMBER}.5 {NUMBER}",
     ):
-        yield {
-            "query": f'mutation {{ logIn(input: {{login: "mallory", password: {literal}}}) {{ session {{ token }} }} }}'
-        }
-    yield {
-        "query": f'mutation {{ logIn(input: {{login: "mallory" password "{PASSWORD}"}}) {{ session {{ token }} }} }}'
-    }
-    yield {"query": f'mutation {{ logIn(input: "{PASSWORD}") {{ session {{ token }} }} }}'}
-    yield {"query": f'mutation ($p: Int = "{PASSWORD}") {{ logIn(input: {{login: "m", password: $p}}) {{ session }} }}'}
+        yield {"query": f'mutation {{ logIn(input: {{login: "mallory", password: {literal}}}) {TOKEN} }}'}
+    yield {"query": f'mutation {{ logIn(input: {{login: "mallory" password "{PASSWORD}"}}) {TOKEN} }}'}
+    yield {"query": f'mutation {{ logIn(input: "{PASSWORD}") {TOKEN} }}'}
+    yield {"query": f'mutation ($p: Int = "{PASSWORD}") {{ logIn(input: {{login: "m", password: $p}}) {TOKEN} }}'}
     yield {"query": LOG_IN, "variables": PASSWORD}
     yield {"query": LOG_IN, "variables": [PASSWORD]}
     yield {"query": [PASSWORD], "variables": {}}
@@ -126,7 +123,7 @@ async def provoke(client: httpx.AsyncClient, token: str, kinds: Sequence[tuple[s
     answers.append(await client.get("/graphql", params=good))
     answers.append(await client.post("/nowhere", json=good))
     answers.append(await client.put("/graphql", json=good))
-    assert not [answer for answer in answers if "token" in answer.text and '"session"' in answer.text]
+    assert not [answer for answer in answers if "token" in answer.text and '"credentials"' in answer.text]
     return "\n".join(f"{answer.status_code} {answer.headers} {answer.text}" for answer in answers)
 
 
@@ -134,14 +131,14 @@ async def enter(client: httpx.AsyncClient) -> str:
     """Sign up, then log in with a correct and a wrong password. Return the token."""
     given = {"login": "alice", "password": PASSWORD}
     signed_up = await client.post("/graphql", json={"query": SIGN_UP, "variables": {"input": given}})
-    assert signed_up.json()["data"]["signUp"]["session"]
+    assert signed_up.json()["data"]["signUp"]["credentials"]
     taken = await client.post("/graphql", json={"query": SIGN_UP, "variables": {"input": given}})
     wrong = {"login": "alice", "password": WRONG}
     refused = await client.post("/graphql", json={"query": LOG_IN, "variables": {"input": wrong}})
     for answer in (taken, refused):
         assert not found_in(answer.text)
     logged_in = await client.post("/graphql", json={"query": LOG_IN, "variables": {"input": given}})
-    return str(logged_in.json()["data"]["logIn"]["session"]["token"])
+    return str(logged_in.json()["data"]["logIn"]["credentials"]["token"])
 
 
 def found_in(text: str, *further: str) -> list[str]:

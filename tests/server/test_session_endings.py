@@ -44,7 +44,7 @@ async def test_a_log_out_closes_the_sockets_of_the_session(api: Api, listens: bo
         await api.graph.sessions.end(session.user, session.id)
         assert await socket.closed() == (4403, "The session has ended.")
         for open_ in (stays, others):
-            await open_.subscribe("1", "{ viewer { id } }")
+            await open_.subscribe("1", "{ viewer { user { id } } }")
             assert (await open_.receive())["payload"]["data"]["viewer"]
 
 
@@ -150,8 +150,8 @@ async def test_fields_after_a_log_out_have_no_viewer(api: Api, transport: str) -
     assert await api.graph.users.posts_counts([session.user]) == [0]
 
 
-SIGN_UP = """mutation { signUp(input: {login: "%s", password: "a long password"}) { session { token } } }"""
-SESSIONS = "{ sessions { id userAgent current } }"
+SIGN_UP = """mutation { signUp(input: {login: "%s", password: "a long password"}) { credentials { token } } }"""
+SESSIONS = "{ viewer { sessions { id userAgent current } } }"
 END = "mutation ($id: ID!) { endSession(input: {sessionId: $id}) { endedSessionId userErrors { code } } }"
 
 
@@ -166,7 +166,7 @@ async def test_a_session_has_the_user_agent_of_its_log_in(api: Api, transport: s
             await socket.subscribe("1", SIGN_UP % "erin")
             data = (await socket.receive())["payload"]["data"]
     api.client.headers["user-agent"] = "Another"
-    [session] = (await api.ask(SESSIONS, data["signUp"]["session"]["token"])).json()["data"]["sessions"]
+    [session] = (await api.ask(SESSIONS, data["signUp"]["credentials"]["token"])).json()["data"]["viewer"]["sessions"]
     expected = "Phone/1.0 (" if transport == "http" else "Python/"
     assert session["userAgent"].startswith(expected)
     assert len(session["userAgent"]) <= 200
@@ -179,7 +179,7 @@ async def test_ending_a_session_closes_its_connections(api: Api) -> None:
     lost = await api.graph.sessions.start(session.user, "Lost phone")
     tokens = Tokens([KEY])
     token, lost_token = tokens.issue(session), tokens.issue(lost)
-    listed = (await api.ask(SESSIONS, token)).json()["data"]["sessions"]
+    listed = (await api.ask(SESSIONS, token)).json()["data"]["viewer"]["sessions"]
     [id_] = [each["id"] for each in listed if each["userAgent"]]
     async with (
         api.socket(lost_token) as socket,
@@ -192,12 +192,12 @@ async def test_ending_a_session_closes_its_connections(api: Api) -> None:
         assert (await api.ask("{ viewer { id } }", lost_token)).status_code == 401
         assert await socket.closed() == (4403, "The session has ended.")
         assert [event.name async for event in streamed] == ["next", "complete"]
-        await stays.subscribe("1", "{ viewer { id } }")
+        await stays.subscribe("1", "{ viewer { user { id } } }")
         assert (await stays.receive())["payload"]["data"]["viewer"]
 
 
 CHANGE = """mutation { changePassword(input: {currentPassword: "correct horse", newPassword: "a new password"}) {
-    session { token } userErrors { code } } }"""
+    credentials { token } userErrors { code } } }"""
 
 
 async def test_a_change_of_the_password_closes_the_connections_of_all_sessions(api: Api) -> None:
@@ -219,6 +219,5 @@ async def test_a_change_of_the_password_closes_the_connections_of_all_sessions(a
         assert await idle.closed() == (4403, "The session has ended.")
         assert [event.name async for event in streamed] == ["next", "complete"]
     assert (await api.ask("{ viewer { id } }", another)).status_code == 401
-    assert (await api.ask("{ viewer { login } }", payload["session"]["token"])).json()["data"] == {
-        "viewer": {"login": "alice"}
-    }
+    answer = await api.ask("{ viewer { user { login } } }", payload["credentials"]["token"])
+    assert answer.json()["data"] == {"viewer": {"user": {"login": "alice"}}}

@@ -17,9 +17,9 @@ async def test_a_write_without_replicas_is_not_acknowledged(
     async with serving(settings.model_copy(update={"durability": Durability.STRICT}), graph) as api:
         token = await api.token("alice")
         published = await api.ask('mutation { publishPost(input: {text: "hi"}) { post { id } } }', token)
-        read = await api.ask("{ viewer { login } }", token)
+        read = await api.ask("{ viewer { user { login } } }", token)
     assert published.status_code == 503
     [error] = published.json()["errors"]
     assert error["extensions"]["code"] == "NOT_DURABLE"
     assert "Retry it with the same idempotency key" in error["message"]
-    assert read.json() == {"data": {"viewer": {"login": "alice"}}}
+    assert read.json() == {"data": {"viewer": {"user": {"login": "alice"}}}}

@@ -17,7 +17,7 @@ from server.settings import Settings, SettingsError
 from tests.server.conftest import KEY, Api, serving
 from tests.support.graph_worlds import counted
 
-HOME = "query Home { viewer { login followersCount timeline { posts(first: 3) { nodes { text } } } } }"
+HOME = "query Home { viewer { user { login followersCount timeline { posts(first: 3) { nodes { text } } } } } }"
 
 
 class Collector:
@@ -104,7 +104,7 @@ async def test_a_part_of_the_operations_is_traced(settings: Settings, graph: Gra
         traced = settings.model_copy(update={"trace_endpoint": collector.url, "trace_share": 1e-9})
         async with serving(traced, graph) as api:
             for _ in range(10):
-                await ask(api, "{ viewer { login } }")
+                await ask(api, "{ viewer { user { login } } }")
         assert collector.spans() == []
 
 
@@ -115,7 +115,7 @@ async def test_an_endpoint_that_does_not_answer_harms_nothing(
     monkeypatch.setattr(tracing, "SEND_SECONDS", 0.1)
     traced = settings.model_copy(update={"trace_endpoint": "http://127.0.0.1:1/v1/traces", "trace_share": 1.0})
     async with serving(traced, graph) as api:
-        await ask(api, "{ viewer { login } }")
+        await ask(api, "{ viewer { user { login } } }")
 
 
 def test_without_the_extra_an_endpoint_is_an_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,9 +106,9 @@ export const relationships = (viewer, keys) =>
   })
 
 function state(self, following, followedBy) {
-  if (self) return 'SELF'
+  if (self) return 'YOU'
   if (following) return followedBy ? 'MUTUAL' : 'FOLLOWING'
-  return followedBy ? 'FOLLOWED_BY' : 'NONE'
+  return followedBy ? 'FOLLOWED_BY' : 'STRANGER'
 }
 
 export const idOfLogin = (login) => redis.hget(`login:{${login}}`, 'user')

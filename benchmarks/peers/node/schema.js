@@ -1,9 +1,10 @@
 // The fields that the benchmark's queries select, as in Fanline's schema.
 export const typeDefs = /* GraphQL */ `
   scalar DateTime
-  enum RelationshipState { SELF NONE FOLLOWING FOLLOWED_BY MUTUAL }
+  enum RelationshipState { YOU STRANGER FOLLOWING FOLLOWED_BY MUTUAL }
   input UserBy { id: ID login: String }
-  type Query { viewer: User, user(by: UserBy!): User }
+  type Query { viewer: Viewer, user(by: UserBy!): User }
+  type Viewer { user: User!, homeTimeline: Timeline }
   type Relationship { state: RelationshipState! }
   type PageInfo { hasNextPage: Boolean!, endCursor: String }
   type PostEdge { cursor: String!, node: Post! }
@@ -21,6 +22,5 @@ export const typeDefs = /* GraphQL */ `
     relationship: Relationship
     followers(first: Int): FollowConnection
     timeline: Timeline!
-    homeTimeline: Timeline
   }
 `

@@ -8,11 +8,15 @@ import { typeDefs } from './schema.js'
 
 const resolvers = {
   Query: {
-    viewer: (_, __, { viewer, users }) => users.load(viewer),
+    viewer: (_, __, { viewer }) => ({ key: viewer }),
     user: async (_, { by }, { users }) => {
       const key = await graph.idOfLogin(by.login)
       return key === null ? null : users.load(key)
     },
+  },
+  Viewer: {
+    user: ({ key }, _, { users }) => users.load(key),
+    homeTimeline: ({ key }) => ({ kind: 'home', key }),
   },
   Timeline: {
     posts: async (timeline, { first }, { posts }) =>
@@ -23,7 +27,6 @@ const resolvers = {
   },
   User: {
     timeline: ({ key }) => ({ kind: 'posts', key }),
-    homeTimeline: ({ key }, _, { viewer }) => (key === viewer ? { kind: 'home', key } : null),
     followers: ({ key }, { first }, { users }) => graph.followerPage(key, first, (keys) => users.loadMany(keys)),
     followersCount: ({ key }, _, { followersCounts }) => followersCounts.load(key),
     followingCount: ({ key }, _, { followingCounts }) => followingCounts.load(key),

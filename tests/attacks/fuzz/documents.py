@@ -48,7 +48,7 @@ class Writer:
         """Return an argument that is valid in this world, with a high probability."""
         world = self._world
         match name:
-            case "id" | "authorId":
+            case "id" | "authorId" | "postId":
                 return tape.pick((*world.users[:8], world.timeline, *world.posts, "nonsense"))
             case "ids" | "userIds" | "users":
                 return [tape.pick((*world.users[:8], world.timeline, "nonsense")) for _ in range(1 + tape.below(3))]
@@ -58,6 +58,8 @@ class Writer:
                 )
             case "first" | "last":
                 return tape.pick((1, 3, 20, 100, 0, 101))
+            case "limit":
+                return tape.pick((1, 3, 10, 20, 0, 21))
             case "keywords":
                 return [tape.pick(("hello", "#tag", "北京", "a b c", "", "x" * 70)) for _ in range(1 + tape.below(3))]
             case "since" | "until":
@@ -139,11 +141,11 @@ def hard(tape: Tape) -> str:
             "{ " + "viewer { id } " * count + "}",
             "query (" + " ".join(f"$v{at}: Int = 1" for at in range(count)) + ") { viewer { id } }",
             " ".join(f"fragment F{at} on User {{ ...F{(at + 1) % count} }}" for at in range(count))
-            + " { viewer { ...F0 } }",
+            + " { viewer { user { ...F0 } } }",
             "{ ...F0 } "
             + " ".join(f"fragment F{at} on Query {{ ...F{at + 1} ...F{at + 1} }}" for at in range(min(count, 60))),
             "{ viewer { id " + "@include(if: true) " * count + "} }",
-            "\n" * count + "{ viewer { nothing } }",
+            "\n" * count + "{ viewer { user { nothing } } }",
             "#" + "é" * count + "\n{ viewer { id } }",
             '{ user(by: {login: """' + "\n " * count + '"""}) { id } }',
             "{ " + " ".join(f"nothing{at}" for at in range(count)) + " }",

@@ -14,9 +14,10 @@ PASSWORD = "violet harbour 71"
 
 SIGN_UP = """mutation ($login: String!, $password: String!) {
   signUp(input: {login: $login, password: $password, idempotencyKey: $login}) {
-    session { token user { id } } userErrors { code } } }"""
+    credentials { token viewer { user { id } } } userErrors { code } } }"""
 LOG_IN = """mutation ($login: String!, $password: String!) {
-  logIn(input: {login: $login, password: $password}) { session { token user { id } } userErrors { code } } }"""
+  logIn(input: {login: $login, password: $password}) {
+    credentials { token viewer { user { id } } } userErrors { code } } }"""
 
 
 class Refused(Exception):
@@ -88,14 +89,14 @@ class Client:
     async def join(self) -> None:
         """Sign up. If the response to an earlier attempt was lost, a repetition gets a session of the account."""
         answer = (await self.insist(SIGN_UP, login=self.login, password=PASSWORD))["signUp"]
-        self.token, self.id = _session(answer)
+        self.token, self.id = _credentials(answer)
         self.delays.clear()  # hashing passwords takes long on a busy machine
 
     async def log_in(self) -> None:
         """Log in."""
         self.token = ""
         answer = (await self.insist(LOG_IN, login=self.login, password=PASSWORD))["logIn"]
-        self.token, self.id = _session(answer)
+        self.token, self.id = _credentials(answer)
 
     def unexpected(self) -> dict[str, int]:
         """Return the codes of errors that no outage explains, with their numbers."""
@@ -103,6 +104,6 @@ class Client:
         return {code: count for code, count in self.answers.items() if code not in known}
 
 
-def _session(answer: Any) -> tuple[str, str]:
-    session = answer["session"]
-    return session["token"], session["user"]["id"]
+def _credentials(answer: Any) -> tuple[str, str]:
+    credentials = answer["credentials"]
+    return credentials["token"], credentials["viewer"]["user"]["id"]

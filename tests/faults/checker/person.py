@@ -22,7 +22,7 @@ LOST_SECONDS = 10.0  # after which a refusal shows that a change was lost, if ch
 AGAIN_SECONDS = 0.3  # before a request that was refused without a reason is repeated
 
 HOME = "{ viewer { homeTimeline { posts(first: 30) { nodes { id text author { login } } } } } }"
-NOTIFIED = "{ notifications { entries(first: 10) { edges { cursor } } } }"
+NOTIFIED = "{ viewer { notifications { entries(first: 10) { edges { cursor } } } } }"
 NODE = "query ($id: ID!) { node(id: $id) { id } }"
 
 
@@ -36,8 +36,8 @@ class Switch(NamedTuple):
 
 LIKE = Switch("likePost", "unlikePost", "viewerHasLiked")
 BOOKMARK = Switch("bookmarkPost", "removeBookmark", "viewerHasBookmarked")
-MUTE = Switch("mute", "unmute", "muting")
-BLOCK = Switch("block", "unblock", "blocking")
+MUTE = Switch("muteUser", "unmuteUser", "muting")
+BLOCK = Switch("blockUser", "unblockUser", "blocking")
 
 
 class Person(Client):
@@ -94,7 +94,7 @@ class Person(Client):
         while True:
             payload = (await self.insist(query, input=values))[mutation]
             codes = {error["code"] for error in payload["userErrors"]}
-            codes |= {result["outcome"] for result in payload.get("results", ())} & REFUSALS
+            codes |= {result["error"]["code"] for result in payload.get("results", ()) if result["error"]}
             if not codes:
                 return payload
             if about is not None and self.is_apart(about):
@@ -139,8 +139,8 @@ class Person(Client):
         self._texts += 1
         text = f"{self.login} writes {self._texts}" + (f" to @{mentioned.login}" if mentioned else "")
         values: dict[str, Any] = {"text": text, "idempotencyKey": text}
-        values |= {"replyTo": encode(Kind.POST, reply_to)} if reply_to else {}
-        values |= {"quoteOf": encode(Kind.POST, quote_of)} if quote_of else {}
+        values |= {"replyToId": encode(Kind.POST, reply_to)} if reply_to else {}
+        values |= {"quotedPostId": encode(Kind.POST, quote_of)} if quote_of else {}
         target = reply_to or quote_of
         author = self.acknowledged.authors[target] if target else self.number
         requests = [self.change("publishPost", "post { id text }", author, **values) for _ in range(clients)]
@@ -189,7 +189,7 @@ class Person(Client):
         """Delete a post, and look whether it is gone."""
         id_ = encode(Kind.POST, post)
         with self.acknowledged.deleting(post):
-            await self.change("deletePost", "deletedPostId", id=id_)
+            await self.change("deletePost", "deletedPostId", postId=id_)
         self.acknowledged.deleted.add(post)
         if (await self.insist(NODE, id=id_))["node"] is not None:
             self.outdated("a deleted post")
@@ -225,8 +225,8 @@ class Person(Client):
             return
         post = random.choice(posts)
         author, undoes = known.authors[post], (self.number, post) in known.world.reposted
-        mutation = "unrepost" if undoes else "repost"
-        selection = "deletedPostId" if undoes else "repost { id repostOf { viewerHasReposted } }"
+        mutation = "unrepostPost" if undoes else "repostPost"
+        selection = "deletedRepostId" if undoes else "repost { id repostOf { viewerHasReposted } }"
         with known.using(self.number, {author}, post):
             payload = await self.change(mutation, selection, author, postId=encode(Kind.POST, post))
             if not self._is_made(mutation, payload, author, undoes=undoes):
@@ -251,8 +251,8 @@ class Person(Client):
         pair = self.number, other.number
         with known.using(self.number, {other.number}):
             undoes = pair in known.world.follows
-            mutation, outcomes = ("unfollow", ENDED) if undoes else ("follow", FOLLOWS)
-            selection = "results { outcome user { relationship { following } } }"
+            mutation, outcomes = ("unfollowUsers", ENDED) if undoes else ("followUsers", FOLLOWS)
+            selection = "results { outcome error { code } user { relationship { following } } }"
             payload = await self.change(mutation, selection, other.number, userIds=[other.id])
             if payload is None:
                 return
@@ -325,7 +325,7 @@ class Person(Client):
         self.acknowledged.world.lists[number] = replace(before, name=name, members=members)
 
     async def _read_notifications(self) -> None:
-        edges = (await self.insist(NOTIFIED))["notifications"]["entries"]["edges"]
+        edges = (await self.insist(NOTIFIED))["viewer"]["notifications"]["entries"]["edges"]
         if edges:
             upto = edges[len(edges) // 2]["cursor"]
             await self.change("markNotificationsRead", "notifications { unreadCount }", upTo=upto)

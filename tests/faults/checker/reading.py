@@ -17,21 +17,22 @@ LIKED_AT_ONCE = 25  # posts whose likes are read in one request
 POST = "id text createdAt author { id } replyToId repostOfId repostOf { author { id } }"
 COUNTS = "likesCount repliesCount repostsCount viewerHasLiked viewerHasBookmarked viewerHasReposted"
 INFO = "pageInfo { hasNextPage endCursor }"
-HOME = f"""query ($after: String) {{ viewer {{ homeTimeline {{ liveCursor posts(first: 100, after: $after) {{
-  nodes {{ {POST} }} {INFO} }} }} }} }}"""
+HOME = f"""query ($after: String) {{ viewer {{ homeTimeline {{ liveCursor(first: 100, after: $after)
+  posts(first: 100, after: $after) {{ nodes {{ {POST} }} {INFO} }} }} }} }}"""
 PROFILE = """query ($id: ID!) { user(by: {id: $id}) { login followersCount followingCount postsCount } }"""
 POSTS = f"""query ($id: ID!, $after: String) {{ user(by: {{id: $id}}) {{ %s {{ posts(first: 100, after: $after) {{
   nodes {{ {POST} {COUNTS} }} {INFO} }} }} }} }}"""
 FOLLOWS = f"""query ($id: ID!, $after: String) {{ user(by: {{id: $id}}) {{ %s(first: 100, after: $after) {{
   totalCount nodes {{ id }} {INFO} }} }} }}"""
-OWN = f"query ($after: String) {{ %s(first: 100, after: $after) {{ nodes {{ id }} {INFO} }} }}"
-LISTS = "{ lists { id name membersCount members(first: 20) { nodes { id } } } }"
+OWN = f"query ($after: String) {{ viewer {{ %s(first: 100, after: $after) {{ nodes {{ id }} {INFO} }} }} }}"
+LISTS = "{ viewer { lists { id name membersCount members(first: 20) { nodes { id } } } } }"
 LIST = f"""query ($id: ID!, $after: String) {{ node(id: $id) {{ ... on UserList {{ timeline {{
   posts(first: 100, after: $after) {{ nodes {{ {POST} }} {INFO} }} }} }} }} }}"""
 LIKES = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Post { id likes(first: 40) { nodes { id } } } } }"
-NOTIFICATION = "id kind isRead actors(first: 10) { id } actorsCount post { id }"
-NOTIFICATIONS = f"""query ($after: String) {{ notifications {{ unreadCount liveCursor
-  entries(first: 100, after: $after) {{ edges {{ cursor node {{ {NOTIFICATION} }} }} {INFO} }} }} }}"""
+NOTIFICATION = "__typename id isRead actors(limit: 10) { id } actorsCount ... on PostNotification { post { id } }"
+NOTIFICATIONS = f"""query ($after: String) {{ viewer {{ notifications {{ unreadCount
+  liveCursor(first: 100, after: $after)
+  entries(first: 100, after: $after) {{ edges {{ cursor node {{ {NOTIFICATION} }} }} {INFO} }} }} }} }}"""
 EXISTING = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 
 
@@ -106,9 +107,9 @@ async def read(person: Person, neighbour: Person) -> Reading:
     timeline, replies = [posts_in(await pages(person, POSTS % name, "user", name, "posts")) for name in TIMELINES]
     other = await pages(person, POSTS % "timeline", "user", "timeline", "posts", id=neighbour.id)
     followers, following = [await pages(person, FOLLOWS % name, "user", name) for name in ("followers", "following")]
-    muted, blocked = [await pages(person, OWN % name, name) for name in ("mutedUsers", "blockedUsers")]
-    liked, bookmarked = [await pages(person, OWN % name, name) for name in ("likedPosts", "bookmarks")]
-    lists = (await person.insist(LISTS))["lists"]
+    muted, blocked = [await pages(person, OWN % name, "viewer", name) for name in ("mutedUsers", "blockedUsers")]
+    liked, bookmarked = [await pages(person, OWN % name, "viewer", name) for name in ("likedPosts", "bookmarks")]
+    lists = (await person.insist(LISTS))["viewer"]["lists"]
     notified, unread, _ = await notifications_of(person)
     return Reading(
         timeline=timeline,
@@ -140,7 +141,7 @@ async def read(person: Person, neighbour: Person) -> Reading:
     )
 
 
-TIMELINES = ("timeline", "replies")
+TIMELINES = ("timeline", "repliesTimeline")
 
 
 def number(node: Any) -> int:
@@ -175,8 +176,9 @@ def shown(node: Any) -> Shown:
 
 def notice(node: Any) -> Notice:
     """Return a notification."""
-    post = number(node["post"]) if node["post"] else 0
-    return Notice(node["kind"], post, frozenset(numbers(node["actors"])), node["actorsCount"])
+    kind = node["__typename"].removesuffix("Notification").upper()
+    post = number(node["post"]) if node.get("post") else 0
+    return Notice(kind, post, frozenset(numbers(node["actors"])), node["actorsCount"])
 
 
 async def pages(client: Client, query: str, *path: str, **variables: Any) -> list[Any]:
@@ -219,7 +221,7 @@ async def notifications_of(client: Client) -> tuple[list[Any], int, str]:
     edges: list[Any] = []
     unread, live, after = None, "", None
     while True:
-        feed = (await client.insist(NOTIFICATIONS, after=after))["notifications"]
+        feed = (await client.insist(NOTIFICATIONS, after=after))["viewer"]["notifications"]
         edges += feed["entries"]["edges"]
         unread, live = (feed["unreadCount"], feed["liveCursor"]) if unread is None else (unread, live)
         if not feed["entries"]["pageInfo"]["hasNextPage"]:

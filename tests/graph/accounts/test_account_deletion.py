@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.errors import AccountDeleted, ProblemCode, Rejected
 from graph.log.account_events import UserDeleted, login_hash
-from graph.model import FollowOutcome, Permission
+from graph.model import FollowRefusal, Permission
 from graph.passwords.attempts import FREE_ATTEMPTS
 from tests.support.graph_worlds import (
     PASSWORD,
@@ -242,7 +242,7 @@ async def test_everything_of_a_deleted_user_is_hidden_at_once(graph: Graph, anot
     for process in (graph, other):
         view = process.visibility.of(alice)
         assert await process.posts.get_many(view, [by_bob]) == [None]
-        assert await process.follows.follow(carol, [bob]) == [FollowOutcome.NOT_FOUND]
+        assert await process.follows.follow(carol, [bob]) == [FollowRefusal.NOT_FOUND]
         assert (await process.posts.publish(alice, "@bob")).mentions == ()
         with pytest.raises(Rejected) as rejected:
             await process.posts.publish(alice, "re", reply_to=by_bob)

@@ -20,7 +20,7 @@ from graph.log.events import (
 )
 from graph.log.log import IdempotencyKey
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
-from graph.model import FollowOutcome, Permission
+from graph.model import FollowOutcome, FollowRefusal, Permission
 from graph.projections.mode import Mode
 from tests.support.graph_worlds import PASSWORD, Open, append_events, befriend, codes, counted, people
 from tests.support.stores import Crashed, Death, Stop, runs
@@ -86,10 +86,10 @@ async def test_a_user_who_is_deleted_meanwhile_is_not_followed(graph: Graph, ano
     stop.resume()
 
     assert await following == [
-        FollowOutcome.NOT_FOUND,
-        FollowOutcome.SELF,
+        FollowRefusal.NOT_FOUND,
+        FollowRefusal.SELF,
         FollowOutcome.FOLLOWED,
-        FollowOutcome.NOT_FOUND,
+        FollowRefusal.NOT_FOUND,
     ]
     assert list(await graph.follows.followed_by(alice)) == [carol]
 

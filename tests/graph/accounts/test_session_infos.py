@@ -11,7 +11,7 @@ from graph import Graph, keys
 from graph.accounts.sessions import MAX_SESSIONS, MAX_USER_AGENT, USE_SECONDS, clean_user_agent
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import SessionsEnded
-from graph.model import SessionInfo
+from graph.model import Session
 from tests.support.graph_worlds import Open, codes, counted, people, reached
 
 
@@ -73,7 +73,7 @@ async def test_a_session_without_details_has_times(graph: Graph, raw: Redis) -> 
     [info] = await graph.sessions.infos(alice)
 
     since = session.expires_at - timedelta(days=30)
-    assert info == SessionInfo(info.id, session.id, since, since, None)
+    assert info == Session(info.id, session.id, since, since, None)
 
 
 async def test_a_use_is_noted_once_an_hour(graph: Graph, another: Open, raw: Redis) -> None:

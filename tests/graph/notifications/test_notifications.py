@@ -179,15 +179,26 @@ async def test_a_group_that_moves_up_is_unread_again(graph: Graph) -> None:
 
 
 async def test_unread_notifications_are_counted_up_to_the_limit(graph: Graph) -> None:
-    """The number is exact, even if the newest notifications are left out."""
+    """The number is exact up to one above the limit, even if the newest notifications are left out."""
     alice, bob = await people(graph, "alice", "bob")
     events = await graph.commit([PostPublished(bob, "hello", mentions=(alice,)) for _ in range(MAX_UNREAD + 30)])
     for event in events[:-20:-1]:
         await graph.posts.delete(bob, event.number)
-    assert await graph.notifications.unread_count(view(graph, alice)) == MAX_UNREAD
+    assert await graph.notifications.unread_count(view(graph, alice)) == MAX_UNREAD + 1
     for event in events[:40]:
         await graph.posts.delete(bob, event.number)
     assert await graph.notifications.unread_count(view(graph, alice)) == MAX_UNREAD + 30 - 19 - 40
+
+
+async def test_unread_counts_at_the_limit(graph: Graph) -> None:
+    """One notification above the limit is told from exactly the limit, and more are not counted."""
+    alice, bob = await people(graph, "alice", "bob")
+    await graph.commit([PostPublished(bob, "hello", mentions=(alice,)) for _ in range(MAX_UNREAD)])
+    counts = []
+    for _ in range(3):
+        counts.append(await graph.notifications.unread_count(view(graph, alice)))
+        await mention(graph, bob, alice)
+    assert counts == [MAX_UNREAD, MAX_UNREAD + 1, MAX_UNREAD + 1]
 
 
 async def test_costs(graph: Graph) -> None:
@@ -214,8 +225,8 @@ async def test_a_few_groups_that_are_left_out_cost_little_more(graph: Graph) -> 
     for event in events[-3:]:
         await graph.posts.delete(bob, event.number)
     async with counted(graph) as cost:
-        assert await graph.notifications.unread_count(view(graph, alice)) == MAX_UNREAD
-    assert (cost.round_trips, cost.commands) == (4, 1 + MAX_UNREAD + 2 + 1 + MIN_WINDOW)
+        assert await graph.notifications.unread_count(view(graph, alice)) == MAX_UNREAD + 1
+    assert (cost.round_trips, cost.commands) == (4, 1 + (MAX_UNREAD + 1) + 2 + 1 + MIN_WINDOW)
     async with counted(graph) as cost:
         assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 100
     assert (cost.round_trips, cost.commands) == (4, 2 + 101 + 2 + 2 + MIN_WINDOW)

@@ -10,6 +10,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import Blocked, Event, EventBody, Followed, Unblocked, Unfollowed
 from graph.log.pair_events import Muted
 from graph.model import FollowOutcome as Outcome
+from graph.model import FollowRefusal
 from graph.projections.mode import Mode
 from graph.visibility.views import SYSTEM
 from tests.support.graph_worlds import Open, append_events, befriend, cached, counted, home, newest, people, posts
@@ -90,8 +91,8 @@ async def test_a_block_ends_follows_and_hides_both_from_each_other(graph: Graph)
     assert (mine.blocking, mine.blocked_by) == (theirs.blocked_by, theirs.blocking) == (True, False)
     for user, foreign in ((alice, two), (bob, one)):
         assert await graph.posts.get_many(graph.visibility.of(user), [foreign]) == [None]
-    assert await graph.follows.follow(alice, [bob, carol]) == [Outcome.BLOCKED, Outcome.FOLLOWED]
-    assert await graph.follows.follow(bob, [alice]) == [Outcome.BLOCKED]
+    assert await graph.follows.follow(alice, [bob, carol]) == [FollowRefusal.BLOCKED, Outcome.FOLLOWED]
+    assert await graph.follows.follow(bob, [alice]) == [FollowRefusal.BLOCKED]
     assert [each.user for each in (await graph.blocks.blocked(alice, newest(9))).items] == [bob]
     assert (await graph.blocks.blocked(bob, newest(9))).items == ()
 
@@ -223,7 +224,7 @@ async def test_concurrent_changes_of_two_processes_agree_and_the_block_wins(
     await asyncio.gather(*(process.worker().drain() for process in processes))
     assert (await lists(graph, alice), await lists(graph, bob)) == (([], []), ([], []))
     [relationship] = await graph.relationships.between(alice, [bob])
-    assert (relationship.blocking, relationship.state.value) == (True, "NONE")
+    assert (relationship.blocking, relationship.state.value) == (True, "STRANGER")
     await graph.blocks.unblock(alice, bob)
     await graph.blocks.unblock(bob, alice)
     assert (await lists(graph, alice), await lists(graph, bob)) == (([], []), ([], []))
@@ -237,7 +238,7 @@ async def agree(graph: Graph, alice: int, bob: int) -> None:
         [theirs] = await graph.relationships.between(other, [user])
         assert mine.following_number == theirs.followed_by_number
         assert (mine.blocking, mine.blocked_by) == (theirs.blocked_by, theirs.blocking)
-        assert mine.state.value == "NONE" or not (mine.blocking or mine.blocked_by)
+        assert mine.state.value == "STRANGER" or not (mine.blocking or mine.blocked_by)
 
 
 async def test_late_and_repeated_events_do_not_restore_follows(graph: Graph) -> None:

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.errors import BadPaging
 from graph.log.events import EventBody, Followed, ProfileChanged, Unfollowed
-from graph.model import MAX_NUMBER
+from graph.model import MAX_NUMBER, FollowRefusal
 from graph.model import FollowOutcome as Outcome
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
@@ -49,7 +49,7 @@ async def test_following_returns_an_outcome_for_each_id(graph: Graph) -> None:
 
     outcomes = await graph.follows.follow(alice, [7, carol, alice, bob])
 
-    assert outcomes == [Outcome.NOT_FOUND, Outcome.FOLLOWED, Outcome.SELF, Outcome.ALREADY_FOLLOWING]
+    assert outcomes == [FollowRefusal.NOT_FOUND, Outcome.FOLLOWED, FollowRefusal.SELF, Outcome.ALREADY_FOLLOWING]
     assert await graph.follows.followed_by(alice) == {
         bob: (await sides(graph, alice, bob))[0][0],
         carol: (await sides(graph, alice, carol))[0][0],
@@ -62,7 +62,7 @@ async def test_unfollowing_returns_an_outcome_for_each_id(graph: Graph) -> None:
 
     outcomes = await graph.follows.unfollow(alice, [7, carol, alice, bob])
 
-    assert outcomes == [Outcome.NOT_FOUND, Outcome.NOT_FOLLOWING, Outcome.SELF, Outcome.UNFOLLOWED]
+    assert outcomes == [FollowRefusal.NOT_FOUND, Outcome.NOT_FOLLOWING, FollowRefusal.SELF, Outcome.UNFOLLOWED]
     assert await sides(graph, alice, bob) == ([], [])
 
 
@@ -110,14 +110,14 @@ async def test_over_the_limit_no_follow_is_written(another: Open) -> None:
 
     assert outcomes == [
         Outcome.ALREADY_FOLLOWING,
-        Outcome.LIMIT_REACHED,
-        Outcome.SELF,
-        Outcome.LIMIT_REACHED,
-        Outcome.NOT_FOUND,
+        FollowRefusal.LIMIT_REACHED,
+        FollowRefusal.SELF,
+        FollowRefusal.LIMIT_REACHED,
+        FollowRefusal.NOT_FOUND,
     ]
     assert sorted(await graph.follows.followed_by(alice)) == [bob, carol]
     assert await graph.follows.follow(alice, [dave]) == [Outcome.FOLLOWED]
-    assert await graph.follows.follow(alice, [erin]) == [Outcome.LIMIT_REACHED]
+    assert await graph.follows.follow(alice, [erin]) == [FollowRefusal.LIMIT_REACHED]
     assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
     await graph.follows.unfollow(alice, [bob])
     assert await graph.follows.follow(alice, [erin]) == [Outcome.FOLLOWED]

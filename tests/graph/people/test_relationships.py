@@ -17,12 +17,12 @@ async def test_every_relationship_has_a_state(graph: Graph) -> None:
     found = await graph.relationships.between(alice, [alice, bob, carol, dave, erin, 7, bob])
 
     assert [relationship.state for relationship in found] == [
-        State.SELF,
+        State.YOU,
         State.FOLLOWING,
         State.FOLLOWED_BY,
         State.MUTUAL,
-        State.NONE,
-        State.NONE,
+        State.STRANGER,
+        State.STRANGER,
         State.FOLLOWING,
     ]
     assert [relationship.subject for relationship in found] == [alice, bob, carol, dave, erin, 7, bob]
@@ -48,7 +48,7 @@ async def test_an_unfollow_changes_the_relationship_immediately(graph: Graph) ->
 
     [relationship] = await graph.relationships.between(alice, [bob])
 
-    assert (relationship.state, relationship.following_since) == (State.NONE, None)
+    assert (relationship.state, relationship.following_since) == (State.STRANGER, None)
 
 
 @pytest.mark.counts_reads

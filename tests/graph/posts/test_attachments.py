@@ -14,7 +14,8 @@ from graph.posts.attachments import (
     MAX_ATTACHMENTS,
     MAX_SIDE,
     Attachment,
-    AttachmentKind,
+    ImageAttachment,
+    VideoAttachment,
     checked,
     decoded,
     encoded,
@@ -29,7 +30,7 @@ URL = "https://media.example.org/a.jpg"
 
 
 def picture(url: str = URL, **values: Any) -> Attachment:
-    return Attachment(AttachmentKind.IMAGE, url, **values)
+    return ImageAttachment(url, **values)
 
 
 def problems(*attachments: Attachment, hosts: frozenset[str] = HOSTS) -> list[tuple[ProblemCode, tuple[str, ...]]]:
@@ -43,7 +44,7 @@ async def test_attachments_are_kept_in_the_record_and_in_the_archive(another: Op
     """They are normalised, and empty fields are left out."""
     graph = await another(media_hosts=HOSTS, hot_posts=1, hot_slack=0)
     [alice] = await people(graph, "alice")
-    video = Attachment(AttachmentKind.VIDEO, "https://CDN.example.org:8443/v", URL, 640, 480, " cafe\u0301 ", True)
+    video = VideoAttachment("https://CDN.example.org:8443/v", URL, 640, 480, " cafe\u0301 ", True)
     post = await graph.posts.publish(alice, "hi", attachments=[picture("HTTPS://media.EXAMPLE.org/A?b=C"), video])
     alone = await graph.posts.publish(alice, attachments=[picture()])
 
@@ -216,16 +217,8 @@ def test_attachments_of_later_versions() -> None:
 
 
 sides = st.none() | st.integers(1, MAX_SIDE)
-attachments = st.builds(
-    Attachment,
-    st.sampled_from(AttachmentKind),
-    st.just(URL),
-    st.none() | st.just(URL),
-    sides,
-    sides,
-    st.text(),
-    st.booleans(),
-)
+fields = (st.just(URL), st.none() | st.just(URL), sides, sides, st.text(), st.booleans())
+attachments = st.builds(ImageAttachment, *fields) | st.builds(VideoAttachment, *fields)
 
 
 @given(st.lists(attachments, max_size=4))

@@ -35,7 +35,7 @@ from tests.support.stores import Stop, runs
 async def refused(graph: Graph, viewer: int, post: int) -> list[ProblemCode]:
     with pytest.raises(Rejected) as rejected:
         await graph.posts.delete(viewer, post)
-    assert rejected.value.problems[0].field == ("id",)
+    assert rejected.value.problems[0].field == ("postId",)
     return codes(rejected.value)
 
 

@@ -151,7 +151,7 @@ async def test_unknown_and_deleted_posts_are_not_found(graph: Graph, name: str) 
             await graph.posts.publish(alice, "text", **{name: unknown})  # type: ignore[arg-type]
         assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
         assert [problem.field for problem in rejected.value.problems] == [
-            ("replyTo" if name == "reply_to" else "quoteOf",)
+            ("replyToId" if name == "reply_to" else "quotedPostId",)
         ]
     assert await graph.log.last() == last
 
@@ -162,7 +162,7 @@ async def test_both_targets_can_be_unknown_at_once(graph: Graph) -> None:
     with pytest.raises(Rejected) as rejected:
         await graph.posts.publish(alice, "text", reply_to=7, quote_of=8)
 
-    assert [problem.field for problem in rejected.value.problems] == [("replyTo",), ("quoteOf",)]
+    assert [problem.field for problem in rejected.value.problems] == [("replyToId",), ("quotedPostId",)]
 
 
 async def test_the_idempotency_key_includes_the_targets(graph: Graph) -> None:
@@ -310,7 +310,7 @@ async def test_replies_and_quotes_across_a_block_are_refused(
     await raw.zadd(key(bob), {str(alice): 1})
     last = await graph.log.last()
 
-    for targets, field in (({"reply_to": root.id}, "replyTo"), ({"quote_of": root.id}, "quoteOf")):
+    for targets, field in (({"reply_to": root.id}, "replyToId"), ({"quote_of": root.id}, "quotedPostId")):
         with pytest.raises(Rejected) as rejected:
             await graph.posts.publish(bob, "text", **targets)  # type: ignore[arg-type]
         assert [(problem.code, problem.field) for problem in rejected.value.problems] == [

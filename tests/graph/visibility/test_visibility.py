@@ -168,7 +168,7 @@ async def test_actions_across_a_block_are_refused(graph: Graph, mark: Mark) -> N
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     for view, user in zip(await views_of_a_block(graph, mark, alice, bob), (bob, alice), strict=True):
         with pytest.raises(Rejected) as refusal:
-            await refuse_blocked(view, user, "replyTo")
+            await refuse_blocked(view, user, "replyToId")
         [problem] = refusal.value.problems
-        assert (problem.code, problem.field) == (ProblemCode.BLOCKED, ("replyTo",))
-        await refuse_blocked(view, carol, "replyTo")
+        assert (problem.code, problem.field) == (ProblemCode.BLOCKED, ("replyToId",))
+        await refuse_blocked(view, carol, "replyToId")

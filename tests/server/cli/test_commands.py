@@ -209,13 +209,13 @@ def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
         sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { userErrors { code } } }'
         assert ask(port, sign_up)["data"]["signUp"] == {"userErrors": []}
         token = fanline("token", "alice", **environment).stdout.strip()
-        assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
+        assert ask(port, "{ viewer { user { login } } }", token)["data"] == {"viewer": {"user": {"login": "alice"}}}
         nobody = fanline("token", "nobody", **environment)
         assert (nobody.returncode, nobody.stdout) == (1, "")
         assert f"no user with the login 'nobody' in the data folder {data} (set FANLINE_DATA_DIR" in nobody.stderr
         assert "is projected" in fanline("worker", "--once", **environment).stderr
         assert "no dead letters" in fanline("dead-letters", "list", **environment).stderr
-        assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
+        assert ask(port, "{ viewer { user { login } } }", token)["data"] == {"viewer": {"user": {"login": "alice"}}}
         modes = modes_below(data)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=PATIENCE) in (0, 130)
@@ -336,10 +336,10 @@ def test_several_processes_serve_one_port(tmp_path: Path) -> None:
         os.kill(children[0], signal.SIGKILL)
         assert [metric(port, "fanline_operations_planned_total") for _ in range(20)] == [20] * 20
 
-        sign_up = 'mutation { signUp(input: {login: "bob", password: "correct horse"}) { session { token } } }'
-        token = ask(port, sign_up)["data"]["signUp"]["session"]["token"]
+        sign_up = 'mutation { signUp(input: {login: "bob", password: "correct horse"}) { credentials { token } } }'
+        token = ask(port, sign_up)["data"]["signUp"]["credentials"]["token"]
         for _ in range(8):
-            assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "bob"}}
+            assert ask(port, "{ viewer { user { login } } }", token)["data"] == {"viewer": {"user": {"login": "bob"}}}
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
     assert not store_answers(data)

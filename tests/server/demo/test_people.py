@@ -110,7 +110,7 @@ def test_only_the_seven_have_a_password(world: World) -> None:
 
 @pytest.mark.parametrize("people", [7, 20, 300])
 def test_bobs_newest_followers_show_alice_every_state(people: int) -> None:
-    """The README's second query shows SELF, MUTUAL, FOLLOWING, FOLLOWED_BY and NONE, in this order."""
+    """The README's second query shows YOU, MUTUAL, FOLLOWING, FOLLOWED_BY and STRANGER, in this order."""
     world = demo_world(BASE, people=people, posts=0)
     ids, follows = world.people(), world.follows()
     alice, bob = ids["alice"], ids["bob"]
@@ -120,11 +120,11 @@ def test_bobs_newest_followers_show_alice_every_state(people: int) -> None:
         for _, other in newest[:5]
     ]
     assert states == [
-        RelationshipState.SELF,
+        RelationshipState.YOU,
         RelationshipState.MUTUAL,
         RelationshipState.FOLLOWING,
         RelationshipState.FOLLOWED_BY,
-        RelationshipState.NONE,
+        RelationshipState.STRANGER,
     ]
 
 

@@ -82,7 +82,7 @@ async def tear_off_while_much_begins(api: Api, token: str) -> None:
     async with api.socket(token) as socket:
         for number in range(5):
             await socket.subscribe(f"{number}", LIVE)
-            await socket.subscribe(f"q{number}", "{ viewer { login homeTimeline { id } } }")
+            await socket.subscribe(f"q{number}", "{ viewer { user { login } homeTimeline { id } } }")
         tear_off(socket.connection.transport)
 
 

@@ -11,7 +11,8 @@ async def test_ending_the_current_session_removes_its_cookie(api: Api) -> None:
     [user] = await api.graph.users.ids_of_logins(["carla"])
     assert user is not None
     await api.graph.sessions.start(user, "Phone")
-    listed = (await ask(api, "{ sessions { id current } }", token, **OWN)).json()["data"]["sessions"]
+    answer = (await ask(api, "{ viewer { sessions { id current } } }", token, **OWN)).json()
+    listed = answer["data"]["viewer"]["sessions"]
     for current in (False, True):
         [id_] = [each["id"] for each in listed if each["current"] is current]
         document = f'mutation {{ endSession(input: {{sessionId: "{id_}"}}) {{ userErrors {{ code }} }} }}'
@@ -28,11 +29,13 @@ async def test_a_change_of_the_password_replaces_the_cookie(api: Api) -> None:
     api.client.cookies.clear()
     document = """mutation { changePassword(
         input: {currentPassword: "a long password", newPassword: "a longer password"}
-    ) { session { token } userErrors { code } } }"""
+    ) { credentials { token } userErrors { code } } }"""
     response = await ask(api, document, old, **OWN)
     api.client.cookies.clear()
-    assert response.json()["data"] == {"changePassword": {"session": {"token": ""}, "userErrors": []}}
+    assert response.json()["data"] == {"changePassword": {"credentials": {"token": None}, "userErrors": []}}
     new = str(cookie_of(response).value)
-    assert (await ask(api, "{ viewer { login } }", old, **OWN)).status_code == 401
+    assert (await ask(api, "{ viewer { user { login } } }", old, **OWN)).status_code == 401
     api.client.cookies.clear()
-    assert (await ask(api, "{ viewer { login } }", new, **OWN)).json()["data"] == {"viewer": {"login": "carla"}}
+    assert (await ask(api, "{ viewer { user { login } } }", new, **OWN)).json()["data"] == {
+        "viewer": {"user": {"login": "carla"}}
+    }

@@ -23,7 +23,7 @@ from tests.support.graph_worlds import PATIENCE, reconnected
 from tests.support.graphs import archive_url_of
 
 GRAPHQL_JSON = "application/graphql-response+json"
-FOLLOW = "mutation { follow(input: {userIds: []}) { results { outcome } userErrors { code } } }"
+FOLLOW = "mutation { followUsers(input: {userIds: []}) { results { outcome } userErrors { code } } }"
 
 
 def error_of(response: httpx.Response) -> tuple[str, str]:
@@ -129,13 +129,13 @@ async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
 
 def test_a_response_beyond_the_limit_is_refused() -> None:
     """A result larger than its computed cost, as introspection may have, is not sent."""
-    result = ExecutionResult({"viewer": {"login": "alice"}}, None)
+    result = ExecutionResult({"viewer": {"user": {"login": "alice"}}}, None)
     assert render(result, "application/json", 100).status == 200
-    with pytest.raises(Refused, match="The response has 37 bytes; the limit is 36") as refused:
-        render(result, "application/json", 36)
+    with pytest.raises(Refused, match="The response has 46 bytes; the limit is 45") as refused:
+        render(result, "application/json", 45)
     assert (refused.value.status, refused.value.code) == (200, "COST_LIMIT")
     with pytest.raises(Refused) as refused:
-        render(result, GRAPHQL_JSON, 36)
+        render(result, GRAPHQL_JSON, 45)
     assert refused.value.status == 400
 
 
@@ -206,13 +206,13 @@ async def test_clients_may_set_the_request_id(api: Api) -> None:
 
 
 async def test_the_viewer_is_the_user_of_the_token(api: Api) -> None:
-    response = await api.ask("{ viewer { login } }", await api.token("alice"))
-    assert response.json() == {"data": {"viewer": {"login": "alice"}}}
+    response = await api.ask("{ viewer { user { login } } }", await api.token("alice"))
+    assert response.json() == {"data": {"viewer": {"user": {"login": "alice"}}}}
 
 
 async def test_without_a_token_there_is_no_viewer(api: Api) -> None:
     """Fields that require a viewer fail with UNAUTHENTICATED."""
-    assert (await api.ask("{ viewer { login } }")).json() == {"data": {"viewer": None}}
+    assert (await api.ask("{ viewer { user { login } } }")).json() == {"data": {"viewer": None}}
     response = await api.ask(FOLLOW)
     assert response.status_code == 200
     assert error_of(response)[0] == "UNAUTHENTICATED"
@@ -227,10 +227,12 @@ async def test_a_bad_token_is_refused_with_401(api: Api, header: str) -> None:
     assert error_of(response)[0] == "UNAUTHENTICATED"
 
 
-@pytest.mark.parametrize("document", ["{ viewer { login } }", FOLLOW])
+@pytest.mark.parametrize(
+    "document", ["{ viewer { user { login } } }", "{ viewer { id } }", "{ viewer { homeTimeline { id } } }", FOLLOW]
+)
 @pytest.mark.parametrize("accept", ["application/json", GRAPHQL_JSON])
 async def test_an_ended_session_is_refused_at_once(api: Api, document: str, accept: str) -> None:
-    """After a log-out, queries and mutations with the token get 401 and no data."""
+    """After a log-out, queries and mutations with the token get 401 and no data, also those that read nothing."""
     session = await api.session("alice")
     headers = {"authorization": f"Bearer {Tokens([KEY]).issue(session)}", "accept": accept}
     await api.graph.sessions.end(session.user, session.id)
@@ -243,10 +245,10 @@ async def test_an_ended_session_is_refused_at_once(api: Api, document: str, acce
 async def test_the_session_check_adds_no_round_trip(api: Api) -> None:
     """It shares the round trip of the first reads."""
     token = await api.token("alice")
-    await api.ask("{ viewer { login } }", token)
+    await api.ask("{ viewer { user { login } } }", token)
     store = api.app.state.graph.store
     before = store.round_trips
-    await api.ask("{ viewer { login } }", token)
+    await api.ask("{ viewer { user { login } } }", token)
     assert store.round_trips - before == 1
 
 
@@ -256,7 +258,7 @@ async def test_the_session_check_adds_no_round_trip(api: Api) -> None:
 def doubling(levels: int) -> str:
     """Return a document of fragments, each of which spreads the next one twice."""
     fragments = [f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 1} }}" for n in range(levels)]
-    return "{ viewer { ...F0 } } " + " ".join(fragments) + f" fragment F{levels} on User {{ id }}"
+    return "{ viewer { user { ...F0 } } } " + " ".join(fragments) + f" fragment F{levels} on User {{ id }}"
 
 
 @pytest.mark.parametrize(
@@ -267,10 +269,14 @@ def doubling(levels: int) -> str:
         ("{ viewer { id " + "@include(if: true) " * 101 + "} }", "101 directives"),
         ("{ viewer { " + "id " * 1100 + "} }", "1,101 selections"),
         (
-            "{ viewer { " + "homeTimeline { posts(first: 1) { nodes { author { " * 6 + "id" + " } } } }" * 6 + "} }",
+            '{ user(by: {login: "alice"}) { '
+            + "timeline { posts(first: 1) { nodes { author { " * 6
+            + "id"
+            + " } } } }" * 6
+            + "} }",
             "26 levels",
         ),
-        ("{ viewer { ...A } } fragment A on User { ...B } fragment B on User { ...A }", None),
+        ("{ viewer { user { ...A } } } fragment A on User { ...B } fragment B on User { ...A }", None),
     ],
 )
 async def test_a_large_document_is_refused_before_it_is_validated(api: Api, document: str, what: str | None) -> None:
@@ -358,7 +364,7 @@ async def test_the_server_survives_an_outage_of_the_store(settings: Settings, tm
         response = await api.ask('{ user(by: {login: "alice"}) { login } }')
         assert error_of(response)[0] == "STORE_UNAVAILABLE"
         assert response.json()["errors"][0]["message"] == "The store does not answer. Try again in a moment."
-        response = await api.ask("{ viewer { login } }", token)
+        response = await api.ask("{ viewer { user { login } } }", token)
         assert response.status_code == 503
         assert error_of(response)[0] == "STORE_UNAVAILABLE"
         assert "unix" not in response.text
@@ -368,7 +374,9 @@ async def test_the_server_survives_an_outage_of_the_store(settings: Settings, tm
         store.start()
         await reconnected(api.graph)
         assert (await api.client.get("/health/ready")).status_code == 200
-        assert (await api.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+        assert (await api.ask("{ viewer { user { login } } }", token)).json() == {
+            "data": {"viewer": {"user": {"login": "alice"}}}
+        }
     store.stop()
 
 
@@ -379,6 +387,6 @@ async def test_a_crashed_embedded_store_is_restarted(tmp_path: Path, graph: Grap
         token = await api.token("alice")
         os.kill(EmbeddedStore(tmp_path).pid, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE):
-            while (response := await api.ask("{ viewer { login } }", token)).status_code != 200:
+            while (response := await api.ask("{ viewer { user { login } } }", token)).status_code != 200:
                 pass
-        assert json.loads(response.text) == {"data": {"viewer": {"login": "alice"}}}
+        assert json.loads(response.text) == {"data": {"viewer": {"user": {"login": "alice"}}}}

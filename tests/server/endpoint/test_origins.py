@@ -49,12 +49,12 @@ async def test_the_demo_allows_pages_of_this_machine(settings: Settings, graph: 
 async def test_a_page_of_this_machine_gets_a_cookie_in_the_demo(settings: Settings, graph: Graph) -> None:
     """Its later requests are authenticated by the cookie."""
     await graph.users.sign_up("alice", "correct horse")
-    query = 'mutation { logIn(input: { login: "alice", password: "correct horse" }) { session { token } } }'
+    query = 'mutation { logIn(input: { login: "alice", password: "correct horse" }) { credentials { token } } }'
     headers = {"origin": LOCAL[0], "fanline-session": "cookie"}
     async with serving(settings, graph, demo=DEMO) as api:
         await api.client.post("/graphql", json={"query": query}, headers=headers)
-        answer = await api.client.post("/graphql", json={"query": "{ viewer { login } }"}, headers=headers)
-    assert answer.json() == {"data": {"viewer": {"login": "alice"}}}
+        answer = await api.client.post("/graphql", json={"query": "{ viewer { user { login } } }"}, headers=headers)
+    assert answer.json() == {"data": {"viewer": {"user": {"login": "alice"}}}}
 
 
 async def test_the_demo_allows_no_other_origin(settings: Settings, graph: Graph) -> None:

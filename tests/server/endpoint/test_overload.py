@@ -222,9 +222,9 @@ async def test_every_operation_gives_its_permit_back(api: Api) -> None:
     """Whatever happens to it: results, errors, refusals, disconnects."""
     token = await api.token("alice")
     await api.ask(QUERY)
-    await api.ask("{ viewer { login } }", token)
+    await api.ask("{ viewer { user { login } } }", token)
     await api.ask("{ nothing }")
-    await api.ask("{ viewer { login } }", "not a token")
+    await api.ask("{ viewer { user { login } } }", "not a token")
     await api.client.post("/graphql", content=b"{", headers={"content-type": "application/json"})
     await api.client.put("/graphql")
     await api.client.get("/graphql", headers={"accept": "text/html"})
@@ -272,7 +272,7 @@ async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
     async with serving(alone, graph) as api:
         token = await api.token("alice")
         with stopped(*(node.pid for node in nodes_of(running_store))):
-            asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
+            asked = [asyncio.ensure_future(api.ask("{ viewer { user { login } } }", token)) for _ in range(4)]
             await until(lambda: len(api.server.server_state.tasks) == 4)
             await until(lambda: admission(api).running == 1)
             admission(api).running += CEILING
@@ -280,7 +280,7 @@ async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
         assert statuses == {200: 1, 503: 3}
         assert admission(api).running == CEILING
         admission(api).running -= CEILING
-        assert (await api.ask("{ viewer { login } }", token)).status_code == 200
+        assert (await api.ask("{ viewer { user { login } } }", token)).status_code == 200
 
 
 async def test_requests_beyond_the_limit_wait(api: Api, running_store: SharedStore) -> None:
@@ -288,7 +288,7 @@ async def test_requests_beyond_the_limit_wait(api: Api, running_store: SharedSto
     token = await api.token("alice")
     admission(api).limit = 1.0
     with stopped(*(node.pid for node in nodes_of(running_store))):
-        asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
+        asked = [asyncio.ensure_future(api.ask("{ viewer { user { login } } }", token)) for _ in range(4)]
         await until(lambda: admission(api).accepted == 4)
         gone = await Raw.open(api)
         await gone.send(post())
@@ -338,7 +338,9 @@ async def test_mutations_that_fail_on_the_store_answer_503(settings: Settings, t
     try:
         async with serving(away, graph) as api:
             store.stop()
-            document = 'mutation { logIn(input: {login: "alice", password: "correct horse"}) { session { token } } }'
+            document = (
+                'mutation { logIn(input: {login: "alice", password: "correct horse"}) { credentials { token } } }'
+            )
             response = await api.ask(document)
             partial = await api.ask('{ user(by: {login: "alice"}) { login } __typename }')
     finally:

@@ -36,7 +36,7 @@ async def test_reads_do_not_wait_for_the_log(api: Api, store_url: str, monkeypat
 
     async with Redis.from_url(store_url, decode_responses=True) as raw, raw.monitor() as monitor:
         watching = asyncio.create_task(watch(monitor))
-        for document in (READ, "{ __typename }", "{ viewer { id } }"):
+        for document in (READ, "{ __typename }", "{ viewer { id } }", "{ viewer { user { login } } }"):
             assert "errors" not in (await api.ask(document, token, login="alice")).json()
         await api.graph.store.run("GET", "the end")
         while "GET the end" not in seen:  # noqa: ASYNC110 - nothing signals the next command

@@ -13,7 +13,7 @@ import pytest
 
 from graph import Graph, keys
 from graph.errors import StoreFull
-from graph.model import Session
+from graph.model import Credentials
 from server.auth import Tokens
 from server.endpoint.event_stream import EventStream
 from server.endpoint.session_cookies import value_of
@@ -24,9 +24,10 @@ from tests.support.graph_worlds import PATIENCE
 
 OWN = {"Fanline-Session": "cookie"}
 SIGN_UP = """mutation { signUp(input: {login: "carla", password: "a long password"}) {
-    session { token user { login } } userErrors { message } } }"""
+    credentials { token viewer { user { login } } } userErrors { message } } }"""
 LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
-VIEWER = "{ viewer { login } }"
+VIEWER = "{ viewer { user { login } } }"
+ALICE, CARLA = {"user": {"login": "alice"}}, {"user": {"login": "carla"}}
 
 
 async def ask(api: Api, document: str, cookie: str = "", **headers: str) -> httpx.Response:
@@ -55,11 +56,11 @@ async def token(api: Api) -> str:
 async def test_the_token_of_a_new_session_is_in_a_cookie(api: Api) -> None:
     """And not in the payload, which the scripts of the page can read."""
     response = await ask(api, SIGN_UP, **OWN)
-    assert response.json()["data"]["signUp"]["session"] == {"token": "", "user": {"login": "carla"}}
+    assert response.json()["data"]["signUp"]["credentials"] == {"token": None, "viewer": CARLA}
     cookie = cookie_of(response)
     assert (cookie.key, cookie["httponly"], cookie["samesite"], cookie["path"]) == ("fanline_session", True, "lax", "/")
     assert 0 < int(cookie["max-age"]) <= 30 * 86_400
-    assert (await ask(api, VIEWER, cookie.value, **OWN)).json()["data"]["viewer"] == {"login": "carla"}
+    assert (await ask(api, VIEWER, cookie.value, **OWN)).json()["data"]["viewer"] == CARLA
 
 
 async def test_over_https_the_cookie_is_secure(settings: Settings, graph: Graph) -> None:
@@ -71,7 +72,7 @@ async def test_over_https_the_cookie_is_secure(settings: Settings, graph: Graph)
 
 async def test_without_the_header_nothing_is_stored(api: Api) -> None:
     response = await ask(api, SIGN_UP)
-    assert response.json()["data"]["signUp"]["session"]["token"]
+    assert response.json()["data"]["signUp"]["credentials"]["token"]
     assert "set-cookie" not in response.headers
 
 
@@ -103,7 +104,7 @@ async def test_a_request_from_the_own_page_uses_the_cookie(api: Api, token: str)
     """`EventSource` cannot send headers, but the browser says where the request comes from."""
     for headers in ({"Sec_Fetch_Site": "same-origin"}, {"Origin": api.url}, {"Origin": api.url, **OWN}):
         response = await ask(api, VIEWER, token, **headers)
-        assert response.json()["data"]["viewer"] == {"login": "carla"}
+        assert response.json()["data"]["viewer"] == CARLA
 
 
 async def test_a_page_of_an_allowed_origin_uses_the_cookie(settings: Settings, graph: Graph) -> None:
@@ -114,11 +115,11 @@ async def test_a_page_of_an_allowed_origin_uses_the_cookie(settings: Settings, g
         assert response.headers["access-control-allow-credentials"] == "true"
         token = cookie_of(response).value
         response = await ask(api, VIEWER, token, **headers)
-        assert response.json()["data"]["viewer"] == {"login": "carla"}
+        assert response.json()["data"]["viewer"] == CARLA
         source = {"Origin": headers["Origin"], "Sec-Fetch-Site": "same-site", "Accept": "text/event-stream"}
         source["Cookie"] = f"fanline_session={token}"
         async with api.client.stream("GET", "/graphql", params={"query": VIEWER}, headers=source) as stream:
-            assert (await anext(events(stream))).data["data"]["viewer"] == {"login": "carla"}
+            assert (await anext(events(stream))).data["data"]["viewer"] == CARLA
 
 
 async def test_log_out_removes_the_cookie(api: Api, token: str) -> None:
@@ -141,14 +142,14 @@ async def test_a_cookie_that_is_not_valid_any_more_is_removed(api: Api, token: s
 async def test_a_bearer_token_counts_more_than_the_cookie(api: Api, token: str) -> None:
     alice = await api.token("alice")
     response = await ask(api, VIEWER, token, Authorization=f"Bearer {alice}", **OWN)
-    assert response.json()["data"]["viewer"] == {"login": "alice"}
+    assert response.json()["data"]["viewer"] == ALICE
 
 
 async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, token: str) -> None:
     """In the store and in the cookie. A session that has ended is not."""
     viewer = Tokens([KEY]).verify(token)
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
-    older = Tokens([KEY]).issue(Session(viewer.session, viewer.user, soon))
+    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, soon))
     assert "set-cookie" not in (await ask(api, VIEWER, token, **OWN)).headers
 
     renewed = str(cookie_of(await ask(api, VIEWER, older, **OWN)).value)
@@ -163,7 +164,7 @@ async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, t
 async def test_a_failed_request_extends_no_session(settings: Settings, graph: Graph, token: str) -> None:
     """During an outage of the store, it would have to wait once more."""
     viewer = Tokens([KEY]).verify(token)
-    older = Tokens([KEY]).issue(Session(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
+    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
     async with serving(settings.model_copy(update={"deadline": timedelta(microseconds=1)}), graph) as api:
         response = await ask(api, VIEWER, older, **OWN)
     assert (response.status_code, "set-cookie" in response.headers) == (503, False)
@@ -171,7 +172,7 @@ async def test_a_failed_request_extends_no_session(settings: Settings, graph: Gr
 
 async def test_a_websocket_of_the_own_page_uses_the_cookie(api: Api, token: str) -> None:
     """Without an origin, it is anonymous."""
-    for headers, viewer in (({"Origin": api.url}, {"login": "carla"}), ({}, None)):
+    for headers, viewer in (({"Origin": api.url}, CARLA), ({}, None)):
         async with api.open_socket(Cookie=f"fanline_session={token}", **headers) as socket:
             await socket.send(type="connection_init")
             assert await socket.receive() == {"type": "connection_ack"}
@@ -181,7 +182,7 @@ async def test_a_websocket_of_the_own_page_uses_the_cookie(api: Api, token: str)
 
 async def test_the_first_message_of_a_websocket_counts_more_than_the_cookie(api: Api, token: str) -> None:
     """With null, the socket is anonymous."""
-    for authorization, viewer in ((f"Bearer {await api.token('alice')}", {"login": "alice"}), (None, None)):
+    for authorization, viewer in ((f"Bearer {await api.token('alice')}", ALICE), (None, None)):
         async with api.open_socket(Cookie=f"fanline_session={token}", Origin=api.url) as socket:
             await socket.send(type="connection_init", payload={"authorization": authorization})
             assert await socket.receive() == {"type": "connection_ack"}
@@ -210,7 +211,7 @@ async def test_over_https_a_page_loaded_over_http_is_another_origin(settings: Se
         over_https = {"X_Forwarded_Proto": "https", **OWN}
         cookie = cookie_of(await ask(api, SIGN_UP, **over_https))
         host = api.url.removeprefix("http://")
-        for scheme, viewer in (("https", {"login": "carla"}), ("http", None)):
+        for scheme, viewer in (("https", CARLA), ("http", None)):
             sent = {"Cookie": f"{cookie.key}={cookie.value}", "Origin": f"{scheme}://{host}"}
             response = await ask(api, VIEWER, **sent, **over_https)
             assert response.json()["data"] == {"viewer": viewer}
@@ -224,7 +225,7 @@ async def test_over_https_a_page_loaded_over_http_is_another_origin(settings: Se
 async def test_the_origin_and_the_host_may_name_the_default_port(api: Api, token: str) -> None:
     """A proxy may add it to `Host`; browsers leave it out of `Origin`."""
     response = await ask(api, VIEWER, token, Origin="http://example.com", Host="example.com:80", **OWN)
-    assert response.json()["data"]["viewer"] == {"login": "carla"}
+    assert response.json()["data"]["viewer"] == CARLA
     response = await ask(api, VIEWER, token, Origin="http://example.com", Host="example.com:81", **OWN)
     assert response.json()["data"]["viewer"] is None
 
@@ -235,7 +236,7 @@ async def test_in_production_only_the_secure_cookie_counts(settings: Settings, g
     async with serving(production, graph) as api:
         assert (await ask(api, VIEWER, token, **OWN)).json()["data"]["viewer"] is None
         secure = {"Cookie": f"fanline_session=x; __Host-fanline_session={token}"}
-        assert (await ask(api, VIEWER, **secure, **OWN)).json()["data"]["viewer"] == {"login": "carla"}
+        assert (await ask(api, VIEWER, **secure, **OWN)).json()["data"]["viewer"] == CARLA
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ async def test_an_event_stream_stores_and_removes_the_cookie(api: Api) -> None:
 async def test_an_event_stream_extends_the_session(api: Api, token: str) -> None:
     """A page that stays open for weeks may send nothing else."""
     viewer = Tokens([KEY]).verify(token)
-    older = Tokens([KEY]).issue(Session(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
+    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
     live = "subscription { homeTimeline { __typename } }"
     async with api.stream(live, cookie=f"fanline_session={older}", **OWN) as response:
         assert Tokens([KEY]).verify(cookie_of(response).value).session == viewer.session
@@ -293,7 +294,7 @@ async def test_an_event_stream_outlives_the_token_of_an_extended_session(
     timers, schedule = dict[EventStream, Any](), EventStream._schedule_expiry
     monkeypatch.setattr(EventStream, "_schedule_expiry", lambda self: timers.setdefault(self, schedule(self)))
     viewer = Tokens([KEY]).verify(token)
-    soon = Session(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2))
+    soon = Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2))
     live = "subscription { homeTimeline { __typename } }"
     async with api.stream(live, cookie=f"fanline_session={Tokens([KEY]).issue(soon)}", **OWN) as response:
         extended = cookie_of(response).value
@@ -331,7 +332,7 @@ async def test_a_log_out_wins_over_extensions(api: Api, graph: Graph, token: str
     """Two tabs extend the session while a third one logs out."""
     viewer = Tokens([KEY]).verify(token)
     soon = datetime.now(UTC) + timedelta(days=2)
-    older = Tokens([KEY]).issue(Session(viewer.session, viewer.user, soon))
+    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, soon))
     await asyncio.gather(
         *(ask(api, VIEWER, older, **OWN) for _ in range(5)),
         ask(api, LOG_OUT, older, **OWN),
@@ -361,7 +362,7 @@ async def test_a_form_is_no_operation(api: Api, token: str) -> None:
     for form in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
         sent = {"Content-Type": form, **headers}
         assert (await api.client.post("/graphql", content=content, headers=sent)).status_code == 415
-    assert (await ask(api, VIEWER, token, **OWN)).json()["data"]["viewer"] == {"login": "carla"}
+    assert (await ask(api, VIEWER, token, **OWN)).json()["data"]["viewer"] == CARLA
 
 
 async def test_a_get_request_changes_nothing(api: Api, token: str) -> None:

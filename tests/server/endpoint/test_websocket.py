@@ -44,14 +44,14 @@ async def test_a_subscription_receives_new_posts(api: Api) -> None:
 async def test_queries_and_mutations_run_on_a_socket(api: Api) -> None:
     """Each has one result and completes. A later query sees the effect of an earlier mutation."""
     async with api.socket(await api.token("alice")) as socket:
-        await socket.subscribe("q", "{ viewer { bio } }")
-        assert await next_of(socket, "q") == {"data": {"viewer": {"bio": ""}}}
+        await socket.subscribe("q", "{ viewer { user { bio } } }")
+        assert await next_of(socket, "q") == {"data": {"viewer": {"user": {"bio": ""}}}}
         assert await socket.receive() == {"type": "complete", "id": "q"}
         await socket.subscribe("m", 'mutation { updateProfile(input: {bio: "new"}) { user { bio } } }')
         assert (await next_of(socket, "m"))["data"]["updateProfile"] == {"user": {"bio": "new"}}
         assert await socket.receive() == {"type": "complete", "id": "m"}
-        await socket.subscribe("q", "{ viewer { bio } }")
-        assert await next_of(socket, "q") == {"data": {"viewer": {"bio": "new"}}}
+        await socket.subscribe("q", "{ viewer { user { bio } } }")
+        assert await next_of(socket, "q") == {"data": {"viewer": {"user": {"bio": "new"}}}}
 
 
 async def test_an_invalid_operation_leaves_the_socket_open(api: Api) -> None:
@@ -112,8 +112,8 @@ async def test_the_token_may_be_a_header_of_the_handshake(api: Api) -> None:
     async with api.open_socket(authorization=f"Bearer {token}") as socket:
         await socket.send(type="connection_init")
         assert await socket.receive() == {"type": "connection_ack"}
-        await socket.subscribe("1", "{ viewer { login } }")
-        assert (await next_of(socket, "1"))["data"] == {"viewer": {"login": "alice"}}
+        await socket.subscribe("1", "{ viewer { user { login } } }")
+        assert (await next_of(socket, "1"))["data"] == {"viewer": {"user": {"login": "alice"}}}
     async with api.open_socket(authorization="Bearer x") as socket:
         await socket.send(type="connection_init")
         assert await socket.closed() == (4403, "The access token is malformed.")

@@ -54,7 +54,7 @@ async def test_each_member_of_a_list_counts_as_a_write(api: Api, change: str) ->
 
 async def test_a_page_of_each_list_costs_a_merge_for_each(api: Api) -> None:
     """Unlike a page of the home timeline, which all its parents share. Pages of other sizes are further merges."""
-    every = "{ lists { timeline { %s } } }"
+    every = "{ viewer { lists { timeline { %s } } } }"
     one, two, three = (demand(every % aliased(n, POSTS)).points for n in (1, 2, 3))
     assert two - one == pytest.approx(three - two, rel=0.1)
     assert two - one > MAX_LISTS * LIST_PAGE
@@ -71,7 +71,8 @@ def test_small_pages_of_notifications_are_not_cheap() -> None:
     """A page may look at all thousand notifications, if nobody who acts in them is visible."""
     pages = aliased(100, "entries(first: 1) { pageInfo { endCursor } }")
     assert (
-        demand(f"{{ notifications {{ {pages} }} }}").points > 100 * demand("{ notifications { unreadCount } }").points
+        demand(f"{{ viewer {{ notifications {{ {pages} }} }} }}").points
+        > 100 * demand("{ viewer { notifications { unreadCount } } }").points
     )
 
 
@@ -86,11 +87,11 @@ HOSTILE = {
         "posts(first: 9) { nodes { id } } } } } } } } } }"
     ),
     "actors": (
-        "{ notifications { entries(first: 100) { nodes { actors(first: 10) { timeline { posts(first: 9) { nodes { id } "
-        "} } } } } } }"
+        "{ viewer { notifications { entries(first: 100) { nodes { actors(limit: 10) { timeline { posts(first: 9) { "
+        "nodes { id } } } } } } } } }"
     ),
     "followers you know": (
-        "{ viewer { followers(first: 90) { nodes { followersYouKnow(first: 100) { nodes { id } } } } } }"
+        "{ viewer { user { followers(first: 90) { nodes { followersYouKnow(first: 100) { nodes { id } } } } } } }"
     ),
     "likes": "{ publicTimeline { posts(first: 100) { nodes { likes(first: 100) { nodes { login } } } } } }",
     "ancestors": "{ publicTimeline { posts(first: 100) { nodes { ancestors { text } } } } }",

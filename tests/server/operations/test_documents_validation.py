@@ -98,7 +98,7 @@ def test_documents_of_real_clients_are_far_from_the_limits() -> None:
         f"fragment F{number} on User {{id followers(first: $first) {{nodes {{id}}}} ...F{number + 1}}} "
         for number in range(40)
     )
-    text = "query Screen($first: Int!) {viewer {...F0}} " + fragments + "fragment F40 on User {name}"
+    text = "query Screen($first: Int!) {viewer { user { ...F0 } }} " + fragments + "fragment F40 on User {name}"
 
     assert errors(text) == []
 
@@ -133,6 +133,6 @@ def test_disabled_introspection_is_reported_once(document: str) -> None:
 
 
 def test_fields_with_an_alias_count_at_every_depth() -> None:
-    document = parse("{ a: viewer { b: id ... { c: login } ...F } } fragment F on User { d: name }")
+    document = parse("{ a: viewer { user { b: id ... { c: login } ...F } } } fragment F on User { d: name }")
 
     assert measure(document).aliases == 4

@@ -110,11 +110,11 @@ def test_points_and_bytes_are_each_the_highest() -> None:
 
 
 def test_home_pages_of_types_that_exclude_each_other_count_once() -> None:
-    """A home timeline is read for a user or for a timeline, not for both."""
-    user = "... on User { homeTimeline { posts(first: 1) { nodes { id } } } }"
+    """A home timeline is read for a viewer or for a timeline, not for both."""
+    viewer = "... on Viewer { homeTimeline { posts(first: 1) { nodes { id } } } }"
     timeline = "... on Timeline { posts(first: 1) { nodes { id } } }"
     document = '{ node(id: "x") { %s } }'
-    assert cost(document % f"{user} {timeline}", WEIGHTS) == cost(document % user, WEIGHTS)
+    assert cost(document % f"{viewer} {timeline}", WEIGHTS) == cost(document % viewer, WEIGHTS)
     assert cost(document % f"{timeline} {timeline}", WEIGHTS).points > 2 * HOME_PAGE
 
 

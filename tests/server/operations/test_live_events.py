@@ -22,7 +22,10 @@ from tests.server.operations.readers import OWN, SHARED, Reader, Readers, data_o
 from tests.support.graph_worlds import PATIENCE, befriend, counted
 
 NOTIFIED = """subscription { notifications { __typename ... on NotificationAdded {
-  ALIAS: cursor edge { node { actorsCount actors(first: 10) { login name } post { text author { name } } } }
+  ALIAS: cursor
+  edge { node {
+    actorsCount actors(limit: 10) { login name } ... on PostNotification { post { text author { name } } }
+  } }
   feed { unreadCount entries(first: 10) { nodes { id } } }
 } } }"""
 STREAMS = 20

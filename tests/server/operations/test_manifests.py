@@ -17,7 +17,7 @@ from server.setting_values import TrustedDocumentsMode
 from server.settings import Settings, SettingsError
 
 ALLOW, ONLY = TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
-VIEWER = "{ viewer { login } }"
+VIEWER = "{ viewer { user { login } } }"
 APOLLO = {"format": "apollo-persisted-query-manifest", "version": 1}
 
 
@@ -65,8 +65,8 @@ def test_a_folder_of_documents_and_manifests(tmp_path: Path) -> None:
     """Files with other extensions, hidden files and subfolders are ignored."""
     write(tmp_path / "viewer.graphql", f"{VIEWER}\n")
     write(tmp_path / "viewer-id.gql", "{ viewer { id } }")
-    write(tmp_path / "relay.json", {"name": "{ viewer { name } }", "same": "{ viewer { id } }"})
-    write(tmp_path / "apollo.json", {**APOLLO, "operations": [{"id": "bio", "body": "{ viewer { bio } }"}]})
+    write(tmp_path / "relay.json", {"name": "{ viewer { user { name } } }", "same": "{ viewer { id } }"})
+    write(tmp_path / "apollo.json", {**APOLLO, "operations": [{"id": "bio", "body": "{ viewer { user { bio } } }"}]})
     write(tmp_path / "README.md", "not a document")
     write(tmp_path / ".hidden.graphql", "not a document")
     (tmp_path / "inside").mkdir()
@@ -75,15 +75,15 @@ def test_a_folder_of_documents_and_manifests(tmp_path: Path) -> None:
     assert len(documents) == 4
     assert text_of(documents, "viewer") == f"{VIEWER}\n"
     assert text_of(documents, "viewer-id") == text_of(documents, "same") == "{ viewer { id } }"
-    assert text_of(documents, "name") == "{ viewer { name } }"
-    assert text_of(documents, "bio") == "{ viewer { bio } }"
+    assert text_of(documents, "name") == "{ viewer { user { name } } }"
+    assert text_of(documents, "bio") == "{ viewer { user { bio } } }"
 
 
 def test_a_single_graphql_file_is_read(tmp_path: Path) -> None:
     assert text_of(load(write(tmp_path / "viewer.graphql", VIEWER)), "viewer") == VIEWER
 
 
-NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nodes { login } } } } } }"
+NESTED = "{ viewer { user { followers(first: 100) { nodes { followers(first: 100) { nodes { login } } } } } } }"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,10 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
         ({"a": "{" + " viewer { id }" * 2000 + "}"}, "m.json, document 'a': Syntax Error: Document contains more "),
         ({"a": NESTED}, "m.json, document 'a': The operation "),
         ({f"sha256:{'0' * 64}": VIEWER}, "the id is not the SHA-256 hash of the text, which is sha256:"),
-        ('{"a": "{ viewer { id } }", "a": "{ viewer { bio } }"}', "m.json, document 'a': m.json contains the same id"),
+        (
+            '{"a": "{ viewer { id } }", "a": "{ viewer { user { bio } } }"}',
+            "m.json, document 'a': m.json contains the same id",
+        ),
         (
             {**APOLLO, "version": 2, "operations": []},
             "must have the format 'apollo-persisted-query-manifest', version 1",

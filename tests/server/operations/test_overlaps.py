@@ -256,7 +256,7 @@ def test_work_is_linear_in_the_document(write: Callable[[int], str]) -> None:
 
 def test_one_conflict_is_reported_for_a_response_path() -> None:
     """A field repeated a hundred times in conflicting ways gives one error, with the nodes of one pair."""
-    text = "{viewer {" + " ".join(f"followers(first: {number + 1}) {{totalCount}}" for number in range(100)) + "}}"
+    text = "{viewer {user {" + " ".join(f"followers(first: {at + 1}) {{totalCount}}" for at in range(100)) + "}}}"
 
     (error,) = linear_errors(SCHEMA, text)
 
@@ -333,7 +333,7 @@ def test_the_server_uses_the_linear_rule() -> None:
     fields = " ".join(f"followers(first: {number + 1}) {{totalCount}}" for number in range(50))
 
     with pytest.raises(DocumentRefused) as refused:
-        documents.prepare(f"{{viewer {{{fields}}}}}")
+        documents.prepare(f"{{viewer {{user {{{fields}}}}}}}")
 
     (error,) = refused.value.errors
     assert error.message.startswith("Fields 'followers' conflict")

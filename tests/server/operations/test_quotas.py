@@ -56,8 +56,8 @@ async def test_subscriptions_of_a_viewer_are_limited_over_all_transports(strict:
         assert refusal["type"] == "error"
         assert refused(refusal["payload"])
         assert refused((await first_streamed(strict, stack, alice)).data["errors"])
-        await two.subscribe("3", "{ viewer { login } }")
-        assert (await two.receive())["payload"] == {"data": {"viewer": {"login": "alice"}}}
+        await two.subscribe("3", "{ viewer { user { login } } }")
+        assert (await two.receive())["payload"] == {"data": {"viewer": {"user": {"login": "alice"}}}}
         async with strict.socket(bob) as other:
             assert (await begun(other, "1"))["type"] == "next"
 

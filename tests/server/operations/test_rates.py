@@ -123,7 +123,9 @@ async def test_users_and_addresses_have_separate_rates(strict: Api) -> None:
     """A user who shares the address of an attacker can still log in and continue."""
     token = await strict.token("alice")
     await use_up(strict)
-    assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+    assert (await strict.ask("{ viewer { user { login } } }", token)).json() == {
+        "data": {"viewer": {"user": {"login": "alice"}}}
+    }
 
 
 @pytest.mark.parametrize("query", [SMALL, "{ wrong }"])
@@ -133,7 +135,9 @@ async def test_a_revoked_token_charges_the_network(strict: Api, query: str) -> N
     token, revoked = (Tokens([KEY]).issue(each) for each in (await strict.graph.sessions.start(stolen.user), stolen))
     await strict.ask("mutation { logOut(input: {}) { userErrors { code } } }", revoked)
     await use_up(strict, query, revoked)
-    assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+    assert (await strict.ask("{ viewer { user { login } } }", token)).json() == {
+        "data": {"viewer": {"user": {"login": "alice"}}}
+    }
 
 
 async def test_processes_share_rates(settings: Settings, graph: Graph) -> None:
@@ -187,7 +191,7 @@ async def test_every_followed_user_is_a_write(settings: Settings, graph: Graph) 
             await api.ask("{ " + " ".join(f'a{n}: user(by: {{login: "u{n}"}}) {{ id }}' for n in range(3)) + " }")
         ).json()
         chosen = [user["id"] for user in ids["data"].values()]
-        follow = "mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) { results { outcome } } }"
+        follow = "mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) { results { outcome } } }"
         first = await api.ask(follow, token, ids=(chosen * 40)[:99])
         assert "errors" not in first.json()
         assert (await api.ask(PUBLISH, token)).json() == {"data": {"publishPost": {"userErrors": []}}}
@@ -310,9 +314,9 @@ async def test_rate_limits_add_no_round_trip(settings: Settings, graph: Graph) -
         for each in (free, api):
             store = each.app.state.graph.store
             for _ in range(3):
-                await each.ask("{ viewer { login homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
+                await each.ask("{ viewer { user { login } homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
             before = store.round_trips
-            await each.ask("{ viewer { login homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
+            await each.ask("{ viewer { user { login } homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
             trips.append(store.round_trips - before)
         assert trips[0] == trips[1]
 

@@ -10,7 +10,8 @@ from server.operations.parsing import DocumentLimits
 COMPONENTS = 40
 CHAIN = 8  # components that contain one another
 USER = "__typename id login name bio followersCount followingCount relationship { id state }"
-SCREEN = """query Screen($first: Int!) { viewer { %(tops)s homeTimeline { liveCursor posts(first: $first) {
+SCREEN = """query Screen($first: Int!) { viewer { user { %(tops)s }
+  homeTimeline { liveCursor(first: $first) posts(first: $first) {
     edges { cursor node { id text createdAt author { %(tops)s } } } pageInfo { hasNextPage endCursor } } } } }"""
 
 
@@ -34,7 +35,7 @@ def test_a_screen_of_forty_components_is_within_the_limits() -> None:
 def test_a_long_chain_of_fragments_is_refused_with_advice(limits: DocumentLimits, length: int) -> None:
     """Also if the limits are so high that Python's stack ends before them."""
     chain = " ".join(f"fragment F{number} on User {{ ...F{number + 1} }}" for number in range(length))
-    document = f"{{ viewer {{ ...F0 }} }} {chain} fragment F{length} on User {{ id }}"
+    document = f"{{ viewer {{ user {{ ...F0 }} }} }} {chain} fragment F{length} on User {{ id }}"
     with pytest.raises(DocumentRefused) as refused:
         DocumentCache(schema._schema, limits, introspection=False).prepare(document)
     assert refused.value.errors[0].message == TOO_COMPLEX

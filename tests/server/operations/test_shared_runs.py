@@ -42,7 +42,7 @@ async def test_each_viewer_has_what_depends_on_the_viewer(readers: Readers) -> N
     author, bob = await readers.users("author", "bob")
     await readers.graph.follows.follow(bob.id, [author.id])
     told = await readers.tell(author, [await readers.subscribe(user, OWN) for user in (author, bob)])
-    assert [node(each)["author"]["relationship"]["state"] for each in told] == ["SELF", "FOLLOWING"]
+    assert [node(each)["author"]["relationship"]["state"] for each in told] == ["YOU", "FOLLOWING"]
 
 
 @pytest.mark.parametrize("sockets", [2, 20])
@@ -61,7 +61,7 @@ async def test_what_depends_on_the_viewer_is_looked_up_once_for_all(readers: Rea
         told = await readers.tell(author, several, "third")
     assert all_.round_trips == two.round_trips
     states = [node(each)["author"]["relationship"]["state"] for each in told]
-    assert states == ["SELF" if user is author else "FOLLOWING" for user in users[:sockets]]
+    assert states == ["YOU" if user is author else "FOLLOWING" for user in users[:sockets]]
     assert None not in [each.payload for each in told]
 
 
@@ -174,4 +174,4 @@ async def test_a_wrong_declaration_shows_nobody_what_belongs_to_another(
     author, bob = await readers.users("author", "bob")
     await readers.graph.follows.follow(bob.id, [author.id])
     told = await readers.tell(author, [await readers.subscribe(user, OWN) for user in (author, bob)])
-    assert [node(each)["author"]["relationship"]["state"] for each in told] == ["SELF", "FOLLOWING"]
+    assert [node(each)["author"]["relationship"]["state"] for each in told] == ["YOU", "FOLLOWING"]

@@ -18,10 +18,11 @@ from tests.server.conftest import Api, events, serving
 
 OFF, ALLOW, ONLY = TrustedDocumentsMode.OFF, TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
 USER = "query User($login: String!) { user(by: { login: $login }) { login } }"
-VIEWER = "{ viewer { login } }"
+VIEWER = "{ viewer { user { login } } }"
 LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
 LIVE = "subscription { homeTimeline { __typename } }"
-LIST = "query List($n: Int!) { viewer { followers(first: $n) { nodes { followers(first: $n) { nodes { id } } } } } }"
+LIST = """query List($n: Int!) {
+    viewer { user { followers(first: $n) { nodes { followers(first: $n) { nodes { id } } } } } } }"""
 DOCUMENTS = {"user": USER, "viewer": VIEWER, "log-out": LOG_OUT, "live": LIVE, "list": LIST}
 
 
@@ -112,7 +113,7 @@ async def test_a_document_is_executed_by_id(
 
 async def test_a_document_by_id_has_a_viewer(only: Api) -> None:
     token = await only.token("ada")
-    assert (await post(only, token, documentId="viewer")).json() == {"data": {"viewer": {"login": "ada"}}}
+    assert (await post(only, token, documentId="viewer")).json() == {"data": {"viewer": {"user": {"login": "ada"}}}}
     assert (await post(only, token, documentId="log-out")).json() == {"data": {"logOut": {"userErrors": []}}}
     assert (await post(only, token, documentId="viewer")).status_code == 401
 

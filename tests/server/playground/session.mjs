@@ -8,10 +8,10 @@ try {
   const seen = {};
   const page = await open(browser, url, {}, () => {});
   seen.token = await page.evaluate(async () => {
-    const query = `mutation { signUp(input: { login: "carla", password: "a long password" }) { session { token } } }`;
+    const query = `mutation { signUp(input: { login: "carla", password: "a long password" }) { credentials { token } } }`;
     const headers = { "content-type": "application/json", "fanline-session": "cookie" };
     const answer = await fetch("graphql", { method: "POST", headers, body: JSON.stringify({ query }) });
-    return (await answer.json()).data.signUp.session.token;
+    return (await answer.json()).data.signUp.credentials.token;
   });
   await page.locator(".explain").click();
   await run(page);

@@ -134,24 +134,28 @@ async def test_reactions_are_taken_back_from_the_posts_that_have_them(demo: Api)
         *(old, old),
         *(new, new),
     ]
-    assert (json.loads(given["thread"]), json.loads(given["reply"])) == ({"id": old}, {"replyTo": new})
+    assert (json.loads(given["thread"]), json.loads(given["reply"])) == ({"id": old}, {"replyToId": new})
 
 
 async def test_the_demo_starts_a_new_session_after_a_log_out(demo: Api) -> None:
     """Every page gets the same token of a user until the session ends."""
     first = (await demo.client.get(SESSION, headers=LOCAL)).json()["token"]
-    assert (await demo.ask("{ viewer { login } }", first)).json()["data"] == {"viewer": {"login": "alice"}}
+    assert (await demo.ask("{ viewer { user { login } } }", first)).json()["data"] == {
+        "viewer": {"user": {"login": "alice"}}
+    }
     assert (await demo.client.get(SESSION, headers=LOCAL)).json()["token"] == first
     await demo.ask("mutation { logOut(input: {}) { userErrors { code } } }", first)
     second = (await demo.client.get(SESSION, headers=LOCAL)).json()["token"]
     assert second != first
-    assert (await demo.ask("{ viewer { login } }", second)).status_code == 200
+    assert (await demo.ask("{ viewer { user { login } } }", second)).status_code == 200
 
 
 async def test_the_page_can_be_logged_in_as_the_users_of_the_demo_only(demo: Api) -> None:
     """Carol signed up like a visitor; she is none of the demo's users."""
     bob = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
-    assert (await demo.ask("{ viewer { login } }", bob["token"])).json()["data"] == {"viewer": {"login": "bob"}}
+    assert (await demo.ask("{ viewer { user { login } } }", bob["token"])).json()["data"] == {
+        "viewer": {"user": {"login": "bob"}}
+    }
     for query in ("?login=carol", "?login=", ""):
         refused = await demo.client.get(f"/playground/session.json{query}", headers=LOCAL)
         assert (refused.status_code, refused.json().get("token")) == (404, None)
@@ -221,4 +225,6 @@ async def test_the_demo_renews_its_session_before_it_expires(
         monkeypatch.setattr("server.playground.visitors.datetime", Later)
         second = (await api.client.get(SESSION)).json()["token"]
         assert (first != second) is renews
-        assert (await api.ask("{ viewer { login } }", second)).json() == {"data": {"viewer": {"login": "alice"}}}
+        assert (await api.ask("{ viewer { user { login } } }", second)).json() == {
+            "data": {"viewer": {"user": {"login": "alice"}}}
+        }

@@ -69,7 +69,7 @@ async def test_sockets_and_streams_end_at_once_and_requests_are_answered(
     async with api.socket(token) as idle, api.socket(token) as socket, api.open_socket() as silent:
         await socket.subscribe("1", LIVE)
         listening = asyncio.create_task(listen(api, token))
-        writer.write(request(token, "{ viewer { login } }", "application/json")[:-1])
+        writer.write(request(token, "{ viewer { user { login } } }", "application/json")[:-1])
         await until(lambda: len(api.server.server_state.tasks) == 5 and len(api.app.state.graph.feed) == 2)
 
         ending = asyncio.create_task(shut_down(api))
@@ -78,7 +78,7 @@ async def test_sockets_and_streams_end_at_once_and_requests_are_answered(
             assert (await each.closed())[0] == 1012
         assert not ending.done()
         writer.write(b"}")
-        assert (await reader.read()).endswith(b'{"data":{"viewer":{"login":"alice"}}}')
+        assert (await reader.read()).endswith(b'{"data":{"viewer":{"user":{"login":"alice"}}}}')
         writer.close()
         await ending
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
