@@ -121,7 +121,7 @@ USER = {
     ),
     "TOO_MANY": (
         "the input has too many ids or attachments, or its text has too many mentions, hashtags and links; or there "
-        "would be too many lists, members of a list, muted or blocked users, or reposts",
+        "would be too many lists, members of a list, followed, muted or blocked users, reposts or bookmarks",
         "split the request; shorten the text; remove something first",
     ),
     "TOO_MANY_ATTEMPTS": (

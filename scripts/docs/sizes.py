@@ -9,6 +9,7 @@ from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
 from graph.people.lists import MAX_LISTS, MAX_MEMBERS
 from graph.posts.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
 from graph.posts.bookmarks import MAX_BOOKMARKS
+from graph.posts.publication import MAX_ANCESTORS
 from graph.posts.reposts import MAX_REPOSTS
 from graph.text.entities import MAX_ENTITIES, MAX_TAG
 from graph.text.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
@@ -47,13 +48,14 @@ def table() -> str:
         ("platform of a post", f"1 to {MAX_PLATFORM} characters"),
         ("idempotency key", f"1 to {MAX_KEY} printable ASCII characters"),
         ("page of a connection (`first`, `last`)", f"1 to {MAX_PAGE} entries"),
-        ("users of a notification (`first` of `actors`)", f"1 to {MAX_ACTORS}"),
+        ("users of a notification (`limit` of `actors`)", f"1 to {MAX_ACTORS}"),
+        ("posts above a reply (`limit` of `ancestors`)", f"1 to {MAX_ANCESTORS}"),
         (
             "notifications of a user",
             f"the newest {Tuning().notifications_kept:,}; `unreadCount` counts up to {MAX_UNREAD}",
         ),
         ("ids of `nodes`", f"{MAX_NODES}"),
-        ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
+        ("users of `followUsers` and `unfollowUsers`", f"1 to {MAX_FOLLOWS}"),
         ("reposts of a user without a text", f"{MAX_REPOSTS:,} at a time"),
         ("bookmarks of a user", f"{MAX_BOOKMARKS:,}, not counting those of deleted posts"),
         ("users whom a user mutes, and blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
