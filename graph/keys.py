@@ -70,14 +70,16 @@ key                            type            content
 `cold:{u}`                     string          number of u's live posts in the archive
 `replied:{u}`                  versioned set   hot reply by u → itself; member `f` as in `posts:{u}`
 `replies:{p}`                  versioned set   hot direct reply to p → itself; member `f` if posts are archived
-`reposts:{p}`                  versioned set   hot quote or repost of p → itself; member `f` if posts are archived
+`reposts:{p}`                  versioned set   hot plain repost of p → itself; member `f` if posts are archived
+`quotes:{p}`                   versioned set   hot quote of p → itself; member `f` if posts are archived
 `reposted:{u}`                 versioned set   original → u's plain repost of it, which is in `posts:{u}` or archived
-`<list>:cold`                  string          number of live posts of one of these three lists in the archive
+`<list>:cold`                  string          number of live posts in the archive, for `replied` to `quotes`
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
                                                `pull:<post>`, or `pull` after a rebuild
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude, request, details (JSON
                                                of the event's other fields); or `deleted`. Beside the record of a live
-                                               post, and after it is archived: replies, reposts, likes (counts above 0)
+                                               post, and after it is archived: replies, reposts, quotes, likes (counts
+                                               above 0)
 `likes:{p}`                    versioned set   user who likes the post → number of the Liked event; member `f` →
                                                archive floor, absent until likes are archived
 `likes:{p}:cold`               string          number of likes at or below the archive floor
@@ -130,7 +132,7 @@ DELETED = "{log}:deleted"
 ERASING = "{log}:erasing"
 SUSPENDED = "{suspended}"
 SUSPENDED_VERSION = "{suspended}:version"
-COUNT_FIELDS = ("replies", "reposts", "likes")
+COUNT_FIELDS = ("replies", "reposts", "quotes", "likes")
 """The fields of `post:{p}` that hold counts. Scripts compute them from sets in the same slot."""
 HOMES = "home:{"
 """The prefix of all home caches."""
@@ -147,6 +149,7 @@ CONTENT = (
     "replied:{",
     "replies:{",
     "reposts:{",
+    "quotes:{",
     "reposted:{",
     "post:{",
     "likes:{",
@@ -292,8 +295,13 @@ def replies(post: int) -> str:
 
 
 def reposts(post: int) -> str:
-    """Return the key of the versioned set of the hot quotes and plain reposts of a post."""
+    """Return the key of the versioned set of the hot plain reposts of a post."""
     return f"reposts:{{{post}}}"
+
+
+def quotes(post: int) -> str:
+    """Return the key of the versioned set of the hot quotes of a post."""
+    return f"quotes:{{{post}}}"
 
 
 def reposted(user: int) -> str:

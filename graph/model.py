@@ -75,7 +75,7 @@ class Location:
 class Post(NamedTuple):
     """A post. `author` is the author's id.
 
-    `replies`, `reposts` and `likes` are counts, which are the same for all viewers; quotes count as reposts. The
+    `replies`, `reposts`, `quotes` and `likes` are counts, which are the same for all viewers. The
     following fields have their defaults unless the post is a reply, repost or quote, mentions users or has attachments:
 
     reply_to, root: the parent and the first post of the thread.
@@ -94,6 +94,7 @@ class Post(NamedTuple):
     location: Location | None = None
     replies: int = 0
     reposts: int = 0
+    quotes: int = 0
     likes: int = 0
     reply_to: int | None = None
     root: int | None = None
@@ -113,10 +114,11 @@ class Post(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The numbers of replies, reposts and likes of a post."""
+    """The numbers of replies, plain reposts, quotes and likes of a post."""
 
     replies: int = 0
     reposts: int = 0
+    quotes: int = 0
     likes: int = 0
 
 
@@ -342,7 +344,7 @@ class Session(NamedTuple):
 
 
 new_user: Callable[[tuple[int, str, str, str, str | None, str | None]], User] = partial(tuple.__new__, User)
-PostFields: TypeAlias = tuple[int, int, str, str | None, Location | None, int, int, int, *Details]
+PostFields: TypeAlias = tuple[int, int, str, str | None, Location | None, int, int, int, int, *Details]
 new_post: Callable[[PostFields], Post] = partial(tuple.__new__, Post)
 new_follow: Callable[[tuple[int, int]], Follow] = partial(tuple.__new__, Follow)
 new_relationship: Callable[[tuple[int, int, int | None, int | None, bool, bool, bool]], Relationship] = partial(

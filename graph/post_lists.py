@@ -1,4 +1,4 @@
-"""The lists of posts, in the store and the archive: timelines, authors' replies, and replies to and reposts of a post.
+"""The lists of posts, in the store and the archive: timelines, authors' replies, and replies, reposts and quotes.
 
 All of these lists are ordered by the numbers of the posts, newest first, and a post is added and removed only once. One
 rule therefore decides for all lists which posts are *hot*, which means that the store keeps them. The archive holds the
@@ -19,6 +19,7 @@ class PostList:
     key: the key of an owner's list, a versioned set of hot posts with an archive floor.
     cold: the key of the number of the list's live posts that are in the archive only.
     column: the column of the archive that holds the owner in the rows of live posts.
+    kind: the kind of the rows of these posts, if rows of other kinds use the column too.
     count: the field of `post:{owner}` that holds the length of the list. None for the lists of users.
     """
 
@@ -27,6 +28,7 @@ class PostList:
     cold: Callable[[int], str]
     column: str
     count: str | None = None
+    kind: str | None = None
 
     @property
     def is_of_users(self) -> bool:
@@ -40,10 +42,18 @@ REPLIED = PostList("replied", keys.replied, lambda user: keys.archived_of(keys.r
 """The replies of an author, including listed ones."""
 REPLIES = PostList("replies", keys.replies, lambda post: keys.archived_of(keys.replies(post)), "reply_to", "replies")
 """The direct replies to a post."""
-REPOSTS = PostList("reposts", keys.reposts, lambda post: keys.archived_of(keys.reposts(post)), "repost_of", "reposts")
-"""The quotes and plain reposts of a post."""
-POST_LISTS = (TIMELINE, REPLIED, REPLIES, REPOSTS)
-LISTS_UNDER_POSTS = (REPLIES, REPOSTS)
+REPOSTS = PostList(
+    "reposts", keys.reposts, lambda post: keys.archived_of(keys.reposts(post)), "subject", "reposts", "Reposted"
+)
+"""The plain reposts of a post."""
+QUOTES = PostList(
+    "quotes", keys.quotes, lambda post: keys.archived_of(keys.quotes(post)), "repost_of", "quotes", "PostPublished"
+)
+"""The quotes of a post. Earlier versions have put plain reposts into the same column (`graph.archive.reposts`)."""
+POST_LISTS = (TIMELINE, REPLIED, REPLIES, REPOSTS, QUOTES)
+LISTS_UNDER_POSTS = (REPLIES, REPOSTS, QUOTES)
+LIST_COLUMNS = (TIMELINE.column, REPLIED.column, REPLIES.column, QUOTES.column)
+"""The columns of the archive that are for lists only. They are null in the rows of deleted posts and other events."""
 
 
 class Listable(Protocol):
@@ -56,6 +66,8 @@ class Listable(Protocol):
     @property
     def repost_of(self) -> int | None: ...  # noqa: D102
     @property
+    def is_plain_repost(self) -> bool: ...  # noqa: D102
+    @property
     def listed(self) -> bool: ...  # noqa: D102
 
 
@@ -67,4 +79,4 @@ def lists_of(post: Listable) -> Iterator[tuple[PostList, int]]:
         yield REPLIED, post.author
         yield REPLIES, post.reply_to
     if post.repost_of is not None:
-        yield REPOSTS, post.repost_of
+        yield REPOSTS if post.is_plain_repost else QUOTES, post.repost_of

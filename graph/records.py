@@ -40,8 +40,6 @@ COMMON: dict[str, Callable[[str], Any]] = {
 Pages do not read the request."""
 DETAILS = tuple(field.name for field in fields(PostPublished) if field.name not in COMMON)
 AUTHOR_COLUMNS = ("author", "deleted")
-REPOST_COLUMNS = ("author", "text", "details", "deleted")
-"""The columns that show whether a post is a plain repost, and who its author is."""
 USER_COLUMNS = ("id", "login", "name", "bio", "avatar_url", "website_url")
 
 
@@ -78,15 +76,15 @@ def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stor
     """Return the content of each row of POST_COLUMNS. O(n)."""
     found: list[Stored] = []
     for id_, row in zip(ids, rows, strict=True):
-        author, text, platform, latitude, longitude, details, replies, reposts, likes, gone = row
+        author, text, platform, latitude, longitude, details, *counts, gone = row
         if gone is not None:
             found.append(DELETED)
         elif author is not None:
             location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
-            common = (id_, int(author), text, platform, location, int(replies or 0), int(reposts or 0), int(likes or 0))
+            common = (id_, int(author), text, platform, location, *(int(n or 0) for n in counts))
             found.append(new_post((*common, *(NO_DETAILS if details is None else parse_details(details)))))
-        elif replies or reposts or likes:
-            found.append(Counts(int(replies or 0), int(reposts or 0), int(likes or 0)))
+        elif any(counts):
+            found.append(Counts(*(int(n or 0) for n in counts)))
         else:
             found.append(None)
     return found
@@ -124,24 +122,6 @@ def authors_in(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[
     )
 
 
-def reposters_in(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[int, int], list[int]]:
-    """Return the authors of the plain reposts in rows of REPOST_COLUMNS, and the ids of absent posts. O(n).
-
-    The details are searched but not parsed, because parsing takes most of the time. JSON escapes quotation marks in
-    texts, so a match of a quoted field name is that field.
-    """
-    authors: dict[int, int] = {}
-    absent: list[int] = []
-    for id_, (author, text, details, gone) in zip(ids, rows, strict=True):
-        if gone is not None:
-            continue
-        if author is None:
-            absent.append(id_)
-        elif not text and details is not None and '"repost_of":' in details and '"attachments":' not in details:
-            authors[id_] = int(author)
-    return authors, absent
-
-
 def parse_details(details: str) -> Details:
     """Return the details of a post, or NO_DETAILS if they are damaged."""
     try:
@@ -152,7 +132,7 @@ def parse_details(details: str) -> Details:
 
 def with_counts(post: Post, counts: Counts) -> Post:
     """Return a post with these counts."""
-    return post._replace(replies=counts.replies, reposts=counts.reposts, likes=counts.likes)
+    return post._replace(**counts._asdict())
 
 
 def published_post(number: int, body: PostPublished) -> Post:
@@ -160,7 +140,7 @@ def published_post(number: int, body: PostPublished) -> Post:
     located = body.latitude is not None and body.longitude is not None
     location = Location(float(body.latitude or 0), float(body.longitude or 0)) if located else None
     details = (body.reply_to, body.root, body.repost_of, body.mentions, body.attachments, body.ancestors)
-    common = (number, body.author, body.text, body.platform, location, 0, 0, 0)
+    common = (number, body.author, body.text, body.platform, location, *Counts())
     authors = (body.reply_to_author, body.repost_of_author, body.root_author)
     return new_post((*common, *details, *authors, body.listed))
 

@@ -15,7 +15,7 @@ from graph.log.notification_groups import Group, Notification
 from graph.model import BookmarkedPost, Follow, Like, LikedPost, Page, Post, Relationship, Session, User, UserList
 from graph.paging import Window
 from graph.people.known_followers import KnownFollowers, known_followers
-from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
+from graph.post_lists import QUOTES, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search.post_search import Search
 from graph.visibility.views import View
 from resolvers.page_loading import (
@@ -287,8 +287,13 @@ class Loaders:
 
     @lazy
     def reposts(self) -> DataLoader[PageKey, Page[Post]]:
-        """Pages of quotes and reposts of posts by post id and window. Adds the posts to `posts`."""
+        """Pages of plain reposts of posts by post id and window. Adds the posts to `posts`."""
         return self._list_loader("reposts", REPOSTS)
+
+    @lazy
+    def quotes(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of quotes of posts by post id and window. Adds the posts to `posts`."""
+        return self._list_loader("quotes", QUOTES)
 
     def _list_loader(self, name: str, of: PostList) -> DataLoader[PageKey, Page[Post]]:
         read = partial(list_pages, self._graph, self.view, self.posts, of)

@@ -96,8 +96,13 @@ def replies_counts(posts: Sequence[Post], context: Context) -> list[int]:
 
 
 def reposts_counts(posts: Sequence[Post], context: Context) -> list[int]:
-    """Return the numbers of quotes and reposts of posts."""
+    """Return the numbers of plain reposts of posts."""
     return [post.reposts for post in posts]
+
+
+def quotes_counts(posts: Sequence[Post], context: Context) -> list[int]:
+    """Return the numbers of quotes of posts."""
+    return [post.quotes for post in posts]
 
 
 def replies(
@@ -123,9 +128,23 @@ def reposts(
     last: Last = None,
     before: Before = None,
 ) -> Awaitable[list[PostPage | Exception]]:
-    """Return a page of the quotes and reposts of each post, newest first. Two round trips. Raises BadPaging."""
+    """Return a page of the plain reposts of each post, newest first. Two round trips. Raises BadPaging."""
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
     return context.start(pages(context.loaders.reposts, posts, window))
+
+
+def quotes(
+    posts: Sequence[Post],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> Awaitable[list[PostPage | Exception]]:
+    """Return a page of the quotes of each post, newest first. Two round trips. Raises BadPaging."""
+    window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
+    return context.start(pages(context.loaders.quotes, posts, window))
 
 
 async def pages(

@@ -42,7 +42,7 @@ class Notification(Node):
     )
     actors_count: int = strawberry.field(
         description="The total number of `actors`. It is exact up to 10. Above 10, it may include users who are left "
-        "out of `actors`, and quotes that are older than the newest ten reposts count as reposts."
+        "out of `actors`."
     )
 
 

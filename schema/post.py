@@ -119,9 +119,13 @@ class Post(Node):
     )
     reposts: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.reposts,
-        description="The reposts and quotes of the post, newest first. Requires `first` or `last`. As in "
-        "`Timeline.posts`, a "
-        "page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The plain reposts of the post, newest first. Requires `first` or `last`. As in `Timeline.posts`, "
+        "a page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+    )
+    quotes: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
+        threads.quotes,
+        description="The quotes of the post, newest first. Requires `first` or `last`. As in `Timeline.posts`, a page "
+        "can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
         threads.replies_counts,
@@ -131,7 +135,12 @@ class Post(Node):
     reposts_count: int = batched(
         threads.reposts_counts,
         independent=True,
-        description="The exact number of reposts and quotes, including hidden ones.",
+        description="The exact number of plain reposts, including hidden ones. Quotes are not counted.",
+    )
+    quotes_count: int = batched(
+        threads.quotes_counts,
+        independent=True,
+        description="The exact number of quotes, including hidden ones.",
     )
     viewer_has_reposted: bool | None = batched(
         viewer_has_reposted,

@@ -54,7 +54,11 @@ class User(Node):
         description="The exact number of followed users.",
     )
     posts_count: int = batched(
-        users.posts_counts, independent=True, needs_only_reference=True, description="The exact number of posts."
+        users.posts_counts,
+        independent=True,
+        needs_only_reference=True,
+        description="The exact number of posts in the user's timeline: posts, quotes, plain reposts, and replies that "
+        "continue the user's own threads.",
     )
     relationship: Relationship | None = batched(
         relationships.to_viewer,

@@ -40,7 +40,8 @@ from graph.archive.rows import (
     stored,
     without_texts,
 )
-from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, STATE
+from graph.archive.tables import CREDENTIALS, EVENTS, STATE
+from graph.post_lists import LIST_COLUMNS
 
 POSTS_AT_ONCE = 50
 

@@ -277,17 +277,6 @@ class Archive(SearchIndexes, PublicReads, Erasures):
 
         return await self._transaction(work)
 
-    async def plain_reposts(self, reads: Sequence[tuple[int, Window]]) -> list[list[int]]:
-        """Return for each (post, window) the ids of the post's live plain reposts, in the direction of paging.
-
-        One query per read.
-        """
-
-        async def work(connection: AsyncConnection) -> list[list[int]]:
-            return [await pages.plain_reposts(connection, post, window) for post, window in reads]
-
-        return await self._transaction(work)
-
     async def liked_posts(self, after: int, limit: int) -> list[int]:
         """Return the first `limit` posts after an id that have live likes. One query; two on PostgreSQL."""
         return await self._transaction(lambda connection: pages.liked_posts(connection, after, limit))

@@ -8,7 +8,7 @@ from sqlalchemy import Select, TextClause, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
-from graph.archive.rows import LIKE, POSTS, REPOST, EventRow, LikeRow
+from graph.archive.rows import LIKE, POSTS, EventRow, LikeRow
 from graph.archive.statements import ListScan
 from graph.archive.tables import EVENTS
 from graph.archive.usage import count_rows
@@ -120,8 +120,8 @@ async def post_rows(
     for forward in (True, False):
         positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
         scans = [_scan(*reads[position]) for position in positions]
-        union = partial(statements.slices, forward=forward, of=of.column)
-        for index, *row in await _scanned(connection, union, postgresql.slices(forward, of.column), scans):
+        union = partial(statements.slices, forward=forward, of=of)
+        for index, *row in await _scanned(connection, union, postgresql.slices(forward, of), scans):
             found[positions[index]].append(EventRow(*row))
         for position in positions:
             found[position].sort(key=lambda row: row.number, reverse=forward)
@@ -130,8 +130,8 @@ async def post_rows(
 
 async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], of: PostList) -> list[int]:
     """Return for each owner and id the number of posts in the owner's list up to and including the id."""
-    union = partial(statements.post_counts, of=of.column)
-    return await _counts(connection, reads, union, postgresql.post_counts(of.column))
+    union = partial(statements.post_counts, of=of)
+    return await _counts(connection, reads, union, postgresql.post_counts(of))
 
 
 async def like_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
@@ -156,26 +156,26 @@ async def post_ids(connection: AsyncConnection, owner: int, low: int, high: int,
     """Return the ids in (`low`, `high`] of the posts in an owner's list."""
     if connection.dialect.name == "postgresql":
         parameters = {"owner": owner, "low": low, "high": high + 1}
-        return set(await connection.scalars(postgresql.post_ids(of.column), parameters))
+        return set(await connection.scalars(postgresql.post_ids(of), parameters))
     within = (EVENTS.c.number > low) & (EVENTS.c.number <= high)
-    query = select(EVENTS.c.number).where(EVENTS.c[of.column] == owner, within)
-    return set(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of.column), "mysql")))
+    query = select(EVENTS.c.number).where(statements.in_list(of, owner), within)
+    return set(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of), "mysql")))
 
 
 async def owners(connection: AsyncConnection, of: PostList, after: int, limit: int) -> list[int]:
     """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `of`."""
-    if connection.dialect.name == "postgresql":
-        await connection.execute(postgresql.IN_INDEX_ORDER)
-    owner = EVENTS.c[of.column]
-    query = select(owner).where(owner > after).group_by(owner).order_by(owner).limit(limit)
-    return list(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of.column), "mysql")))
+    return await _owners(connection, of.column, of.kind, after, limit)
 
 
 async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> list[int]:
     """Return the first `limit` posts after an id that have live likes."""
+    return await _owners(connection, "subject", LIKE, after, limit)
+
+
+async def _owners(connection: AsyncConnection, column: str, kind: str | None, after: int, limit: int) -> list[int]:
     if connection.dialect.name == "postgresql":
         await connection.execute(postgresql.IN_INDEX_ORDER)
-    return list(await connection.scalars(statements.liked_posts(after, limit)))
+    return list(await connection.scalars(statements.owners(column, kind, after, limit)))
 
 
 async def _scanned(
@@ -227,11 +227,6 @@ async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: 
     """Return the first live likes of a post (`subject`) or by a user (`actor`) in a window, in paging order."""
     rows = await _first_events(connection, owner, [id_], [LIKE], window)
     return [LikeRow(row.number, row.actor, row.subject, None) for row in rows if row.subject is not None]
-
-
-async def plain_reposts(connection: AsyncConnection, post: int, window: Window) -> list[int]:
-    """Return the first live plain reposts of a post in a window, in the direction of paging."""
-    return [row.number for row in await _first_events(connection, "subject", [post], [REPOST], window)]
 
 
 def _scan(owner: int, window: Window) -> ListScan:

@@ -30,7 +30,7 @@ from sqlalchemy.types import TypeEngine
 
 from graph.archive.rows import POST
 from graph.archive.statements import ListScan
-from graph.post_lists import TIMELINE
+from graph.post_lists import LIST_COLUMNS, TIMELINE, PostList
 
 POST_KIND = f"'{POST}'"
 NUMBERS: ARRAY[Any] = ARRAY(BigInteger)
@@ -117,7 +117,7 @@ def first_events(owner: str, forward: bool) -> TextClause:
 def merged(forward: bool) -> TextClause:
     """Return the statement for the first `count` posts of the timelines of `owners` between `low` and `high`."""
     order = "DESC" if forward else "ASC"
-    scan = _list_scan(TIMELINE.column, "owned.owner", ":low", ":high", order)
+    scan = _list_scan(TIMELINE, "owned.owner", ":low", ":high", order)
     statement = f"""
         SELECT event.number, event.kind, event.actor, event.subject, event.body
         FROM (
@@ -132,9 +132,9 @@ def merged(forward: bool) -> TextClause:
     return text(statement).bindparams(bindparam("owners", type_=NUMBERS))
 
 
-@lru_cache(maxsize=8)
-def slices(forward: bool, of: str) -> TextClause:
-    """Return the statement for limited scans of the lists whose owners are in column `of`.
+@lru_cache(maxsize=16)
+def slices(forward: bool, of: PostList) -> TextClause:
+    """Return the statement for limited scans of the lists of one kind.
 
     Each row begins with its scan's position.
     """
@@ -155,15 +155,15 @@ def counts(owner: str, kind: str) -> TextClause:
     return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 
-@lru_cache(maxsize=4)
-def post_counts(of: str) -> TextClause:
-    """Return the statement that counts the posts of lists with owners in column `of`, as (position of owner, count)."""
+@lru_cache(maxsize=8)
+def post_counts(of: PostList) -> TextClause:
+    """Return the statement that counts the posts of lists of one kind, as (position of owner, count)."""
     scan = _list_scan(of, "asked.owner", "asked.low", "asked.high")
     return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 
-@lru_cache(maxsize=4)
-def post_ids(of: str) -> TextClause:
+@lru_cache(maxsize=8)
+def post_ids(of: PostList) -> TextClause:
     """Return the statement for the ids of the posts in a list between two numbers, both exclusive."""
     return text(_list_scan(of, ":owner", ":low", ":high"))
 
@@ -181,9 +181,16 @@ def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
 
 
-def _list_scan(column: str, of: str, low: str, high: str, order: str | None = None) -> str:
-    """Return a scan of the lists' index (column, number) between two numbers, both exclusive."""
-    within = f"({column}, number) > ({of}, {low}) AND ({column}, number) < ({of}, {high}) AND {column} IS NOT NULL"
+def _list_scan(of: PostList, owner: str, low: str, high: str, order: str | None = None) -> str:
+    """Return a scan of an owner's list between two numbers, both exclusive, in the index (column, number).
+
+    In a column that is not for lists only, the index is (column, kind, number).
+    """
+    column = of.column
+    if column not in LIST_COLUMNS:
+        return _scan(column, owner, f"'{of.kind}'", low, high, order)
+    within = f"({column}, number) > ({owner}, {low}) AND ({column}, number) < ({owner}, {high})"
+    within += f" AND {column} IS NOT NULL" + ("" if of.kind is None else f" AND kind || '' = '{of.kind}'")
     ordered = f" ORDER BY {column} {order}, number {order}" if order else ""
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
 

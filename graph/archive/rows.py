@@ -6,8 +6,8 @@ from typing import NamedTuple
 import orjson
 
 from graph.errors import GraphError
-from graph.model import Location, Post, details_of, new_post
-from graph.post_lists import lists_of
+from graph.model import Counts, Location, Post, details_of, new_post
+from graph.post_lists import LIST_COLUMNS, lists_of
 
 POST = "PostPublished"
 REPOST = "Reposted"
@@ -163,10 +163,9 @@ def stored(row: EventRow) -> EventRow:
 def list_owners(row: EventRow) -> tuple[int | None, ...]:
     """Return the values of LIST_COLUMNS for a row that `stored` has returned."""
     if row.kind not in POSTS:
-        return (None,) * 4
-    post = post_of(row)
-    owners = {post_list.column: owner for post_list, owner in lists_of(post)}
-    return owners.get("listed_by"), owners.get("replied_by"), owners.get("reply_to"), owners.get("repost_of")
+        return (None,) * len(LIST_COLUMNS)
+    owners = {post_list.column: owner for post_list, owner in lists_of(post_of(row))}
+    return tuple([owners.get(column) for column in LIST_COLUMNS])
 
 
 def redacted(row: EventRow) -> EventRow:
@@ -208,7 +207,7 @@ def post_of(row: EventRow) -> Post:
             values = {"text": "", "repost_of": row.subject, "repost_of_author": values.get("author")}
         latitude, longitude = values.get("latitude"), values.get("longitude")
         location = None if latitude is None or longitude is None else Location(latitude, longitude)
-        fields = (row.number, row.actor, values["text"], values.get("platform"), location, 0, 0, 0)
+        fields = (row.number, row.actor, values["text"], values.get("platform"), location, *Counts())
         return new_post((*fields, *details_of(values)))
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"The body of post {row.number} is damaged: {error!r}") from None

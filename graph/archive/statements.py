@@ -26,8 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import Subquery
 
 from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED, REPORT, REPOST
-from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER, STATE, TERMS
-from graph.post_lists import TIMELINE
+from graph.archive.tables import CREDENTIALS, EVENTS, NUMBER, STATE, TERMS
+from graph.post_lists import LIST_COLUMNS, TIMELINE, PostList
 
 MAX_UNION_TERMS = 256  # SQLite allows 500
 MAX_LIST_LENGTH = 900  # from 1,000 on, MariaDB turns the list into a table and scans all events of each owner
@@ -35,8 +35,6 @@ NO_OWNER = -1
 POST_KIND: ColumnElement[str] = literal_column(f"'{POST}'")
 BY_PAIR = "FORCE INDEX (events_by_pair)"
 SQLITE_BY_PAIR = "INDEXED BY events_by_pair"
-BY_SUBJECT = "FORCE INDEX (events_by_subject)"
-SQLITE_BY_SUBJECT = "INDEXED BY events_by_subject"
 BY_KIND = "FORCE INDEX (events_by_kind)"
 SQLITE_BY_KIND = "INDEXED BY events_by_kind"
 FORCED_INDEX = {"sqlite": "INDEXED BY {}", "mysql": "FORCE INDEX ({})"}
@@ -113,9 +111,18 @@ def page_order(numbers: ColumnElement[int], forward: bool) -> UnaryExpression[in
     return numbers.desc() if forward else numbers.asc()
 
 
-def list_index(of: str) -> str:
-    """Return the hint that makes MySQL and MariaDB use the index of the lists in column `of`."""
-    return f"FORCE INDEX (events_by_{of})"
+def list_index(of: PostList) -> str:
+    """Return the hint that makes MySQL and MariaDB use the index of the lists of one kind."""
+    return f"FORCE INDEX (events_by_{of.column})"
+
+
+def in_list(of: PostList, owner: Any) -> ColumnElement[bool]:
+    """Return the condition that an event is the row of a post in an owner's list."""
+    of_owner: ColumnElement[bool] = EVENTS.c[of.column] == owner
+    if of.kind is None:
+        return of_owner
+    kind: ColumnElement[str] = EVENTS.c.kind
+    return of_owner & ((_not_in_index(kind) if of.column in LIST_COLUMNS else kind) == literal_column(f"'{of.kind}'"))
 
 
 def _between(numbers: ColumnElement[int]) -> ColumnElement[bool]:
@@ -133,7 +140,7 @@ def _rows(numbers: Select[Any], forward: bool) -> Select[Any]:
 @lru_cache(maxsize=64)
 def merged_by_union(terms: int, forward: bool) -> Select[Any]:
     """Return the statement that merges timelines for MySQL and MariaDB: a union of limited scans, one per author."""
-    scans = index_scans(terms, forward, TIMELINE.column)
+    scans = index_scans(terms, forward, TIMELINE)
     first = select(scans.c.number).order_by(page_order(scans.c.number, forward)).limit(bindparam("count"))
     return _rows(first, forward)
 
@@ -155,8 +162,8 @@ def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
 
 
 @lru_cache(maxsize=64)
-def slices(terms: int, forward: bool, of: str) -> Select[Any]:
-    """Return the statement for `terms` limited scans of the lists whose owners are in column `of`.
+def slices(terms: int, forward: bool, of: PostList) -> Select[Any]:
+    """Return the statement for `terms` limited scans of the lists of one kind.
 
     Each row begins with its scan's position. `scan_parameters` builds the parameters.
     """
@@ -165,12 +172,12 @@ def slices(terms: int, forward: bool, of: str) -> Select[Any]:
     return rows.with_only_columns(scans.c.position, *rows.selected_columns, maintain_column_froms=True)
 
 
-def index_scans(terms: int, forward: bool, of: str) -> Subquery:
-    """Return a subquery for `terms` limited scans of the list index on column `of`, with rows of (position, number)."""
+def index_scans(terms: int, forward: bool, of: PostList) -> Subquery:
+    """Return a subquery for `terms` limited scans of the lists of one kind, with rows of (position, number)."""
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        scan = select(EVENTS.c.number).where(EVENTS.c[of] == bindparam(f"owner{position}"), within)
+        scan = select(EVENTS.c.number).where(in_list(of, bindparam(f"owner{position}")), within)
         scan = scan.with_hint(EVENTS, list_index(of), "mysql")
         limited = scan.order_by(page_order(EVENTS.c.number, forward)).limit(bindparam(f"limit{position}")).subquery()
         parts.append(select(literal_column(str(position)).label("position"), limited.c.number))
@@ -196,16 +203,15 @@ def counts(terms: int, owner: str, kind: str) -> Select[Any]:
 
 
 @lru_cache(maxsize=16)
-def post_counts(terms: int, of: str) -> Select[Any]:
-    """Return the statement that counts the posts in `terms` lists whose owners are in column `of`.
+def post_counts(terms: int, of: PostList) -> Select[Any]:
+    """Return the statement that counts the posts in `terms` lists of one kind.
 
     Each row has the position of the list and the count. `scan_parameters` builds the parameters.
     """
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        of_owner = EVENTS.c[of] == bindparam(f"owner{position}")
-        count = select(func.count()).select_from(EVENTS).where(of_owner, within)
+        count = select(func.count()).select_from(EVENTS).where(in_list(of, bindparam(f"owner{position}")), within)
         number = count.with_hint(EVENTS, list_index(of), "mysql").scalar_subquery()
         parts.append(select(literal_column(str(position)).label("position"), number.label("posts")))
     found = union_all(*parts).subquery()
@@ -286,17 +292,16 @@ def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]
     return columns.where(likes, of_kind).with_hint(EVENTS, BY_PAIR, "mysql").with_hint(EVENTS, SQLITE_BY_PAIR, "sqlite")
 
 
-def liked_posts(after: int, limit: int) -> Select[Any]:
-    """Return the statement for the first posts after an id that have live likes."""
-    post = EVENTS.c.subject
-    query = (
-        select(post)
-        .where(post > after, _not_in_index(EVENTS.c.kind) == LIKE)
-        .group_by(post)
-        .order_by(post)
-        .limit(limit)
-    )
-    return query.with_hint(EVENTS, BY_SUBJECT, "mysql").with_hint(EVENTS, SQLITE_BY_SUBJECT, "sqlite")
+def owners(column: str, kind: str | None, after: int, limit: int) -> Select[Any]:
+    """Return the statement for the first values of an indexed column after a number, in events of one kind or of all.
+
+    The whole index is scanned if most events are of other kinds.
+    """
+    owner, index = EVENTS.c[column], f"events_by_{column}"
+    query = select(owner).where(owner > after).group_by(owner).order_by(owner).limit(limit)
+    query = query if kind is None else query.where(_not_in_index(EVENTS.c.kind) == kind)
+    query = query.with_hint(EVENTS, FORCED_INDEX["mysql"].format(index), "mysql")
+    return query.with_hint(EVENTS, FORCED_INDEX["sqlite"].format(index), "sqlite")
 
 
 @cache

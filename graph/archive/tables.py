@@ -3,12 +3,11 @@
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
 from sqlalchemy.dialects import mysql
 
+from graph.post_lists import LIST_COLUMNS
+
 metadata = MetaData()
 NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 BINARY = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
-
-LIST_COLUMNS = ("listed_by", "replied_by", "reply_to", "repost_of")
-"""The columns that hold the owners of the lists (`graph.post_lists`) of a live post. They are null in other rows."""
 
 
 def list_index(column: str) -> Index:

@@ -29,7 +29,7 @@ from graph.records import parse_details
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
-PATTERN = "[lpr]*{*}"
+PATTERN = "[lpqr]*{*}"
 LISTS = {of.key(0).partition(":")[0]: of for of in POST_LISTS}
 """The kinds of lists by the first word of their keys."""
 FIRST_PASS_SECONDS = 60.0

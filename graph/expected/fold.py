@@ -27,15 +27,15 @@ from graph.log.events import (
     Unliked,
     Unreposted,
     UserCreated,
-    deletion_of_repost,
     publication_of,
+    repost_ended_by,
 )
 from graph.log.moderation_events import Reported, ReportsClosed, StoreRepaired, UserSuspended, UserUnsuspended
 from graph.log.recipients import recipients
-from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
+from graph.post_lists import LISTS_UNDER_POSTS, REPLIED, TIMELINE, Listable, PostList, lists_of
 from graph.relations.register import RELATIONS
 
-PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, REPLIES: Part.UNDER, REPOSTS: Part.UNDER}
+PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, **dict.fromkeys(LISTS_UNDER_POSTS, Part.UNDER)}
 """The part of the content that holds the lists, by kind of list."""
 
 
@@ -140,14 +140,19 @@ def post_published(content: Content, number: int, body: PostPublished) -> None:
 
 def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
     """Replace the post with a tombstone in its lists, and forget its likes."""
-    if content.owns(Part.POSTS, body.author):
-        content.posts.setdefault(body.author, ListedPosts()).bury(body.post)
-    for post_list, owner in lists_of(body):
+    end_post(content, number, body.post, body)
+
+
+def end_post(content: Content, number: int, post: int, listable: Listable) -> None:
+    """Replace a post with a tombstone in its lists, which `listable` determines, and forget its likes."""
+    if content.owns(Part.POSTS, listable.author):
+        content.posts.setdefault(listable.author, ListedPosts()).bury(post)
+    for post_list, owner in lists_of(listable):
         if not post_list.is_of_users:
             if content.owns(Part.UNDER, owner):
-                content.under[post_list].setdefault(owner, Under()).delete(body.post, number)
+                content.under[post_list].setdefault(owner, Under()).delete(post, number)
         elif content.owns(PARTS[post_list], owner):
-            posts_of(content, post_list).setdefault(owner, ListedPosts()).delete(body.post, number)
+            posts_of(content, post_list).setdefault(owner, ListedPosts()).delete(post, number)
 
 
 def reposted(content: Content, number: int, body: Reposted) -> None:
@@ -165,7 +170,7 @@ def reposted(content: Content, number: int, body: Reposted) -> None:
 
 def unreposted(content: Content, number: int, body: Unreposted) -> None:
     """Replace the repost with a tombstone in its lists, and the original in the posts that the user has reposted."""
-    post_deleted(content, number, deletion_of_repost(body))
+    end_post(content, number, body.repost, repost_ended_by(body))
     if content.owns(Part.REPOSTED, body.user):
         content.reposted.setdefault(body.user, VersionedSet()).remove(body.post, number)
 

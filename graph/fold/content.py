@@ -42,7 +42,7 @@ class Part(Enum):
     """The posts that a user has reposted without a text."""
 
     UNDER = "under"
-    """The lists under posts: replies and reposts. The owners are posts."""
+    """The lists under posts: replies, reposts and quotes. The owners are posts."""
 
     LIKED = "liked"
     """The posts that a user likes."""

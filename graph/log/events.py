@@ -117,6 +117,11 @@ class PostPublished(Body):
     renewed: bool = False
     request: str | None = None
 
+    @property
+    def is_plain_repost(self) -> bool:
+        """Whether the post is a plain repost, not a quote."""
+        return self.repost_of is not None and not self.text and not self.attachments
+
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted(Body):
@@ -140,6 +145,11 @@ class PostDeleted(Body):
     listed: bool = True
     notified: tuple[int, ...] = ()
     by_operator: bool = False
+
+    @property
+    def is_plain_repost(self) -> bool:
+        """False: a plain repost ends with an Unreposted."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,11 +381,11 @@ def listed_author_of(body: EventBody) -> int | None:
 
 def publisher_of(published: PostPublished) -> Publication:
     """Return the event that a publication came from: the inverse of `publication_of`."""
-    if published.repost_of is None or published.text or published.attachments:
+    if published.repost_of is None or not published.is_plain_repost:
         return published
     return Reposted(published.author, published.repost_of, published.repost_of_author or 0, published.renewed)
 
 
-def deletion_of_repost(body: Unreposted) -> PostDeleted:
-    """Return the deletion of the plain repost that an event ended. The repost has no text, so no keyword matches it."""
-    return PostDeleted(body.user, body.repost, "", repost_of=body.post)
+def repost_ended_by(body: Unreposted) -> PostPublished:
+    """Return the publication of the plain repost that an event ended."""
+    return PostPublished(body.user, "", repost_of=body.post, repost_of_author=body.author)

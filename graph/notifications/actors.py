@@ -34,37 +34,32 @@ SETS = {LIKE: keys.likes, REPOST: keys.reposts}
 class Entries(NamedTuple):
     """The newest entries of a group's set, newest first.
 
-    In a group of reposts, an entry is a post, which can be a quote, and `others` is the number of entries that are
-    newer than the group's number and were not read. In a group of follows, `others` is the number of the followers of
-    the day, if it was asked for. `is_cut` is True if the set may have more than these entries.
+    In a group of reposts, an entry is a plain repost, otherwise a user. In a group of follows, `total` is the number of
+    the followers of the day, if it was asked for. `is_cut` is True if the set may have more than these entries.
     """
 
     numbers: Sequence[int]
-    others: int = 0
+    total: int = 0
     is_cut: bool = False
 
 
 class Crowd(NamedTuple):
     """The newest visible users who act in a group.
 
-    `left_out` is the number of entries that were read and show no such user. `counted` is `Entries.others`: the number
-    of the followers of a day, or the number of quotes that are newer than the newest repost and were not read.
-    `is_whole` is True if no other users act, and `is_cut` if older entries were not read.
+    `left_out` is the number of entries that were read and show no such user. `total` is `Entries.total`. `is_cut` is
+    True if older entries were not read.
     """
 
     users: tuple[int, ...] = ()
     left_out: int = 0
-    counted: int = 0
-    is_whole: bool = False
+    total: int = 0
     is_cut: bool = False
 
     def size(self, kind: NotificationKind, post: Post | None) -> int:
         """Return the number of users who act, without those that are known to be left out."""
-        if self.is_whole:
-            return len(self.users)
-        entries = self.counted
+        entries = self.total
         if post is not None:
-            entries = post.likes if kind is LIKE else post.reposts - self.counted
+            entries = post.likes if kind is LIKE else post.reposts
         return max(len(self.users), entries - self.left_out)
 
 
@@ -81,15 +76,13 @@ class Actors:
     async def of(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return the users who act in each of the viewer's groups, which are given with their numbers.
 
-        One round trip; one more for the authors of reposts other than the newest of a group; and one more if a group
-        has more than ten reposts and quotes, some of them newer than the group's number. The same again if none of the
-        newest users of a group is visible. Such a group of reposts takes one or two round trips more, and a query of
-        the archive unless all reposts of its post are in the store. Up to two queries of the archive for the authors of
-        archived reposts. Raises ArchiveUnavailable.
+        One round trip, and one more for the authors of reposts other than the newest of a group. The same again if none
+        of the newest users of a group is visible. Up to two queries of the archive for the authors of archived reposts.
+        Raises ArchiveUnavailable.
         """
         newest = [number for group, number in groups.items() if group.kind is REPOST]
         entries, authors = await asyncio.gather(
-            self._entries(view, groups, MAX_ACTORS, counted=True), self._authors(newest, {})
+            self._entries(view, groups, MAX_ACTORS, counted=True), self._authors(view, newest, {})
         )
         crowds = await self._crowds(view, entries, authors)
         return crowds | await self._further(view, groups, crowds, counted=True)
@@ -103,7 +96,7 @@ class Actors:
         reposts = {group: number for group, number in groups.items() if group.kind is REPOST}
         others = {group: number for group, number in groups.items() if group.kind is not REPOST}
         entries, authors = await asyncio.gather(
-            self._entries(view, others, FEW_ACTORS), self._authors(reposts.values(), {})
+            self._entries(view, others, FEW_ACTORS), self._authors(view, reposts.values(), {})
         )
         known = {group: Entries((number,)) for group, number in reposts.items()}
         crowds = await self._crowds(view, {**entries, **known}, authors)
@@ -116,17 +109,16 @@ class Actors:
     async def _further(
         self, view: View, groups: Mapping[Group, int], crowds: Mapping[Group, Crowd], *, counted: bool = False
     ) -> dict[Group, Crowd]:
-        """Return the users of groups whose newest users are not visible, from older entries and the archive."""
+        """Return the users of groups whose newest users are not visible, from older entries."""
         unsure = {group: groups[group] for group, crowd in crowds.items() if not crowd.users and crowd.is_cut}
-        entries = await self._entries(view, unsure, MAX_SEARCHED, counted=counted) if unsure else {}
-        further = await self._crowds(view, entries, {}) if entries else {}
-        nobody = [group for group, crowd in {**crowds, **further}.items() if not crowd.users and group.kind is REPOST]
-        return further | (await self._archived(view, nobody) if nobody else {})
+        if not unsure:
+            return {}
+        return await self._crowds(view, await self._entries(view, unsure, MAX_SEARCHED, counted=counted), {})
 
     async def _entries(
         self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool = False
     ) -> dict[Group, Entries]:
-        """Return the newest `most` entries of each group. One round trip, and one more for `_behind`."""
+        """Return the newest `most` entries of each group. One round trip."""
         viewer = view.viewer or 0
         follows = [group for group in groups if group.kind is FOLLOW]
         posts = [group for group in groups if group.kind is not FOLLOW]
@@ -142,71 +134,33 @@ class Actors:
         }
         for group, reply in zip(posts, rows, strict=True):
             found[group] = Entries(numbers_in(reply)[:most], 0, len(reply) > most)
-        behind = {
-            group: groups[group]
-            for group in posts
-            if group.kind is REPOST and found[group].is_cut and found[group].numbers[0] > groups[group]
-        }
-        return {**found, **(await self._behind(behind, found, most) if behind else {})}
-
-    async def _behind(
-        self, groups: Mapping[Group, int], found: Mapping[Group, Entries], most: int
-    ) -> dict[Group, Entries]:
-        """Add the newest `most` entries up to each group's number, for groups of reposts that have newer entries.
-
-        Entries above the number of a group are quotes, and reposts that renew earlier ones. One round trip.
-        """
-        lists = [(keys.reposts(group.subject), number) for group, number in groups.items()]
-        reads: list[Command] = [
-            ("ZRANGE", name, number, "-inf", "BYSCORE", "REV", "LIMIT", 0, most + 1) for name, number in lists
-        ]
-        reads += [("ZCOUNT", name, f"({number}", "+inf") for name, number in lists]
-        replies = await self._store.read(reads)
-        added = {}
-        for (group, number), reply, size in zip(groups.items(), replies, replies[len(groups) :], strict=False):
-            newer = [entry for entry in found[group].numbers if entry > number]
-            added[group] = Entries([*newer, *numbers_in(reply)[:most]], size - len(newer), is_cut=True)
-        return added
+        return found
 
     async def _crowds(
         self, view: View, entries: Mapping[Group, Entries], authors: Mapping[int, int | None]
     ) -> dict[Group, Crowd]:
         """Return the visible users of entries. `authors` has known authors of reposts; one round trip for others."""
         reposts = chain.from_iterable(some.numbers for group, some in entries.items() if group.kind is REPOST)
-        authors = await self._authors(reposts, authors)
+        authors = await self._authors(view, reposts, authors)
         users: dict[Group, Sequence[int]] = {
-            group: users_of(some.numbers, authors) if group.kind is REPOST else some.numbers
+            group: authors_of(some.numbers, authors) if group.kind is REPOST else some.numbers
             for group, some in entries.items()
         }
         left_out = {*await view.silenced(set(chain.from_iterable(users.values()))), view.viewer}
         crowds = {}
-        for group, (numbers, others, is_cut) in entries.items():
+        for group, (numbers, total, is_cut) in entries.items():
             visible = tuple([user for user in users[group] if user not in left_out])
-            crowds[group] = Crowd(visible, len(numbers) - len(visible), others, is_cut=is_cut)
+            crowds[group] = Crowd(visible, len(numbers) - len(visible), total, is_cut)
         return crowds
 
-    async def _authors(self, reposts: Iterable[int], known: Mapping[int, int | None]) -> Mapping[int, int | None]:
-        """Return the known authors and those of further plain reposts; None for other posts. One round trip if any."""
+    async def _authors(
+        self, view: View, reposts: Iterable[int], known: Mapping[int, int | None]
+    ) -> Mapping[int, int | None]:
+        """Return the known authors and those of further reposts; None for undone ones. One round trip if any."""
         unknown = [post for post in reposts if post not in known]
         if not unknown:
             return known
-        return {**known, **dict.fromkeys(unknown), **await self._posts.reposters(unknown)}
-
-    async def _archived(self, view: View, groups: Sequence[Group]) -> dict[Group, Crowd]:
-        """For groups of reposts whose list continues in the archive, return the users of the newest archived reposts.
-
-        The archive is needed because the entries in the store may all be quotes.
-        """
-        floors = await self._store.read([("ZSCORE", keys.reposts(group.subject), "f") for group in groups])
-        some = [group for group, floor in zip(groups, floors, strict=True) if floor is not None]
-        if not some:
-            return {}
-        found = await self._posts.archived_reposts([group.subject for group in some], MAX_SEARCHED)
-        entries = {group: Entries(numbers) for group, numbers in zip(some, found, strict=True)}
-        crowds = await self._crowds(view, entries, {})
-        return {
-            group: Crowd(crowds[group].users, is_whole=len(entries[group].numbers) < MAX_SEARCHED) for group in some
-        }
+        return {**known, **dict.fromkeys(unknown), **await self._posts.authors(view, unknown)}
 
 
 def numbers_in(reply: Sequence[Any]) -> list[int]:
@@ -214,8 +168,8 @@ def numbers_in(reply: Sequence[Any]) -> list[int]:
     return [int(entry) for entry in reply if entry != "f"]
 
 
-def users_of(reposts: Iterable[int], authors: Mapping[int, int | None]) -> list[int]:
-    """Return the authors of reposts. Quotes, whose author is None, are left out."""
+def authors_of(reposts: Iterable[int], authors: Mapping[int, int | None]) -> list[int]:
+    """Return the authors of the reposts that still exist."""
     return [author for post in reposts if (author := authors[post]) is not None]
 
 

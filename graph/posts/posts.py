@@ -17,7 +17,6 @@ from graph.log.log import IdempotencyKey, Log, deleted_since
 from graph.log.recipients import recipients_of_post
 from graph.log.requests import of_request, repetition
 from graph.model import Counts, Location, Post
-from graph.paging import Window
 from graph.posts.attachments import Attachment
 from graph.posts.mentions import Mentions
 from graph.posts.publication import Draft, publication
@@ -25,13 +24,11 @@ from graph.projections.reposts import ending_key
 from graph.records import (
     AUTHOR_COLUMNS,
     POST_COLUMNS,
-    REPOST_COLUMNS,
     STORED_POSTS,
     as_post,
     authors_in,
     published_post,
     read_post,
-    reposters_in,
     split_stored,
     with_counts,
 )
@@ -110,19 +107,6 @@ class Posts:
             if post.repost_of in gone:
                 deleted.append(post.id)
 
-    async def reposters(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of the plain reposts among these posts, including hidden but not deleted posts.
-
-        One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
-        """
-        authors, absent = await self._store.ask_each(
-            "HMGET", [keys.post(post) for post in ids], REPOST_COLUMNS, partial(reposters_in, ids)
-        )
-        if absent:
-            posts = (await self._binding.look_up(absent)).posts
-            authors.update((id_, post.author) for id_, post in posts.items() if post.is_plain_repost)
-        return authors
-
     async def authors(self, view: View, ids: Sequence[int]) -> dict[int, int]:
         """Return the authors of these posts, including hidden but not deleted posts.
 
@@ -139,14 +123,6 @@ class Posts:
             archived = (await self._binding.look_up(absent)).posts
             authors.update((id_, post.author) for id_, post in archived.items())
         return authors
-
-    async def archived_reposts(self, posts: Sequence[int], most: int) -> list[list[int]]:
-        """Return the newest `most` archived plain reposts of each post.
-
-        One query for each. Raises ArchiveUnavailable.
-        """
-        archive = await self._binding.archive()
-        return await archive.plain_reposts([(post, Window(most, forward=True)) for post in posts])
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Return for each post whether it was deleted. One round trip."""

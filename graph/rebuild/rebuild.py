@@ -148,7 +148,7 @@ class Rebuild:
         await self._send(pulls(followers.items(), self._tuning.push_limit))
 
     async def _fill_under_posts(self, loading: Loading, tombstones_after: int) -> None:
-        """Write the replies to and reposts of posts."""
+        """Write the replies, reposts and quotes of posts."""
         for post_list in LISTS_UNDER_POSTS:
             after = 0
             while owners := await self._archive.owners(post_list, after, self._users):

@@ -59,7 +59,7 @@ DELETION_UNKNOWN = Defect(POSTS, "the archive does not know a deletion", "delete
 REPOST_WRONG = Defect(POSTS, "what a user has reposted is missing or wrong", "set what the last event says")
 REPOST_LEFT = Defect(POSTS, "a repost is left of a deleted or lost post", "take the repost back")
 COUNT_WRONG = Defect(POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
-LENGTH_WRONG = Defect(POSTS, "a number of replies or reposts is wrong", "count them again")
+LENGTH_WRONG = Defect(POSTS, "a number of replies, reposts or quotes is wrong", "count them again")
 PUBLIC_WRONG = Defect(
     PUBLIC,
     "a post is missing on the public timeline of the archive, or there by mistake",

@@ -34,7 +34,7 @@ from graph.repair.report import Difference, RepairReport
 from graph.repair.reposts import RepostedComparison
 from graph.repair.scope import Comparison, Scope
 from graph.repair.timelines import Replied, TimelineComparison
-from graph.repair.under_posts import ReplyComparison, RepostComparison
+from graph.repair.under_posts import QuoteComparison, ReplyComparison, RepostComparison
 from graph.store.store import Store
 from graph.tuning import Tuning
 
@@ -66,6 +66,7 @@ COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
         RepostedComparison,
         ReplyComparison,
         RepostComparison,
+        QuoteComparison,
         DecisionComparison,
         PublicPostComparison,
     ),

@@ -1,4 +1,4 @@
-"""Comparison of the lists that belong to posts, of replies and of reposts, and their lengths in the posts' records.
+"""Comparison of the lists that belong to posts (replies, reposts and quotes), and their lengths in the posts' records.
 
 The records and deletions of the posts in these lists are compared with the lists of their authors.
 """
@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from graph import keys
-from graph.archive.rows import POST, REDACTED
-from graph.post_lists import REPLIES, REPOSTS
+from graph.archive.rows import REDACTED
+from graph.post_lists import QUOTES, REPLIES, REPOSTS
 from graph.projections.posts import counted_keys
 from graph.repair import defects
 from graph.repair.posts import Record, readable, set_listing
@@ -84,7 +84,7 @@ class ReplyComparison(TimelineComparison):
             deletion, kind = deleted.get(post), kinds.get(post)
             if kind is None and readable(post, records[post]) is not None:
                 continue
-            if kind in (POST, None) or deletion is not None or post <= t.floor:
+            if kind != REDACTED or deletion is not None or post <= t.floor:
                 unlist = set_listing(
                     t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.of
                 )
@@ -93,7 +93,14 @@ class ReplyComparison(TimelineComparison):
 
 
 class RepostComparison(ReplyComparison):
-    """Compares the quotes and reposts of each post, and their number in the record of the post."""
+    """Compares the plain reposts of each post, and their number in the record of the post."""
 
     key = staticmethod(keys.reposts)
     of = REPOSTS
+
+
+class QuoteComparison(ReplyComparison):
+    """Compares the quotes of each post, and their number in the record of the post."""
+
+    key = staticmethod(keys.quotes)
+    of = QUOTES

@@ -2,7 +2,7 @@
 -- Remove the records of archived posts, but neither tombstones nor counts.
 -- KEYS: post:{p} for each   ARGV: 1 'unlisted' to remove only those of replies that are not listed, else ''
 -- Returns the number of removed records.
-local freed, is_count = 0, {replies = true, reposts = true, likes = true}
+local freed, is_count = 0, {replies = true, reposts = true, quotes = true, likes = true}
 for _, key in ipairs(KEYS) do
   local kept, fields = redis.call('HEXISTS', key, 'deleted') == 1, {}
   if ARGV[1] == 'unlisted' then

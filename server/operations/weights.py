@@ -79,6 +79,7 @@ EXTRA: dict[str, float] = {
     "Post.ancestors": 4,
     "Post.replies": 10,
     "Post.reposts": 15,
+    "Post.quotes": 10,
     "Post.viewerHasReposted": 1,
     "PostSearch.posts": 1500,
     "NotificationFeed.unreadCount": 100,
@@ -92,6 +93,7 @@ EXTRA: dict[str, float] = {
 PER_ITEM: dict[str, float] = {
     "Post.replies": 3,
     "Post.reposts": 5,
+    "Post.quotes": 3,
     "Viewer.mutedUsers": 1,
     "Viewer.blockedUsers": 1,
     "UserList.members": 1,

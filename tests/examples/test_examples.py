@@ -199,7 +199,7 @@ async def test_a_thread(alice: Alice) -> None:
     replied = (await alice.run("reply", replyToId=id_))["publishPost"]["postEdge"]["node"]
     assert replied["replyTo"] == {"id": id_, "repliesCount": 1}
     quoted = (await alice.run("quote", quotedPostId=replied["id"]))["publishPost"]["postEdge"]["node"]
-    assert quoted["repostOf"]["repostsCount"] == 1
+    assert quoted["repostOf"]["quotesCount"] == 1
 
     thread = (await alice.run("thread", id=id_))["post"]
     assert [edge["node"]["id"] for edge in thread["replies"]["edges"]] == [replied["id"]]

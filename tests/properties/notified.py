@@ -183,8 +183,7 @@ class Notified:
         silenced |= {user for pair in self.blocks for user in pair if viewer in pair} | self.suspended
         users = [user for user in self._actors(viewer, kind, subject) if user not in silenced]
         if users:
-            quotes = sum(post.repost_of == subject for post in self.posts.values())
-            entries = quotes + sum(post == subject for _, post in self.reposts) if kind == "REPOST" else 0
+            entries = sum(post == subject for _, post in self.reposts) if kind == "REPOST" else 0
             yield Entry(kind, subject, number, read, tuple(users), None if entries > NEWEST else len(users))
 
     def _actors(self, viewer: int, kind: str, subject: int) -> list[int]:

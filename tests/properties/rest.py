@@ -21,7 +21,7 @@ from graph.log.moderation_events import UserSuspended
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.paging import Window
-from graph.post_lists import POST_LISTS, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
+from graph.post_lists import POST_LISTS, QUOTES, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 from graph.visibility.views import SYSTEM
 from tests.properties.archives import Database
 from tests.properties.deletions import check_nothing_left
@@ -37,7 +37,7 @@ from tests.support.world import World
 
 FOLDED = (
     *("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{"),
-    *("replied:{", "replies:{", "reposts:{", "reposted:{", "blocking:{", "blockers:{", "muting:{"),
+    *("replied:{", "replies:{", "reposts:{", "quotes:{", "reposted:{", "blocking:{", "blockers:{", "muting:{"),
     *("lists:{", "list:{", keys.SUSPENDED),
 )
 """The prefixes of the keys that the fold determines."""
@@ -160,6 +160,7 @@ class Rest:
             REPLIED: self.world.replied,
             REPLIES: self.world.replies,
             REPOSTS: self.world.reposts,
+            QUOTES: self.world.quotes,
         }
         for of, posts_of in expected.items():
             for owner in self.owners(of):
@@ -270,19 +271,19 @@ class Rest:
         await self._check_conversations()
 
     async def _check_conversations(self) -> None:
-        """Check the replies of users, and the replies to and quotes of live posts with their counts."""
+        """Check the replies of users, and the replies, reposts and quotes of live posts with their counts."""
         everything = Window(100, forward=True)
         listed = self.graph.timelines.listed
         replied = await listed(SYSTEM, REPLIED, self.users, everything)
         assert [[post.id for post in page.items] for page in replied] == [*map(self.world.replied, self.users)]
         ids = [*self.world.posts]
         posts = await self.graph.posts.get_many(SYSTEM, ids)
-        replies, reposts = [await listed(SYSTEM, of, ids, everything) for of in (REPLIES, REPOSTS)]
-        for id_, post, answers, quotes in zip(ids, posts, replies, reposts, strict=True):
+        found = [await listed(SYSTEM, of, ids, everything) for of in (REPLIES, REPOSTS, QUOTES)]
+        for id_, post, *pages in zip(ids, posts, *found, strict=True):
             assert post is not None
-            assert [each.id for each in answers.items] == self.world.replies(id_)
-            assert [each.id for each in quotes.items] == self.world.reposts(id_)
-            assert (post.replies, post.reposts) == (len(answers.items), len(quotes.items))
+            lists = [[each.id for each in page.items] for page in pages]
+            assert lists == [self.world.replies(id_), self.world.reposts(id_), self.world.quotes(id_)]
+            assert [post.replies, post.reposts, post.quotes] == [*map(len, lists)]
 
     def _versions(self, user: int) -> dict[int, int]:
         """Return the version of each follow of a user, from the followees' sets."""

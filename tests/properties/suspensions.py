@@ -8,7 +8,7 @@ from hypothesis.stateful import precondition, rule
 
 from graph import Graph
 from graph.paging import Window
-from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
+from graph.post_lists import QUOTES, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.search.post_search import post_filter
 from graph.visibility.views import View
 from tests.properties.disasters import Disaster
@@ -56,6 +56,9 @@ class Exits:
 
     async def reposts(self) -> Shown:
         return await self._listed(REPOSTS, self.posts)
+
+    async def quotes(self) -> Shown:
+        return await self._listed(QUOTES, self.posts)
 
     async def _listed(self, of: PostList, owners: Sequence[int]) -> Shown:
         pages = await self.graph.timelines.listed(self.view, of, owners, EVERYTHING)
@@ -128,6 +131,8 @@ class Expected:
                 return Shown([], [[*filter(self.shows, world.replies(post))] for post in self.posts])
             case "reposts":
                 return Shown([], [[*filter(self.shows, world.reposts(post))] for post in self.posts])
+            case "quotes":
+                return Shown([], [[*filter(self.shows, world.quotes(post))] for post in self.posts])
             case "likes":
                 return Shown([likers[post] for post in self.posts], [])
             case "search":

@@ -54,16 +54,30 @@ async def test_a_repost_is_shown_at_once(world: World) -> None:
     assert own["viewerHasReposted"] is True
 
 
-async def test_reposts_and_quotes_of_a_post_are_newest_first(world: World) -> None:
+async def test_reposts_and_quotes_of_a_post_are_lists_of_their_own(world: World) -> None:
+    """Both are newest first. A quote of a repost is a quote of the original."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hi")
     await world.graph.posts.publish(bob.id, "look", quote_of=post.id)
-    await repost(world, alice, post)
-    await world.graph.posts.publish(alice.id, "see", quote_of=post.id)
+    first = await world.graph.reposts.repost(world.graph.visibility.of(alice.id), alice.id, post.id)
+    await world.graph.posts.publish(alice.id, "see", quote_of=first.id)
+    second = await world.graph.reposts.repost(world.graph.visibility.of(bob.id), bob.id, post.id)
+    query = """query ($id: ID!) { post(id: $id) { repostsCount quotesCount
+        reposts(first: 9) { nodes { id } } quotes(first: 9) { nodes { text } } } }"""
 
-    found = (await world.ask(POST, alice, id=post_id(post))).data["post"]
-    assert found["repostsCount"] == 3
-    assert [node["text"] for node in found["reposts"]["nodes"]] == ["see", "", "look"]
+    found = (await world.ask(query, alice, id=post_id(post))).data["post"]
+    assert (found["repostsCount"], found["quotesCount"]) == (2, 2)
+    assert [node["id"] for node in found["reposts"]["nodes"]] == [post_id(second), post_id(first)]
+    assert [node["text"] for node in found["quotes"]["nodes"]] == ["see", "look"]
+
+
+async def test_the_count_of_posts_includes_quotes_and_reposts(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(bob, "hi")
+    await repost(world, alice, post)
+    await world.graph.posts.publish(alice.id, "look", quote_of=post.id)
+    found = await world.ask('{ user(by: {login: "alice"}) { postsCount } }', None)
+    assert found.data == {"user": {"postsCount": 2}}
 
 
 async def test_repeated_mutations_have_the_same_answer_and_write_nothing(world: World) -> None:

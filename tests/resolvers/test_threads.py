@@ -9,13 +9,13 @@ from tests.resolvers.conftest import World, post_id, texts
 from tests.resolvers.test_round_trips import ask_breadth_first
 
 PUBLISH = """mutation Publish($input: PublishPostInput!) { publishPost(input: $input) {
-    post { id text replyToId repostOfId replyTo { text repliesCount } repostOf { text repostsCount } }
+    post { id text replyToId repostOfId replyTo { text repliesCount } repostOf { text repostsCount quotesCount } }
     postEdge { cursor node { id } }
     userErrors { code field }
 } }"""
 
 DELETE = """mutation Delete($id: ID!) { deletePost(input: {postId: $id}) {
-    deletedPostId replyTo { id repliesCount } repostOf { id repostsCount } userErrors { code }
+    deletedPostId replyTo { id repliesCount } repostOf { id quotesCount } userErrors { code }
 } }"""
 
 THREAD = """query Thread($id: ID!, $first: Int!) { post(id: $id) {
@@ -47,7 +47,7 @@ async def test_a_reply_and_a_quote_are_published(world: World) -> None:
     assert payload["userErrors"] == []
     assert payload["post"]["replyToId"] == payload["post"]["repostOfId"] == target
     assert payload["post"]["replyTo"] == {"text": "root", "repliesCount": 1}
-    assert payload["post"]["repostOf"] == {"text": "root", "repostsCount": 1}
+    assert payload["post"]["repostOf"] == {"text": "root", "repostsCount": 0, "quotesCount": 1}
     assert payload["postEdge"]["node"]["id"] == payload["post"]["id"]
 
 
@@ -72,7 +72,7 @@ async def test_deleting_a_reply_returns_its_targets_with_their_new_counts(world:
     payload = (await world.ask(DELETE, bob, id=post_id(reply))).data["deletePost"]
 
     assert payload["replyTo"] == {"id": post_id(root), "repliesCount": 0}
-    assert payload["repostOf"] == {"id": post_id(root), "repostsCount": 0}
+    assert payload["repostOf"] == {"id": post_id(root), "quotesCount": 0}
     again = (await world.ask(DELETE, bob, id=post_id(reply))).data["deletePost"]
     assert again == {"deletedPostId": post_id(reply), "replyTo": None, "repostOf": None, "userErrors": []}
 
@@ -151,15 +151,15 @@ async def test_the_quotes_of_a_post_are_paged(world: World) -> None:
     [root] = await world.post(alice, "root")
     for n in range(3):
         await world.graph.posts.publish(bob.id, f"quote {n}", quote_of=root.id)
-    query = """query ($id: ID!, $after: String) { post(id: $id) { repostsCount reposts(first: 2, after: $after) {
+    query = """query ($id: ID!, $after: String) { post(id: $id) { quotesCount quotes(first: 2, after: $after) {
         nodes { text } edges { node { text } } pageInfo { endCursor hasNextPage } } } }"""
 
     first = (await world.ask(query, None, id=post_id(root))).data["post"]
-    second = (await world.ask(query, None, id=post_id(root), after=first["reposts"]["pageInfo"]["endCursor"])).data
+    second = (await world.ask(query, None, id=post_id(root), after=first["quotes"]["pageInfo"]["endCursor"])).data
 
-    assert first["repostsCount"] == 3
-    assert texts(first["reposts"]) == ["quote 2", "quote 1"]
-    assert texts(second["post"]["reposts"]) == ["quote 0"]
+    assert first["quotesCount"] == 3
+    assert texts(first["quotes"]) == ["quote 2", "quote 1"]
+    assert texts(second["post"]["quotes"]) == ["quote 0"]
 
 
 async def test_replies_have_a_timeline_of_their_own(world: World) -> None:

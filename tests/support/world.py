@@ -160,8 +160,14 @@ class World:
         return self._newest_first(lambda body: body.reply_to == post)
 
     def reposts(self, post: int) -> list[int]:
-        """Return the quotes and reposts of a post, newest first."""
-        return self._newest_first(lambda body: body.repost_of == post)
+        """Return the plain reposts of a post, newest first."""
+        numbers = (number for (_, original), number in self.reposted.items() if original == post)
+        return sorted((number for number in numbers if number in self.posts), reverse=True)
+
+    def quotes(self, post: int) -> list[int]:
+        """Return the quotes of a post, newest first."""
+        reposts = {*self.reposted.values()}
+        return [number for number in self._newest_first(lambda body: body.repost_of == post) if number not in reposts]
 
     def _newest_first(self, matches: Callable[[PostPublished], bool]) -> list[int]:
         return sorted((post for post, body in self.posts.items() if matches(body)), reverse=True)

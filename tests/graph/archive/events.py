@@ -9,7 +9,7 @@ from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive.archive import Archive
-from graph.archive.rows import DELETION, FOLLOW, POST, UNFOLLOW, Credential, EventRow
+from graph.archive.rows import DELETION, FOLLOW, POST, REPOST, UNFOLLOW, Credential, EventRow
 from graph.archive.tables import EVENTS
 from graph.model import Post
 
@@ -27,6 +27,11 @@ def row_of(post: Post) -> EventRow:
     fields = {"platform": post.platform, "latitude": at and at.latitude, "longitude": at and at.longitude}
     body = {"text": post.text, **{name: value for name, value in fields.items() if value is not None}}
     return EventRow(post.id, POST, post.author, None, orjson.dumps(body).decode())
+
+
+def reposted(number: int, user: int, original: int) -> EventRow:
+    """Return the row of a plain repost."""
+    return EventRow(number, REPOST, user, original, '{"author":1}')
 
 
 def deletion(number: int, post: int, author: int = 1, body: str = '{"terms":"c2VjcmV0"}') -> EventRow:

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from graph.archive.archive import Archive
 from graph.archive.rows import FOLLOW, POST, SUSPENSION, UNFOLLOW, UNSUSPENSION, Credential, EventRow
 from graph.paging import Window
+from graph.post_lists import POST_LISTS, REPOSTS
 from tests.graph.archive.conftest import NewArchive
 from tests.graph.archive.events import STORE, append, deletion, followed, post, statements_of, unfollowed
 from tests.support.databases import DATABASES, PATIENCE, in_thread
@@ -202,11 +203,24 @@ async def test_ids_and_counts_read_the_index_of_the_author_only(filled: Archive)
         assert await plans_of(filled, read) == {BY_LISTED}
 
 
-async def test_posts_with_likes_are_found_in_order(filled: Archive) -> None:
+async def test_owners_of_likes_and_lists_are_found_in_order(filled: Archive) -> None:
     """The page does not read and sort the rest of the index."""
-    [plan] = await steps_of(filled, lambda: filled.liked_posts(50, 10))
-    assert [step for step in plan if "events_by_subject" in step]
-    assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
+    reads = {of.column: partial(filled.owners, of, 50, 10) for of in POST_LISTS}
+    for column, read in (("subject", partial(filled.liked_posts, 50, 10)), *reads.items()):
+        [plan] = await steps_of(filled, read)
+        assert [step for step in plan if f"events_by_{column}" in step]
+        assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
+
+
+async def test_reposts_are_read_by_their_subject_and_kind_only(filled: Archive) -> None:
+    """Likes and follows of the same subject are not read. Nor are other posts when old reposts are cleared."""
+    for read in (
+        lambda: filled.post_ids(1, 5, 100, REPOSTS),
+        lambda: filled.post_counts([(1, 100)], REPOSTS),
+        lambda: filled.post_rows([(1, FORWARD), (2, BACKWARD)], REPOSTS),
+    ):
+        assert BY_SUBJECT in (plans := await plans_of(filled, read))
+        assert plans <= {BY_SUBJECT, BY_NUMBER}
 
 
 async def test_the_public_timeline_is_read_in_order(filled: Archive) -> None:

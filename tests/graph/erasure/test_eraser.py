@@ -32,8 +32,8 @@ from tests.support.graph_worlds import Counts, Open, append_events, befriend, ca
 from tests.support.stores import Crashed, Death
 
 
-async def counts_of_posts(graph: Graph, *posts: int) -> list[tuple[int, int, int] | None]:
-    """Return the counts of replies, reposts and likes of posts, None for deleted ones."""
+async def counts_of_posts(graph: Graph, *posts: int) -> list[tuple[int, int, int, int] | None]:
+    """Return the counts of replies, reposts, quotes and likes of posts, None for deleted ones."""
     return [None if each is None else (*each,) for each in await graph.posts.counts(posts)]
 
 
@@ -51,7 +51,7 @@ async def assert_erased(graph: Graph, raw: Redis, world: World) -> None:
         Counts(0, 0, 0),
     ]
     found = await counts_of_posts(graph, world.alices, world.bobs, world.more, world.own, world.reply)
-    assert found == [(0, 0, 2), (0, 0, 2), (0, 0, 2), None, (0, 0, 0)]
+    assert found == [(0, 0, 0, 2), (0, 0, 0, 2), (0, 0, 0, 2), None, (0, 0, 0, 0)]
     for user in (world.alice, world.bob, world.carol, world.dave):
         for name in (keys.following(user), keys.followers(user), keys.muting(user), keys.blocking(user)):
             assert await raw.zscore(name, str(world.gone)) is None
@@ -66,7 +66,7 @@ async def test_nothing_is_left_and_counts_are_exact(another: Open, raw: Redis, h
     graph = await another(hot_posts=hot, hot_slack=1)
     world = await populate(graph)
     before = await counts_of_posts(graph, world.alices, world.bobs, world.more)
-    assert before == [(3, 1, 3), (0, 1, 3), (0, 1, 3)]
+    assert before == [(3, 1, 0, 3), (0, 0, 1, 3), (0, 1, 0, 3)]
     await delete(graph, world.gone)
 
     await erase(graph)

@@ -222,40 +222,27 @@ async def test_reposts_by_muted_and_blocked_users_are_left_out(graph: Graph) -> 
     assert await summary(graph, alice) == [("REPOST", (fans[5],), 3)]
 
 
-async def test_among_many_reposts_older_quotes_are_counted(graph: Graph) -> None:
-    """The number is exact if there are at most ten reposts and older quotes."""
-    alice, *fans = await crowd(graph, 12)
+async def test_quotes_are_not_counted_among_reposts(graph: Graph) -> None:
+    """The number of users is exact with any number of older and newer quotes, and they cost nothing."""
+    alice, *fans = await crowd(graph, 14)
     [post] = await posts(graph, alice, "post")
-    await graph.posts.publish(fans[0], "quote", quote_of=post)
-    for fan in fans[:9]:
-        await repost(graph, fan, post)
-    assert ("REPOST", tuple(fans[8::-1]), 9) in await summary(graph, alice)
-    await repost(graph, fans[9], post)
-    await repost(graph, fans[10], post)
-    assert ("REPOST", tuple(fans[10:0:-1]), 12) in await summary(graph, alice)
-
-
-async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) -> None:
-    """Any number of newer quotes is allowed. If some of more than ten entries are newer, it takes 1 round trip more."""
-    alice, *fans = await crowd(graph, 6)
-    [post] = await posts(graph, alice, "post")
-    for fan in fans[:4]:
+    await graph.posts.publish(fans[0], "an older quote", quote_of=post)
+    for fan in fans[:12]:
         await repost(graph, fan, post)
     for n in range(12):
-        await graph.posts.publish(fans[4], f"quote {n}", quote_of=post)
-    assert (await summary(graph, alice))[-1] == ("REPOST", tuple(fans[3::-1]), 4)
-    await unrepost(graph, fans[3], post)
+        await graph.posts.publish(fans[12], f"quote {n}", quote_of=post)
+    assert ("REPOST", tuple(fans[11:1:-1]), 12) in await summary(graph, alice)
+    await unrepost(graph, fans[11], post)
     async with counted(graph) as cost:
-        assert (await summary(graph, alice))[-1] == ("REPOST", tuple(fans[2::-1]), 3)
-    assert cost.round_trips == 4
+        assert ("REPOST", tuple(fans[10:0:-1]), 11) in await summary(graph, alice)
+    assert cost.round_trips == 3
     [shown] = await graph.notifications.get_many(view(graph, alice), [Group(NotificationKind.REPOST, post)])
     assert shown is not None
-    assert shown.actors_count == 3
-    assert await graph.notifications.unread_count(view(graph, alice)) == 13
+    assert shown.actors_count == 11
+    assert await graph.notifications.unread_count(view(graph, alice)) == 14
 
 
-async def test_reposts_behind_quotes_that_fill_the_hot_window_still_notify(another: Open) -> None:
-    """The list in the store has only quotes, and the reposts are in the archive."""
+async def test_quotes_that_fill_their_hot_window_leave_the_reposts_in_the_store(another: Open) -> None:
     graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     [post] = await posts(graph, alice, "post")
@@ -265,8 +252,7 @@ async def test_reposts_behind_quotes_that_fill_the_hot_window_still_notify(anoth
         await graph.posts.publish(dave, f"quote {n}", quote_of=post)
     await graph.worker().drain()
     await archive_log(graph)
-    [listed] = await graph.store.read([("ZRANGE", keys.reposts(post), 0, -1)])
-    assert len(listed) == 1 + 2
+    assert await graph.store.read([("ZCARD", key(post)) for key in (keys.reposts, keys.quotes)]) == [2, 1 + 2]
     assert (await summary(graph, alice))[-1] == ("REPOST", (carol, bob), 2)
     assert await graph.notifications.unread_count(view(graph, alice)) == 5
     await graph.blocks.mute(alice, carol)

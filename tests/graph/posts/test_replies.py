@@ -9,7 +9,7 @@ from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostPublished
 from graph.model import Post
-from graph.post_lists import REPLIED, REPLIES, REPOSTS, PostList
+from graph.post_lists import QUOTES, REPLIED, REPLIES, REPOSTS, PostList
 from graph.posts.posts import deletion_of
 from graph.projections.mode import Mode
 from graph.visibility.views import SYSTEM
@@ -113,10 +113,10 @@ async def test_a_deleted_reply_leaves_all_lists(graph: Graph) -> None:
     assert await graph.posts.delete(bob, gone.id) == gone
 
     assert await listed(graph, REPLIED, bob) == await listed(graph, REPLIES, root.id) == [kept.id]
-    assert await listed(graph, REPOSTS, root.id) == [kept.id]
+    assert await listed(graph, QUOTES, root.id) == [kept.id]
     [now] = await current(graph, root)
     assert now is not None
-    assert (now.replies, now.reposts) == (1, 1)
+    assert (now.replies, now.reposts, now.quotes) == (1, 0, 1)
     await graph.posts.delete(bob, kept.id)
     assert await current(graph, root) == [root]
 
@@ -129,8 +129,9 @@ async def test_a_quote_is_an_ordinary_post_that_names_another(graph: Graph) -> N
     quote = await graph.posts.publish(bob, "look", quote_of=original.id)
 
     assert quote.repost_of == original.id
-    assert await home(graph, carol) == await own(graph, bob) == await listed(graph, REPOSTS, original.id) == [quote.id]
-    assert [post and post.reposts for post in await current(graph, original)] == [1]
+    assert await home(graph, carol) == await own(graph, bob) == await listed(graph, QUOTES, original.id) == [quote.id]
+    assert await listed(graph, REPOSTS, original.id) == []
+    assert [post and (post.reposts, post.quotes) for post in await current(graph, original)] == [(0, 1)]
 
     await graph.posts.delete(alice, original.id)
 
@@ -225,7 +226,7 @@ async def test_events_may_be_projected_in_any_order(graph: Graph) -> None:
     assert await listed(graph, REPLIED, bob) == await listed(graph, REPLIES, root[0].number) == []
     [post] = await graph.posts.get_many(SYSTEM, [root[0].number])
     assert post is not None
-    assert (post.replies, post.reposts) == (0, 0)
+    assert (post.replies, post.reposts, post.quotes) == (0, 0, 0)
 
 
 async def test_archived_posts_keep_their_replies_and_counts(another: Open) -> None:
@@ -241,13 +242,13 @@ async def test_archived_posts_keep_their_replies_and_counts(another: Open) -> No
     await graph.scan.run_pass()
 
     everything = [reply.id for reply in replies[::-1]]
-    for of, owner in ((REPLIED, bob), (REPLIES, root.id), (REPOSTS, root.id)):
+    for of, owner in ((REPLIED, bob), (REPLIES, root.id), (QUOTES, root.id)):
         assert await graph.store.run("ZCARD", of.key(owner)) <= 4
         assert await listed(graph, of, owner) == everything
     [now, *seen] = await current(graph, root, *replies)
-    assert now == root._replace(replies=9, reposts=9)
+    assert now == root._replace(replies=9, quotes=9)
     assert seen == replies
-    assert await graph.store.run("HGETALL", keys.post(root.id)) == {"replies": "9", "reposts": "9"}
+    assert await graph.store.run("HGETALL", keys.post(root.id)) == {"replies": "9", "quotes": "9"}
     assert await graph.store.run("EXISTS", keys.post(replies[0].id)) == 0
 
     await graph.posts.delete(bob, replies[0].id)
@@ -256,7 +257,7 @@ async def test_archived_posts_keep_their_replies_and_counts(another: Open) -> No
 
     assert reply.ancestors == (root.id,)
     assert [post and post.replies for post in await current(graph, root, replies[1])] == [7, 1]
-    for of, owner in ((REPLIED, bob), (REPLIES, root.id), (REPOSTS, root.id)):
+    for of, owner in ((REPLIED, bob), (REPLIES, root.id), (QUOTES, root.id)):
         assert await listed(graph, of, owner) == everything[1:-1]
 
 
@@ -329,11 +330,11 @@ async def test_replies_of_hidden_users_are_left_out_and_counted(graph: Graph, ra
     await raw.zadd(keys.blocking(alice), {str(bob): 1})
     view = graph.visibility.of(alice)
 
-    for of in (REPLIES, REPOSTS):
+    for of in (REPLIES, QUOTES):
         [page] = await graph.timelines.listed(view, of, [root.id], newest(2))
         assert (ids(page.items), page.has_next) == ([shown.id], False)
     [page] = await graph.timelines.listed(graph.visibility.of(alice), REPLIED, [bob], newest(2))
     assert (page.items, page.has_next) == ((), False)
     [now] = await graph.posts.get_many(view, [root.id])
     assert now is not None
-    assert (now.replies, now.reposts) == (5, 5)
+    assert (now.replies, now.quotes) == (5, 5)

@@ -293,7 +293,7 @@ async def test_replies_quotes_and_likes_of_a_repost_go_to_its_original(graph: Gr
     assert await graph.likes.like(carol, entry) == post
     found = await get(graph, post)
     assert found is not None
-    assert (found.replies, found.reposts, found.likes) == (1, 2, 1)
+    assert (found.replies, found.reposts, found.quotes, found.likes) == (1, 1, 1, 1)
     assert await graph.likes.unlike(carol, entry) == post
 
 

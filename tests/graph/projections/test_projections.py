@@ -183,7 +183,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     events = random_events(seed)
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
-    kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
+    kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "quotes"}
     kinds |= {each.key(0).partition(":")[0] for each in PAIRS.pair_sets}
     kinds |= {"blocking", "blockers", "notifications", "lists", "list", "{suspended}", "{log}", "reserved"}
     kinds |= {"liked", "reposted"}  # floors of the erased user

@@ -1,4 +1,4 @@
-"""Repair of the lists of replies and quotes, and of their lengths in the records of posts."""
+"""Repair of the lists of replies, reposts and quotes, and of their lengths in the records of posts."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -9,13 +9,14 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.repair import defects
 from graph.repair.defects import Defect
+from graph.visibility.views import SYSTEM
 from tests.graph.repair.broken import kinds_found, repair
 from tests.support.graph_worlds import Open, archive_log, crowd, state
 
 
 @dataclass
 class Talk:
-    """A post with replies that are also quotes. Each list has archived posts."""
+    """A post with replies that are also quotes, each list of which has archived posts, and with a repost."""
 
     graph: Graph
     raw: Redis
@@ -23,10 +24,11 @@ class Talk:
     bob: int
     root: int
     replies: list[int] = field(default_factory=list)
+    repost: int = 0
 
 
 async def begun(graph: Graph, raw: Redis, prefix: str = "") -> Talk:
-    """Bob replies to alice's post five times, and deletes one reply."""
+    """Bob replies to alice's post five times, deletes one reply, and reposts the post."""
     alice, bob = await crowd(graph, 2, prefix)
     root = (await graph.posts.publish(alice, "root")).id
     found = Talk(graph, raw, alice, bob, root)
@@ -35,6 +37,7 @@ async def begun(graph: Graph, raw: Redis, prefix: str = "") -> Talk:
         found.replies.append(reply.id)
     await graph.posts.delete(bob, found.replies.pop(1))
     await graph.posts.publish(alice, "own", reply_to=root)
+    found.repost = (await graph.reposts.repost(SYSTEM, bob, root)).id
     return found
 
 
@@ -89,7 +92,7 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
         {defects.POST_UNLISTED, defects.LENGTH_WRONG},
     ),
     "a hot quote is missing": (
-        lambda t: t.raw.zrem(keys.reposts(t.root), t.replies[-1]),
+        lambda t: t.raw.zrem(keys.quotes(t.root), t.replies[-1]),
         {defects.POST_UNLISTED, defects.LENGTH_WRONG},
     ),
     "the thread lists a post that is no reply": (
@@ -105,7 +108,7 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
         {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
     "a quote is lost, and its record too": (
-        lambda t: t.raw.zadd(keys.reposts(t.root), {str(t.replies[-1] - UNUSED): t.replies[-1] - UNUSED}),
+        lambda t: t.raw.zadd(keys.quotes(t.root), {str(t.replies[-1] - UNUSED): t.replies[-1] - UNUSED}),
         {defects.POST_LISTED, defects.LENGTH_WRONG},
     ),
     "the number of archived replies is wrong": (
@@ -117,7 +120,24 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
         {defects.COUNT_WRONG},
     ),
     "a count of replies is wrong": (lambda t: t.raw.hset(keys.post(t.root), "replies", "9"), {defects.LENGTH_WRONG}),
-    "a count of reposts is lost": (lambda t: t.raw.hdel(keys.post(t.root), "reposts"), {defects.LENGTH_WRONG}),
+    "a count of quotes is lost": (lambda t: t.raw.hdel(keys.post(t.root), "quotes"), {defects.LENGTH_WRONG}),
+    "a count of reposts is wrong": (lambda t: t.raw.hset(keys.post(t.root), "reposts", "9"), {defects.LENGTH_WRONG}),
+    "a repost is missing under its original": (
+        lambda t: t.raw.zrem(keys.reposts(t.root), t.repost),
+        {defects.POST_UNLISTED, defects.LENGTH_WRONG},
+    ),
+    "a quote is among the reposts": (
+        lambda t: t.raw.zadd(keys.reposts(t.root), {str(t.replies[-1]): t.replies[-1]}),
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
+    ),
+    "a repost is among the quotes": (
+        lambda t: t.raw.zadd(keys.quotes(t.root), {str(t.repost): t.repost}),
+        {defects.POST_LISTED, defects.LENGTH_WRONG},
+    ),
+    "the number of archived quotes is wrong": (
+        lambda t: t.raw.set(keys.archived_of(keys.quotes(t.root)), 9),
+        {defects.COUNT_WRONG, defects.LENGTH_WRONG},
+    ),
     "a post without replies has a count": (
         lambda t: t.raw.zadd(keys.replies(t.replies[-1]), {str(t.root): t.root}),
         {defects.POST_LISTED, defects.LENGTH_WRONG},

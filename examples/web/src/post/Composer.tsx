@@ -58,7 +58,7 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
             }
             repostOf {
               id
-              repostsCount
+              quotesCount
             }
           }
         }
@@ -86,7 +86,7 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
       variables: { input: { text, platform: "Web", idempotencyKey: key, replyToId, quotedPostId } },
       optimisticUpdater(store) {
         if (replyToId) addTo(store, replyToId, "repliesCount", 1);
-        if (quotedPostId) addTo(store, quotedPostId, "repostsCount", 1);
+        if (quotedPostId) addTo(store, quotedPostId, "quotesCount", 1);
       },
       updater(store) {
         // Other posts may have arrived since the server published this one.

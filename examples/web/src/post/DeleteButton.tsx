@@ -24,6 +24,7 @@ export function DeleteButton({ postId }: { postId: string }) {
         repostOf {
           id
           repostsCount
+          quotesCount
         }
         userErrors {
           message

@@ -9,11 +9,12 @@ import type { PostActions_post$key } from "./__generated__/PostActions_post.grap
 
 /** What readers do with a post. */
 export function PostActions({ post }: { post: PostActions_post$key }) {
-  const { id, repliesCount, ...data } = useFragment(
+  const { id, repliesCount, quotesCount, ...data } = useFragment(
     graphql`
       fragment PostActions_post on Post {
         id
         repliesCount
+        quotesCount
         ...LikeButton_post
         ...RepostButton_post
       }
@@ -30,7 +31,7 @@ export function PostActions({ post }: { post: PostActions_post$key }) {
       <RepostButton post={data} />
       <button className="action" aria-haspopup="dialog" onClick={() => quote(id)}>
         <QuoteIcon />
-        <Count name="Quote" count={0} />
+        <Count name="Quote" count={quotesCount} />
       </button>
       <LikeButton post={data} />
     </>
