@@ -26,6 +26,7 @@ from benchmarks.stores import open_graph, private_store, raw
 from benchmarks.worlds import PAGE, STEP, TEXT, Authors, Crowd
 from graph import Graph, keys
 from graph.archive.archive import Archive
+from graph.binding import binding_of
 from graph.log.events import EventBody, Followed, PostDeleted, PostPublished, ProfileChanged, Unfollowed, UserCreated
 from graph.paging import Window
 from graph.projections.mode import Mode
@@ -96,7 +97,7 @@ class Backlog:
         await archive.bind(STORE_ID, replacing=None, unused_only=True)
         state = await archive.state()
         await archive.close()
-        self.client.set(keys.BINDING, f"{STORE_ID}:{state.id}")
+        self.client.set(keys.BINDING, binding_of(STORE_ID, state.id))
         self.client.unlink(keys.ARCHIVED, keys.ARCHIVER)
 
     async def read_pages(self, noted: Latencies, is_over: Callable[[], bool]) -> None:

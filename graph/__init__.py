@@ -55,6 +55,7 @@ from graph.timelines.public_timeline import PublicTimeline
 from graph.timelines.timelines import Timelines
 from graph.tuning import Tuning
 from graph.visibility.views import Visibility
+from graph.worker.conversion import Conversion
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping
 from graph.worker.worker import LEASE, Worker
@@ -148,6 +149,7 @@ class Graph:
         self.healing = Healing(
             self.log, self.losses, lease, lambda *, announces: self.repair().run(correct=True, announces=announces)
         )
+        self.conversion = Conversion(store, self.log, self.binding, lease, self.repair)
         self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
 
     @classmethod
@@ -185,6 +187,7 @@ class Graph:
             self.dead_letters,
             self.losses,
             self.healing,
+            self.conversion,
             lease=lease,
         )
 

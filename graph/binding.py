@@ -4,9 +4,9 @@ The store holds `<store id>:<archive id>` in `{log}:binding`, and the archive ho
 use an empty store whose archive holds events, or a used store with a different archive. Every append names the binding
 that the process has read, so a store that was emptied or rebuilt in the meantime refuses the appends of this process.
 
-A version that changes the format of keys increments `FORMAT`, which is then part of the binding: `<store id>:<archive
-id>:2`. It writes the new binding after it has converted all keys. Processes of earlier versions refuse to use such a
-store and cannot append to it, and their workers stop.
+A version that changes the format of keys increments `FORMAT`, which is part of the binding: `<store id>:<archive
+id>:2`. Its workers write the new binding, and then convert the keys (`graph.worker.conversion`). Processes of earlier
+versions refuse to use such a store and cannot append to it, and their workers stop.
 """
 
 import secrets
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
 ATTEMPTS = 5
-FORMAT = 1
+FORMAT = 2
 """The version number of the format of all keys (`graph.keys`). A binding without a format number has format 1."""
 EMPTY_STORE = (
     "The store is empty, but the archive belongs to another store and may hold its events. Run `fanline rebuild` to "
@@ -82,6 +82,18 @@ class Binding:
     async def check_format(self) -> None:
         """Raise StoreTooNew if a later version has changed the keys of the store. One round trip."""
         await self._read()
+
+    async def raise_format(self) -> None:
+        """Give the store the format of this version if it has an earlier one, and note that it is to be converted.
+
+        Processes of earlier versions then cannot append. One round trip, or two. Raises StoreTooNew.
+        """
+        while (token := await self._read()) is not None and format_of(token) < FORMAT:
+            new = binding_of(token.partition(":")[0], archive_of(token))
+            names = [keys.BINDING, keys.CONVERTING]
+            await self._store.run(*script("raise_format").call(names, token, new, format_of(token)))
+        if token != self._token:
+            self.forget()
 
     async def store_id(self) -> str:
         """Return the id of the store, after checking the binding. Raises like `check`."""
@@ -176,6 +188,11 @@ def archive_of(token: str) -> str:
 
 def check_format(token: str | None) -> None:
     """Raise StoreTooNew if a binding names a later format than this version knows."""
-    number = (token or "").split(":")[2:]
-    if number and int(number[0]) > FORMAT:
-        raise StoreTooNew(int(number[0]), FORMAT)
+    if token is not None and format_of(token) > FORMAT:
+        raise StoreTooNew(format_of(token), FORMAT)
+
+
+def format_of(token: str) -> int:
+    """Return the format in a binding."""
+    _, _, *number = token.split(":")
+    return int(number[0]) if number else 1

@@ -25,6 +25,7 @@ key                            type            content
 `{log}:dead:dropped`           string          number of dead letters dropped because there were too many
 `{log}:binding`                string          `<store id>:<archive id>`: the archive that this store belongs to;
                                                then `:<format>` if that is not 1; absent until the store is complete
+`{log}:converting`             string          the former format of the store, until its keys are converted
 `{log}:rebuild`                string          the binding that this store gets at the end of `fanline rebuild`
 `{log}:archived:progress`      hash            position: entries added to the log up to `{log}:archived`; totals:
                                                events, batches, milliseconds, trimmed (posts)
@@ -124,6 +125,7 @@ PRIMARIES = "{log}:primaries"
 LOST = "{log}:lost"
 DEAD_DROPPED = "{log}:dead:dropped"
 BINDING = "{log}:binding"
+CONVERTING = "{log}:converting"
 REBUILD = "{log}:rebuild"
 ARCHIVER = "{log}:archiver"
 ALARM = "{log}:alarm"

@@ -11,8 +11,8 @@ from typing import TypeVar
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import names, notifications, pages, statements
-from graph.archive.append import add_credentials, advance, append, codes_of, erased, insert_late
+from graph.archive import names, notifications, pages, reposts, statements
+from graph.archive.append import add_credentials, advance, append, codes_of, erased, insert_late, lock
 from graph.archive.database import TIMEOUT_SECONDS, Database
 from graph.archive.erasures import Erasures
 from graph.archive.migrations import SchemaState
@@ -274,6 +274,20 @@ class Archive(SearchIndexes, PublicReads, Erasures):
 
         async def work(connection: AsyncConnection) -> list[list[LikeRow]]:
             return [await pages.live_likes(connection, owner, id_, window) for id_, window in reads]
+
+        return await self._transaction(work)
+
+    async def clear_reposts(self, limit: int, store: str) -> bool:
+        """Remove `limit` plain reposts of earlier versions from the column of quotes. Return False if none were left.
+
+        One query, and a transaction of up to five statements if some were left. Raises Overtaken.
+        """
+        if await self._transaction(reposts.progress) is None:
+            return False
+
+        async def work(connection: AsyncConnection) -> bool:
+            await lock(connection, store)
+            return await reposts.step(connection, limit)
 
         return await self._transaction(work)
 

@@ -75,7 +75,16 @@ def events_by_number() -> Select[Any]:
 
 def events_of_kind(kind: str) -> Select[Any]:
     """Return the statement that selects the events of a kind with the index (kind, number)."""
-    of_kind = events().where(EVENTS.c.kind == kind)
+    return _of_kind(events(), kind)
+
+
+def numbers_of_kind(kind: str) -> Select[Any]:
+    """Return the statement that selects the numbers of the events of a kind with the index (kind, number)."""
+    return _of_kind(select(EVENTS.c.number), kind)
+
+
+def _of_kind(query: Select[Any], kind: str) -> Select[Any]:
+    of_kind = query.where(EVENTS.c.kind == kind)
     return of_kind.with_hint(EVENTS, BY_KIND, "mysql").with_hint(EVENTS, SQLITE_BY_KIND, "sqlite")
 
 

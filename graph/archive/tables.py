@@ -50,9 +50,12 @@ STATE = Table(
     Column("only", Integer(), primary_key=True, autoincrement=False),
     Column("id", String(64), nullable=False),
     Column("store", String(64)),
-    Column("members_upto", NUMBER, key="watermark", nullable=False),
+    Column("quotes_upto", NUMBER, key="watermark", nullable=False),
     Column("note", Text()),
+    Column("reposts_after", NUMBER),
 )
+"""Plain reposts with numbers above `reposts_after` may be in the column of quotes (`graph.archive.reposts`). Null means
+that there are none."""
 SEGMENTS = Table(
     "search_segments",
     metadata,

@@ -79,7 +79,7 @@ COMPARISONS: Sequence[Callable[[Scope], Comparison]] = (
 class Repair:
     """Compares and corrects everything in the store that is derived from events, and the home caches.
 
-    Waits up to `timeout` seconds until new events are projected and archived.
+    Waits up to `timeout` seconds until new events are projected and archived. Runs the `comparisons` in order.
     """
 
     store: Store
@@ -89,6 +89,7 @@ class Repair:
     commit: Commit
     tuning: Tuning
     timeout: float = TIMEOUT_SECONDS
+    comparisons: Sequence[Callable[[Scope], Comparison]] = COMPARISONS
 
     async def run(
         self, *, correct: bool, on_progress: OnProgress | None = None, announces: bool = False
@@ -111,7 +112,7 @@ class Repair:
         report = RepairReport(min(watermark, archived.watermark), last, correct)
         totals = await self._totals() if on_progress else Counter[str]()
         scope = Scope(self.store, self.archive, self.binding, self.commit, self.tuning, report.upto)
-        comparisons = [compare(scope) for compare in COMPARISONS]
+        comparisons = [compare(scope) for compare in self.comparisons]
         report.compared.update({comparison.part: 0 for comparison in comparisons})
         for comparison in comparisons:
             scope.scanned = 0

@@ -45,6 +45,7 @@ from graph.store.commands import script
 from graph.store.store import Store
 from graph.tasks import to_the_end
 from graph.worker.consumer import GROUP, Consumer, create_groups
+from graph.worker.conversion import Conversion
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping
 from graph.worker.recovery import Recovery
@@ -95,6 +96,7 @@ class Worker:
         dead_letters: DeadLetters,
         losses: Losses,
         healing: Healing,
+        conversion: Conversion,
         *,
         lease: timedelta = LEASE,
     ) -> None:
@@ -112,6 +114,7 @@ class Worker:
         self._dead_letters = dead_letters
         self._losses = losses
         self._healing = healing
+        self._conversion = conversion
         self._pause = min(HOUSEKEEPING_SECONDS, max(POLL_SECONDS, lease.total_seconds()))
         self._unknown: OutdatedWorker | None = None
         self._poll = min(POLL_SECONDS, lease.total_seconds())
@@ -142,6 +145,7 @@ class Worker:
             self._maintain(),
             Recovery(self._store, self._housekeeping.retention, self._losses).run(),
             self._healing.run(),
+            self._conversion.run(),
             self._archiver.run(),
             self._scan.run(),
             self._indexing.run(),

@@ -39,6 +39,7 @@ async def _drain(graph: Graph, settings: Settings) -> None:
     await check_servers(graph, settings, print_warning)
     watermark = await graph.worker().drain()
     await graph.archiver.work()
+    await graph.conversion.finish()
     left = (await graph.backlog()).unarchived
     archived = f"; {left:,} events are not archived yet" if left else " and archived"
     say(f"Every event up to number {watermark} is projected{archived}.")

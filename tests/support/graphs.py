@@ -13,6 +13,7 @@ from sqlalchemy import event
 
 from graph import Graph, Tuning, keys
 from graph.archive.archive import Archive
+from graph.binding import binding_of
 from graph.store.store import Store
 from tests.support.raw import lasting_client
 
@@ -97,7 +98,7 @@ def empty(url: str) -> None:
     archive_file(url).write_bytes(empty_archive)
     client = lasting_client(url)
     client.flushall()
-    client.set(keys.BINDING, f"{STORE_ID}:{archive_id}")
+    client.set(keys.BINDING, binding_of(STORE_ID, archive_id))
 
 
 def remove_archive(url: str) -> None:

@@ -181,7 +181,7 @@ async def test_an_interrupted_migration_is_continued(empty_database: str, opened
     archive = opened(empty_database)
     before = await identity(archive)
     of_table = " ON events" if archive.database.kind == "mysql" else ""
-    await run(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
+    await run(archive, "ALTER TABLE archive_state RENAME COLUMN quotes_upto TO watermark")
     await run(archive, "DELETE FROM fanline_schema", "DROP TABLE credentials", f"DROP INDEX events_by_pair{of_table}")
 
     again = opened(empty_database)
@@ -199,9 +199,9 @@ async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened
 
     older = opened(archive_url)
     for use in (older.migrate, older.state, lambda: append(older, post(1))):
-        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0010\."):
+        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0011\."):
             await use()
-    await run(archive, "ALTER TABLE archive_state RENAME COLUMN members_upto TO watermark")
+    await run(archive, "ALTER TABLE archive_state RENAME COLUMN quotes_upto TO watermark")
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
     assert (await older.state()).watermark == 0
 

@@ -86,7 +86,7 @@ async def as_old(archive: Archive) -> None:
             "DROP TABLE public_posts",
             "DROP TABLE public_moves",
             "DROP TABLE list_members",
-            "ALTER TABLE archive_state RENAME COLUMN members_upto TO archived_upto",
+            "ALTER TABLE archive_state RENAME COLUMN quotes_upto TO archived_upto",
             "UPDATE fanline_schema SET version_num = '0007'",
         ):
             await connection.execute(text(statement))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from graph import Graph, keys
+from graph.binding import binding_of
 from graph.errors import RebuildRefused, StoreUnavailable
 from graph.rebuild.rebuild import Rebuild
 from graph.store.commands import Command
@@ -210,7 +211,7 @@ async def test_the_former_store_cannot_archive_anything_after_a_rebuild(lost: Gr
     now = await lost.archive.state()
     assert (now.id, now.watermark) == (former.id, former.watermark)
     assert now.store != former.store
-    assert await lost.store.run("GET", keys.BINDING) == f"{now.store}:{now.id}"
+    assert await lost.store.run("GET", keys.BINDING) == binding_of(now.store or "", now.id)
 
 
 async def test_home_caches_of_an_incomplete_store_do_not_survive(lost: Graph, store_url: str, url: str) -> None:

@@ -1,0 +1,167 @@
+"""The conversion of a store of format 1, in which the list of a post's reposts also held its quotes."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.errors import StoreReplaced
+from graph.log.events import PostPublished
+from graph.log.log import IdempotencyKey
+from graph.post_lists import QUOTES, REPOSTS
+from graph.visibility.views import SYSTEM
+from tests.support.graph_worlds import (
+    PATIENCE,
+    Open,
+    archive_log,
+    background,
+    crowd,
+    newest,
+    posts,
+)
+from tests.support.stores import Crashed, Death
+
+HOT = {"hot_posts": 2, "hot_slack": 1, "hot_newest": 1}
+
+
+async def as_format_1(raw: Redis, *originals: int) -> None:
+    """Turn the store into one of format 1: the quotes of these posts are among their reposts."""
+    for post in originals:
+        mixed, own = keys.reposts(post), keys.quotes(post)
+        for name in (mixed, keys.gone(mixed)):
+            await raw.zunionstore(name, [name, name.replace("reposts", "quotes")], aggregate="MAX")
+        cold = sum([int(await raw.get(keys.archived_of(name)) or 0) for name in (mixed, own)])
+        await raw.set(keys.archived_of(mixed), cold)
+        counts = await raw.hmget(keys.post(post), "reposts", "quotes")
+        if not await raw.hexists(keys.post(post), "deleted"):
+            await raw.hset(keys.post(post), "reposts", str(sum(int(count or 0) for count in counts)))
+        await raw.hdel(keys.post(post), "quotes")
+        await raw.delete(own, keys.gone(own), keys.archived_of(own))
+    token = str(await raw.get(keys.BINDING))
+    await raw.set(keys.BINDING, token.removesuffix(":2"))
+
+
+async def shown(graph: Graph, *originals: int) -> list[tuple[list[int], list[int], tuple[int, int] | None]]:
+    """Return the reposts and the quotes of each post, and their numbers; None for a deleted post."""
+    pages = [await graph.timelines.listed(SYSTEM, of, originals, newest(50)) for of in (REPOSTS, QUOTES)]
+    found = await graph.posts.get_many(SYSTEM, originals)
+    return [
+        ([each.id for each in reposts.items], [each.id for each in quotes.items], post and (post.reposts, post.quotes))
+        for reposts, quotes, post in zip(*pages, found, strict=True)
+    ]
+
+
+async def conversation(graph: Graph, prefix: str = "") -> list[int]:
+    """Return three posts: one with archived quotes and a repost, one with a quote only, and a deleted one."""
+    alice, bob, carol = await crowd(graph, 3, prefix)
+    many, one, deleted = await posts(graph, alice, "many", "one", "deleted")
+    for n in range(6):
+        await graph.posts.publish(bob, f"quote {n}", quote_of=many)
+    last = await graph.posts.publish(carol, "undone", quote_of=many)
+    await graph.posts.delete(carol, last.id)
+    await graph.reposts.repost(SYSTEM, carol, many)
+    for post in (one, deleted):
+        await graph.posts.publish(bob, "quote", quote_of=post)
+    await graph.posts.delete(alice, deleted)
+    await graph.worker().drain()
+    await archive_log(graph)
+    return [many, one, deleted]
+
+
+async def converted(graph: Graph) -> Graph:
+    """Project and archive everything, and convert the store."""
+    await graph.worker().drain()
+    await archive_log(graph)
+    assert await graph.conversion.finish()
+    assert not await graph.store.run("EXISTS", keys.CONVERTING)
+    return graph
+
+
+async def test_a_worker_moves_the_quotes_into_lists_of_their_own(another: Open, raw: Redis) -> None:
+    """Hot and archived quotes, those of a deleted post, and the numbers. A repair then finds nothing."""
+    graph = await another(**HOT)
+    originals = await conversation(graph)
+    before = await shown(graph, *originals)
+    assert [numbers for *_, numbers in before] == [(1, 6), (0, 1), None]
+    await as_format_1(raw, *originals)
+    later = await another(**HOT)
+    assert [numbers for *_, numbers in await shown(later, *originals)] == [(7, 0), (1, 0), None]
+
+    async with background(later.worker().run()), asyncio.timeout(PATIENCE):
+        while not str(await raw.get(keys.BINDING)).endswith(":2") or await raw.exists(keys.CONVERTING):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    assert await shown(later, *originals) == before
+    report = await later.repair().run(correct=False)
+    assert report.clean, report.examples
+
+
+async def test_a_process_of_an_earlier_version_can_no_longer_append(another: Open, raw: Redis) -> None:
+    """Before anything is converted. Processes of this version read the new binding, and go on."""
+    graph = await another()
+    [alice] = await crowd(graph, 1)
+    await as_format_1(raw)
+    earlier = str(await raw.get(keys.BINDING))
+    running = await another()
+    await posts(running, alice, "before")
+
+    await graph.binding.raise_format()
+
+    assert await raw.get(keys.BINDING) == f"{earlier}:2"
+    assert await raw.get(keys.CONVERTING) == "1"
+    with pytest.raises(StoreReplaced):
+        await graph.log.append([PostPublished(alice, "late")], IdempotencyKey("-", "late"), binding=earlier)
+    await posts(running, alice, "after")
+    await converted(graph)
+
+
+async def test_the_conversion_waits_for_the_archive(another: Open, raw: Redis) -> None:
+    """The comparison does not see quotes that are not archived."""
+    graph = await another()
+    alice, bob = await crowd(graph, 2)
+    [post] = await posts(graph, alice, "post")
+    quote = await graph.posts.publish(bob, "quote", quote_of=post)
+    await as_format_1(raw, post)
+
+    assert not await graph.conversion.finish()
+    assert await raw.exists(keys.CONVERTING)
+    assert await shown(await converted(graph), post) == [([], [quote.id], (0, 1))]
+
+
+async def test_a_store_of_this_format_is_left_alone(another: Open, raw: Redis) -> None:
+    graph = await another()
+    await crowd(graph, 1)
+    token = await raw.get(keys.BINDING)
+
+    assert await graph.conversion.finish()
+
+    assert (await raw.get(keys.BINDING), await raw.exists(keys.CONVERTING)) == (token, 0)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_an_interrupted_conversion_is_continued(
+    another: Open, raw: Redis, calls: Iterator[int], after: bool
+) -> None:
+    """The worker can die before or after any exchange with the store. A post is quoted and reposted meanwhile."""
+    graph = await another(**HOT)
+    originals = await conversation(graph)
+    [dave] = await crowd(graph, 1, "late")
+    for call in calls:
+        await as_format_1(raw, *originals)
+        dying = await another(**HOT)
+        death = Death(dying.store, call, after=after)
+        with suppress(Crashed):
+            await dying.conversion.finish()
+        await graph.posts.publish(dave, "late", quote_of=originals[1])
+        await graph.reposts.repost(SYSTEM, dave, originals[0])
+        before = await shown(await converted(graph), *originals)
+        assert [numbers for *_, numbers in before] == [(2, 6), (0, 2), None]
+        await graph.posts.delete(dave, before[1][1][0])
+        await graph.reposts.unrepost(SYSTEM, dave, originals[0])
+        if not death.happened:
+            break
+    assert call > 8
+    assert (await (await converted(graph)).repair().run(correct=False)).clean
