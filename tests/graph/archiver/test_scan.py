@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from graph import Graph, keys
 from graph.archive.rows import REDACTED
+from graph.archiver.scan import LISTS, PATTERN
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.projections.mode import Mode
 from tests.graph.archiver.world import FULL, HOT, ArchiveWorld, Meanwhile, Outage
@@ -21,6 +23,11 @@ Act = Callable[[ArchiveWorld], Awaitable[Any]]
 async def tombstones(world: ArchiveWorld) -> list[int]:
     """Return the deleted posts that have tombstones."""
     return [post for post in sorted(world.deleted) if await world.raw.hexists(keys.post(post), "deleted")]
+
+
+def test_all_kinds_of_lists_are_scanned() -> None:
+    for name in ("post", *LISTS, "likes", "liked"):
+        assert fnmatchcase(f"{name}:{{5}}", PATTERN), name
 
 
 async def test_tombstones_of_redacted_posts_are_dropped(world: ArchiveWorld) -> None:

@@ -141,6 +141,33 @@ async def test_a_store_of_this_format_is_left_alone(another: Open, raw: Redis) -
     assert (await raw.get(keys.BINDING), await raw.exists(keys.CONVERTING)) == (token, 0)
 
 
+async def test_the_deletion_of_a_post_whose_reposts_hold_quotes_ends_no_quote(another: Open, raw: Redis) -> None:
+    """A hot and an archived quote of a post that is deleted before the conversion."""
+    graph = await another(**HOT)
+    many, one, _ = await conversation(graph)
+    before = await shown(graph, many, one)
+    await as_format_1(raw, many, one)
+    [author] = {post.author for post in await graph.posts.get_many(SYSTEM, [many, one]) if post is not None}
+    for post in (many, one):
+        await graph.posts.delete(author, post)
+
+    assert await shown(await converted(graph), many, one) == [([], quotes, None) for _, quotes, _ in before]
+
+
+async def test_a_worker_with_the_former_binding_reads_it_again(another: Open, raw: Redis) -> None:
+    """Another worker has raised the format. Otherwise, events that this one appends would be refused forever."""
+    graph, other = await another(), await another()
+    await as_format_1(raw)
+    earlier = await other.binding.token()
+    await graph.binding.raise_format()
+    assert await other.binding.token() == earlier
+
+    await other.binding.raise_format()
+
+    assert await other.binding.token() == f"{earlier}:2"
+    await converted(graph)
+
+
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_an_interrupted_conversion_is_continued(
     another: Open, raw: Redis, calls: Iterator[int], after: bool
