@@ -76,15 +76,16 @@ def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stor
     """Return the content of each row of POST_COLUMNS. O(n)."""
     found: list[Stored] = []
     for id_, row in zip(ids, rows, strict=True):
-        author, text, platform, latitude, longitude, details, *counts, gone = row
+        author, text, platform, latitude, longitude, details, replies, reposts, quotes, likes, gone = row
         if gone is not None:
             found.append(DELETED)
         elif author is not None:
             location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
-            common = (id_, int(author), text, platform, location, *(int(n or 0) for n in counts))
+            counted = (int(replies or 0), int(reposts or 0), int(quotes or 0), int(likes or 0))
+            common = (id_, int(author), text, platform, location, *counted)
             found.append(new_post((*common, *(NO_DETAILS if details is None else parse_details(details)))))
-        elif any(counts):
-            found.append(Counts(*(int(n or 0) for n in counts)))
+        elif replies or reposts or quotes or likes:
+            found.append(Counts(int(replies or 0), int(reposts or 0), int(quotes or 0), int(likes or 0)))
         else:
             found.append(None)
     return found

@@ -17,22 +17,22 @@ from tests.support.graph_worlds import append_events
 @pytest.mark.parametrize(("latitude", "longitude"), [("52.5", None), (None, "13.4")])
 def test_a_row_with_one_coordinate_has_no_location(latitude: str | None, longitude: str | None) -> None:
     """Such a row is damaged: `fanline repair` restores it, and it can be read until then."""
-    row = ["2", "text", None, latitude, longitude, None, None, None, None, None]
+    row = ["2", "text", None, latitude, longitude, None, None, None, None, None, None]
 
     assert as_post(1, row) == Post(1, 2, "text")
     assert split_posts([1], [row]) == ({1: Post(1, 2, "text")}, [], [], {})
 
 
 def test_rows_of_archived_posts_have_counts_only() -> None:
-    rows = [[None] * 6 + counts + [None] for counts in (["1", None, None], [None, "2", "30"], [None, None, None])]
+    rows = [[None] * 6 + counts + [None] for counts in (["1", *[None] * 3], [None, "2", "3", "40"], [None] * 4)]
 
-    assert split_posts([7, 8, 9], rows) == ({}, [], [7, 8, 9], {7: Counts(1), 8: Counts(0, 2, 30)})
+    assert split_posts([7, 8, 9], rows) == ({}, [], [7, 8, 9], {7: Counts(1), 8: Counts(0, 2, 3, 40)})
 
 
 def test_damaged_details_do_not_break_a_page() -> None:
     """`fanline repair` restores them, and the post can be read until then."""
     for details in ("[", "3", '{"mentions":3}'):
-        assert as_post(1, ["2", "text", None, None, None, details, "4", None, None, None]) == Post(
+        assert as_post(1, ["2", "text", None, None, None, details, "4", None, None, None, None]) == Post(
             1, 2, "text", replies=4
         )
 

@@ -79,6 +79,6 @@ async def all_of(graph: Graph, user: int, window: Window) -> list[Notification]:
 
 
 def as_entry(found: Notification, like: Entry) -> Entry:
-    """Return a notification as an entry of the model. If there are too many quotes, its users are not compared."""
+    """Return a notification as an entry of the model. If there are too many users, they are not compared."""
     actors, size = (like.actors, None) if like.size is None else (found.actors, found.actors_count)
     return Entry(found.kind.name, found.subject, found.number, found.is_read, actors, size)

@@ -50,4 +50,4 @@ async def test_replayed_posts_have_their_present_counts(graph: Graph, feed: Feed
     async with watching(feed, alice, start) as watcher:
         [update] = [each for each in await watcher.until(root.id) if isinstance(each, PostAdded)]
 
-    assert (update.post.replies, update.post.reposts) == (2, 1)
+    assert (update.post.replies, update.post.reposts, update.post.quotes) == (2, 0, 1)
