@@ -33,7 +33,7 @@ class Expected:
             self.reposters[original].add(user)
         for body in self.world.posts.values():
             self.replies[body.reply_to or 0] += 1
-            self.reposts[body.repost_of or 0] += 1
+            self.reposts[body.repost_of if body.repost_of and body.is_plain_repost else 0] += 1
 
     def counts(self, post: int) -> tuple[int, int, int]:
         """Return the numbers of a post. Likes, replies and reposts of a plain repost go to its original."""
