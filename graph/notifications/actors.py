@@ -76,14 +76,17 @@ class Actors:
     async def of(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return the users who act in each of the viewer's groups, which are given with their numbers.
 
-        One round trip, and one more for the authors of reposts other than the newest of a group. The same again if none
-        of the newest users of a group is visible. Up to two queries of the archive for the authors of archived reposts.
-        Raises ArchiveUnavailable.
+        One round trip, and one more for the authors of reposts other than the newest of a group, which counts even if
+        it is only in the archive. The same again if none of the newest users of a group is visible. Up to two queries
+        of the archive for the authors of archived reposts. Raises ArchiveUnavailable.
         """
         newest = [number for group, number in groups.items() if group.kind is REPOST]
         entries, authors = await asyncio.gather(
             self._entries(view, groups, MAX_ACTORS, counted=True), self._authors(view, newest, {})
         )
+        for group, some in entries.items():
+            if authors.get(groups[group]) is not None and groups[group] not in some.numbers:
+                entries[group] = some._replace(numbers=sorted((*some.numbers, groups[group]), reverse=True))
         crowds = await self._crowds(view, entries, authors)
         return crowds | await self._further(view, groups, crowds, counted=True)
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from graph.repair.repair import Repair
 
 CHECK_SECONDS = 1.0
+EARLIER_SECONDS = 10.0
+"""How long workers of an earlier version may go on after the format was raised. They look at it every 5 seconds."""
 ROWS_AT_ONCE = 500
 MAX_PAUSE_SECONDS = 600.0
 MAX_RUNS = 12
@@ -49,6 +51,7 @@ class Conversion:
         self._lease = lease
         self._repair = repair
         self._from: int | None = None
+        self._raised_at: float | None = None
         self._runs = 0
 
     async def run(self) -> None:
@@ -58,7 +61,7 @@ class Conversion:
             started = loop.time()
             try:
                 await self._binding.raise_format()
-                if self._lease.is_held and await self.check():
+                if self._lease.is_held and await self._convert(EARLIER_SECONDS) and await self._clear_reposts():
                     return
             except (ArchiveUnavailable, StoreUnavailable, WrongArchive, Overtaken) as problem:
                 logger.info("The data of an earlier version cannot be converted at the moment: %s", problem)
@@ -66,23 +69,30 @@ class Conversion:
             await asyncio.sleep(min(MAX_PAUSE_SECONDS, pause))
 
     async def finish(self) -> bool:
-        """Convert everything that is projected and archived, and return whether nothing is left."""
+        """Convert everything that is projected and archived, and return whether nothing is left.
+
+        No worker of an earlier version may be running. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and
+        Overtaken.
+        """
         await self._binding.raise_format()
         for _ in range(MAX_RUNS):
-            if await self.check():
-                return True
+            if await self._convert(0):
+                return await self._clear_reposts(alone=True)
         return False
 
-    async def check(self) -> bool:
-        """Convert what is projected and archived. Return True if nothing is left.
+    async def _convert(self, seconds: float) -> bool:
+        """Convert what is projected and archived in the store. Return True if nothing is left.
 
-        One query and one round trip if there is nothing to convert. Raises ArchiveUnavailable, StoreUnavailable,
-        WrongArchive and Overtaken.
+        The conversion ends with what has been appended `seconds` after the first call. One round trip if there is
+        nothing to convert.
         """
-        await self._clear_reposts()
         former = await self._store.run("GET", keys.CONVERTING)
         if former is None:
             return True
+        now = asyncio.get_running_loop().time()
+        self._raised_at = self._raised_at or now
+        if now < self._raised_at + seconds:
+            return False
         if self._from is None:
             self._from = await self._log.last()
         await self._log.watermark()
@@ -95,22 +105,29 @@ class Conversion:
             logger.warning("%d differences may be left: run `fanline repair`", left)
         await self._store.run(*script("delete_if_equal").call([keys.CONVERTING], former))
         logger.warning("The store was converted from format %s", former)
-        self._from, self._runs = None, 0
+        self._from, self._raised_at, self._runs = None, None, 0
         return True
 
     async def _compare(self) -> int:
         """Compare the lists of reposts and quotes, and return the number of differences to compare again."""
         from graph.repair.under_posts import QuoteComparison, RepostComparison
 
-        self._runs += 1
         report = await replace(self._repair(), comparisons=(RepostComparison, QuoteComparison)).run(correct=True)
+        self._runs += 1
         return report.left_out + report.changed + report.corrected.total()
 
-    async def _clear_reposts(self) -> None:
-        """Remove plain reposts from the archive's column of quotes, 500 in a transaction, using half of the time."""
+    async def _clear_reposts(self, *, alone: bool = False) -> bool:
+        """Remove plain reposts from the archive's column of quotes, 500 in a transaction, using half of the time.
+
+        Return True if none is left. Unless this process is `alone`, stop when it loses the lease. One query if there is
+        nothing to remove.
+        """
         loop = asyncio.get_running_loop()
         archive, store = await self._binding.archive(), await self._binding.store_id()
         started = loop.time()
         while await archive.clear_reposts(ROWS_AT_ONCE, store):
+            if not (alone or self._lease.is_held):
+                return False
             await asyncio.sleep(loop.time() - started)
             started = loop.time()
+        return True

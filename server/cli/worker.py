@@ -39,7 +39,9 @@ async def _drain(graph: Graph, settings: Settings) -> None:
     await check_servers(graph, settings, print_warning)
     watermark = await graph.worker().drain()
     await graph.archiver.work()
-    await graph.conversion.finish()
+    converted = await graph.conversion.finish()
     left = (await graph.backlog()).unarchived
     archived = f"; {left:,} events are not archived yet" if left else " and archived"
     say(f"Every event up to number {watermark} is projected{archived}.")
+    if not converted:
+        say("The store of an earlier version is not converted yet: a worker does it when all events are archived.")

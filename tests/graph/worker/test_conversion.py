@@ -11,8 +11,10 @@ from graph import Graph, keys
 from graph.errors import StoreReplaced
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
+from graph.log.notification_groups import NotificationKind
 from graph.post_lists import QUOTES, REPOSTS
 from graph.visibility.views import SYSTEM
+from graph.worker import conversion
 from tests.support.graph_worlds import (
     PATIENCE,
     Open,
@@ -80,7 +82,9 @@ async def converted(graph: Graph) -> Graph:
     return graph
 
 
-async def test_a_worker_moves_the_quotes_into_lists_of_their_own(another: Open, raw: Redis) -> None:
+async def test_a_worker_moves_the_quotes_into_lists_of_their_own(
+    another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Hot and archived quotes, those of a deleted post, and the numbers. A repair then finds nothing."""
     graph = await another(**HOT)
     originals = await conversation(graph)
@@ -89,6 +93,7 @@ async def test_a_worker_moves_the_quotes_into_lists_of_their_own(another: Open, 
     await as_format_1(raw, *originals)
     later = await another(**HOT)
     assert [numbers for *_, numbers in await shown(later, *originals)] == [(7, 0), (1, 0), None]
+    monkeypatch.setattr(conversion, "EARLIER_SECONDS", 0.5)
 
     async with background(later.worker().run()), asyncio.timeout(PATIENCE):
         while not str(await raw.get(keys.BINDING)).endswith(":2") or await raw.exists(keys.CONVERTING):  # noqa: ASYNC110
@@ -129,6 +134,52 @@ async def test_the_conversion_waits_for_the_archive(another: Open, raw: Redis) -
     assert not await graph.conversion.finish()
     assert await raw.exists(keys.CONVERTING)
     assert await shown(await converted(graph), post) == [([], [quote.id], (0, 1))]
+
+
+async def test_the_conversion_includes_what_an_earlier_worker_still_projects(
+    another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at the format every few seconds, and lists a quote among the reposts until then."""
+    graph = await another()
+    alice, bob = await crowd(graph, 2)
+    [post] = await posts(graph, alice, "post")
+    await as_format_1(raw, post)
+    await archive_log(graph)
+    monkeypatch.setattr(conversion, "EARLIER_SECONDS", 1.5)
+    later = await another()
+
+    async with background(later.worker().run()), asyncio.timeout(PATIENCE):
+        while not await raw.exists(keys.CONVERTING):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        quote = await graph.posts.publish(bob, "quote", quote_of=post)
+        await raw.zadd(keys.reposts(post), {str(quote.id): quote.id})
+        await raw.zrem(keys.quotes(post), quote.id)
+        while await raw.exists(keys.CONVERTING):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    assert await shown(later, post) == [([], [quote.id], (0, 1))]
+
+
+async def test_a_notification_names_a_repost_that_quotes_have_put_into_the_archive(another: Open, raw: Redis) -> None:
+    """Of the list of reposts, only the archived part is left. The number of unread ones says the same."""
+    graph = await another(**HOT)
+    alice, bob, carol = await crowd(graph, 3)
+    [post] = await posts(graph, alice, "post")
+    repost = await graph.reposts.repost(SYSTEM, carol, post)
+    for n in range(6):
+        await graph.posts.publish(bob, f"quote {n}", quote_of=post)
+    await graph.worker().drain()
+    await archive_log(graph)
+    await as_format_1(raw, post)
+    assert repost.id < int(await raw.zscore(keys.reposts(post), "f") or 0)
+    await raw.zrem(keys.reposts(post), repost.id)
+    await raw.incr(keys.archived_of(keys.reposts(post)))
+    view = graph.visibility.of(alice)
+
+    assert await graph.conversion.finish()
+
+    page = await graph.notifications.page(view, newest(20), frozenset({NotificationKind.REPOST}))
+    assert [(each.actors, each.actors_count) for each in page.items] == [((carol,), 1)]
 
 
 async def test_a_store_of_this_format_is_left_alone(another: Open, raw: Redis) -> None:
