@@ -140,8 +140,12 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             await later
 
     def shutdown(self) -> None:
-        """Close the socket with the code 1012, or abort the connection if the client does not read."""
-        super().shutdown()
+        """Close the socket with the code 1012, or abort the connection if the client does not read.
+
+        uvicorn would raise InvalidState, and not shut down, while the socket is closing because its client closed it.
+        """
+        if not self.transport.is_closing():
+            super().shutdown()
         self._drop_if_stalled()
 
     def keepalive_timeout(self) -> None:

@@ -84,6 +84,16 @@ async def test_sockets_and_streams_end_at_once_and_requests_are_answered(
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+async def test_a_socket_that_its_client_is_closing_does_not_stop_the_shutdown(patient: Api) -> None:
+    """The frame is given to the connection by hand: it closes within one step of the event loop."""
+    async with patient.socket(await patient.token("alice")):
+        (connection,) = patient.server.server_state.connections
+        assert isinstance(connection, SocketProtocol)
+        connection.data_received(Frame(Opcode.CLOSE, b"\x03\xe8").serialize(mask=True))
+        await shut_down(patient)
+        assert not patient.server.server_state.connections
+
+
 async def test_new_connections_are_refused_after_a_shutdown(patient: Api) -> None:
     await shut_down(patient)
     with pytest.raises(OSError, match="Connect call failed"):
