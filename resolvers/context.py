@@ -143,15 +143,17 @@ class Context:
     def show_to(self, viewer: Viewer) -> None:
         """Resolve the payload of the current mutation for a viewer who has logged in with it.
 
-        Later fields act as the sender of the document again (`act_as_sender`), to whom the operation is charged.
+        Later fields act as the sender of the document again (`act_as_sender`). The limits count the whole operation
+        for the sender.
         """
         self._sender = self.viewer
-        self.viewer = viewer
+        self._act_as(viewer)
 
     def act_as_sender(self) -> None:
-        """End what `show_to` has begun."""
+        """Resolve later fields for the sender of the document again, after `show_to`."""
         if self._sender is not ...:
-            self.viewer, self._sender = self._sender, ...
+            self._act_as(self._sender)
+            self._sender = ...
 
     def end_session(self) -> Viewer:
         """Remove the viewer from the context and return it, so that later fields of the document have no viewer.
@@ -159,8 +161,12 @@ class Context:
         Raises Unauthenticated if there is none.
         """
         viewer = self.require_viewer()
-        self.viewer = None
+        self._act_as(None)
         return viewer
+
+    def _act_as(self, viewer: Viewer | None) -> None:
+        self.forget()  # the loaders hold what another viewer may see, and whom that viewer blocks
+        self.viewer = viewer
 
     def start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         """Start a coroutine as a task."""

@@ -11,6 +11,7 @@ import pytest
 
 from graph import Graph
 from graph.model import Credentials
+from resolvers import ids
 from server.auth import Tokens
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, events, serving
@@ -95,6 +96,23 @@ async def test_payloads_after_a_log_in_show_the_sender(api: Api) -> None:
     outcomes = [result["data"][name]["results"] for name in ("first", "second")]
     assert outcomes == [[{"outcome": "FOLLOWED"}], [{"outcome": "ALREADY_FOLLOWING"}]]
     assert result["data"]["second"]["viewer"] == {"user": {"login": "alice"}}
+
+
+@pytest.mark.parametrize(("blocked", "code"), [("alice", "BLOCKED"), ("bob", None)])
+async def test_the_blocks_of_the_new_viewer_do_not_apply_to_the_sender(
+    api: Api, blocked: str, code: str | None
+) -> None:
+    """The payload has loaded the blocks of the new viewer."""
+    tokens = {"alice": await api.token("alice"), "bob": await api.token("bob")}
+    carol, [user] = await api.session("carol"), await api.graph.users.ids_of_logins([blocked])
+    assert user is not None
+    post = await api.graph.posts.publish(carol.user, "hello")
+    await api.graph.blocks.block(carol.user, user)
+    like = f'likePost(input: {{postId: "{ids.encode(ids.Kind.POST, post.id)}"}}) {{ userErrors {{ code }} }}'
+
+    result = await result_of(api, "http", tokens["alice"], LOG_IN, like)
+
+    assert result["data"]["likePost"]["userErrors"] == ([{"code": code}] if code else [])
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
