@@ -22,16 +22,16 @@ from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
 from graph.log.log import Log
 from graph.store.commands import script
 from graph.store.store import Store
+from graph.worker.repeated_repair import MAX_RUNS, RepeatedRepair
 
 if TYPE_CHECKING:
     from graph.repair.repair import Repair
+    from graph.repair.report import RepairReport
 
 CHECK_SECONDS = 1.0
 EARLIER_SECONDS = 10.0
-"""How long workers of an earlier version may go on after the format was raised. They look at it every 5 seconds."""
+"""How long workers of an earlier version may keep running after the format was raised. They check every 5 seconds."""
 ROWS_AT_ONCE = 500
-MAX_PAUSE_SECONDS = 600.0
-MAX_RUNS = 12
 
 logger = logging.getLogger("fanline.worker")
 
@@ -39,9 +39,7 @@ logger = logging.getLogger("fanline.worker")
 class Conversion:
     """Converts the store and the archive, in the process that holds the lease of the archiver.
 
-    A comparison leaves out differences that later events may have caused, so it is repeated until it finds none, at
-    most twelve times. Each pause is twice as long as the one before and at least as long as the comparison took, up to
-    ten minutes.
+    The comparison is a repair of some lists, and is repeated until it has nothing to correct.
     """
 
     def __init__(self, store: Store, log: Log, binding: Binding, lease: Lease, repair: "Callable[[], Repair]") -> None:
@@ -52,21 +50,21 @@ class Conversion:
         self._repair = repair
         self._from: int | None = None
         self._raised_at: float | None = None
-        self._runs = 0
+        self._repetition = RepeatedRepair()
 
     async def run(self) -> None:
         """Convert everything, and return. A conversion that fails or is interrupted is continued."""
-        loop = asyncio.get_running_loop()
         while True:
-            started = loop.time()
             try:
                 await self._binding.raise_format()
-                if self._lease.is_held and await self._convert(EARLIER_SECONDS) and await self._clear_reposts():
+                is_due = self._lease.is_held and self._repetition.is_due
+                if is_due and await self._convert(EARLIER_SECONDS) and await self._clear_reposts():
                     return
             except (ArchiveUnavailable, StoreUnavailable, WrongArchive, Overtaken) as problem:
                 logger.info("The data of an earlier version cannot be converted at the moment: %s", problem)
-            pause = max(CHECK_SECONDS * 2**self._runs, loop.time() - started)
-            await asyncio.sleep(min(MAX_PAUSE_SECONDS, pause))
+            except Exception:
+                logger.exception("The conversion of the data of an earlier version failed and will be repeated")
+            await asyncio.sleep(CHECK_SECONDS)
 
     async def finish(self) -> bool:
         """Convert everything that is projected and archived, and return whether nothing is left.
@@ -98,23 +96,19 @@ class Conversion:
         await self._log.watermark()
         if self._log.discardable < self._from:
             return False  # the comparison does not see posts that are not archived
-        left = await self._compare()
-        if left and self._runs < MAX_RUNS:
+        if not await self._repetition.run(self._compare):
             return False
-        if left:
-            logger.warning("%d differences may be left: run `fanline repair`", left)
         await self._store.run(*script("delete_if_equal").call([keys.CONVERTING], former))
         logger.warning("The store was converted from format %s", former)
-        self._from, self._raised_at, self._runs = None, None, 0
+        self._from = self._raised_at = None
+        self._repetition.restart()
         return True
 
-    async def _compare(self) -> int:
-        """Compare the lists of reposts and quotes, and return the number of differences to compare again."""
+    async def _compare(self) -> "RepairReport":
+        """Compare the lists of reposts and quotes with the archive, and correct them."""
         from graph.repair.under_posts import QuoteComparison, RepostComparison
 
-        report = await replace(self._repair(), comparisons=(RepostComparison, QuoteComparison)).run(correct=True)
-        self._runs += 1
-        return report.left_out + report.changed + report.corrected.total()
+        return await replace(self._repair(), comparisons=(RepostComparison, QuoteComparison)).run(correct=True)
 
     async def _clear_reposts(self, *, alone: bool = False) -> bool:
         """Remove plain reposts from the archive's column of quotes, 500 in a transaction, using half of the time.

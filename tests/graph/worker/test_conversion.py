@@ -8,11 +8,13 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.archiver.lease import Lease
 from graph.errors import StoreReplaced
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
 from graph.log.notification_groups import NotificationKind
 from graph.post_lists import QUOTES, REPOSTS
+from graph.repair.repair import Repair
 from graph.visibility.views import SYSTEM
 from graph.worker import conversion
 from tests.support.graph_worlds import (
@@ -102,6 +104,31 @@ async def test_a_worker_moves_the_quotes_into_lists_of_their_own(
     assert await shown(later, *originals) == before
     report = await later.repair().run(correct=False)
     assert report.clean, report.examples
+
+
+async def test_a_conversion_that_failed_unexpectedly_is_repeated(
+    another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker goes on, and the cause is logged."""
+    graph = await another(**HOT)
+    originals = await conversation(graph)
+    before = await shown(graph, *originals)
+    await as_format_1(raw, *originals)
+    for name in ("conversion.EARLIER_SECONDS", "conversion.CHECK_SECONDS", "repeated_repair.FIRST_PAUSE_SECONDS"):
+        monkeypatch.setattr(f"graph.worker.{name}", 0.01)
+    failures, lease = [RuntimeError("unexpected")], Lease(graph.store)
+    lease.is_held = True
+
+    def repair() -> Repair:
+        if failures:
+            raise failures.pop()
+        return graph.repair()
+
+    async with asyncio.timeout(PATIENCE):
+        await conversion.Conversion(graph.store, graph.log, graph.binding, lease, repair).run()
+
+    assert await shown(graph, *originals) == before
+    assert "RuntimeError: unexpected" in caplog.text
 
 
 async def test_a_process_of_an_earlier_version_can_no_longer_append(another: Open, raw: Redis) -> None:
