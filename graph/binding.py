@@ -84,7 +84,7 @@ class Binding:
         await self._read()
 
     async def raise_format(self) -> None:
-        """Give the store the format of this version if it has an earlier one, and note that it is to be converted.
+        """Raise the format of the store to that of this version, and record that the store needs a conversion.
 
         Processes of earlier versions then cannot append. One round trip, or two. Raises StoreTooNew.
         """

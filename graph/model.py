@@ -75,8 +75,8 @@ class Location:
 class Post(NamedTuple):
     """A post. `author` is the author's id.
 
-    `replies`, `reposts`, `quotes` and `likes` are counts, which are the same for all viewers. The
-    following fields have their defaults unless the post is a reply, repost or quote, mentions users or has attachments:
+    `replies`, `reposts`, `quotes` and `likes` are counts, which are the same for all viewers. The following
+    fields have their defaults unless the post is a reply, repost or quote, mentions users or has attachments:
 
     reply_to, root: the parent and the first post of the thread.
     repost_of: the quoted or reposted post.
@@ -326,7 +326,7 @@ class Page(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What an access token is made from: the id of a session, its user, and when it expires."""
+    """The content of an access token: the id of a session, its user, and when it expires."""
 
     id: str
     user: int

@@ -32,7 +32,7 @@ Before: TypeAlias = Annotated[
 
 
 def same_argument(field: str) -> Any:
-    """Return the description of an argument of `liveCursor`, which is that of the field with the page."""
+    """Return the annotation of an argument of `liveCursor` that repeats an argument of `field`."""
     return strawberry.argument(description=f"The same argument as that of `{field}`.")
 
 

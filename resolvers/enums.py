@@ -55,7 +55,7 @@ describe(
         TimelineKind.USER: "The owner's own posts.",
         TimelineKind.REPLIES: "The owner's replies.",
         TimelineKind.LIST: "The posts of the members of a list.",
-        TimelineKind.PUBLIC: "The newest posts of all users, without reposts and replies to others.",
+        TimelineKind.PUBLIC: "The newest posts of all users, without plain reposts and replies to others.",
     },
 )
 describe(

@@ -301,7 +301,7 @@ class Loaders:
 
 
 async def lists_of_owners(graph: Graph, users: Sequence[int]) -> list[list[UserList]]:
-    """Return the lists of users. One round trip for each, of whom there is only the viewer."""
+    """Return the lists of each user. One round trip per user; in practice, only the viewer's lists are requested."""
     return [await graph.lists.of_user(user) for user in users]
 
 

@@ -115,7 +115,7 @@ async def deleted_replies_parents(
 async def deleted_quotes_originals(
     payloads: Sequence[DeletePostPayload], context: Context
 ) -> list[Post | Exception | None]:
-    """Return the posts that the deleted posts quoted, as they are after the deletions. One round trip."""
+    """Return the posts that the deleted posts quoted or reposted, as they are after the deletions. One round trip."""
     return await related(context, [payload.repost_of for payload in payloads])
 
 

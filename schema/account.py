@@ -14,7 +14,7 @@ from schema.user_error import ERRORS, UserError
 from schema.viewer import Viewer
 
 
-@strawberry.type(description="What a client needs to act as the viewer: the access token of a new session.")
+@strawberry.type(description="The access token of a new session, and its viewer.")
 class Credentials:
     """Backed by `graph.model.Credentials`."""
 
@@ -28,8 +28,8 @@ class Credentials:
     expires_at: datetime = strawberry.field(description="When the token and the session expire.")
     viewer: Viewer | None = batched(
         accounts.session_viewers,
-        description="The viewer, who is logged in now. Null if a field of it cannot be read; `errors` gives the "
-        "reason.",
+        description="The viewer, who is logged in now. Null if a required field of the viewer cannot be read; "
+        "`errors` gives the reason.",
     )
 
 

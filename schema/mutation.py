@@ -62,8 +62,8 @@ class DeletePostPayload:
     )
     repost_of: Post | None = batched(
         mutations.deleted_quotes_originals,
-        description="The post that the deleted post quoted, with its new `repostsCount`. Null if there is none, or if "
-        "the post had already been deleted.",
+        description="The post that the deleted post quoted or reposted, with its new `quotesCount` or `repostsCount`. "
+        "Null if there is none, or if the post had already been deleted.",
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -231,8 +231,7 @@ class Mutation:
     create_list: CreateListPayload | None = change(
         lists.create_list,
         description="Create a list of users, whose posts the viewer can then read separately from the home timeline. "
-        "Only "
-        "the viewer sees the list; its members are not notified. A viewer has at most 50 lists.",
+        "Only the viewer sees the list; its members are not notified. A viewer has at most 50 lists.",
     )
     update_list: UpdateListPayload | None = change(
         lists.update_list,

@@ -18,7 +18,8 @@ from schema.user_error import ERRORS, UserError
 @strawberry.interface(
     description="A notification about the likes or the reposts of one post, about one reply, quote or mention, or "
     "about the follows of one day in UTC. When another user likes, reposts or follows, the notification moves to the "
-    "top. It is left out while it has no `actors`, or if its post was deleted. Ignore notifications of unknown types."
+    "top. It is left out while it has no `actors`, or if its post was deleted. Show notifications of unknown types "
+    "without details."
 )
 class Notification(Node):
     """The values of its types are subclasses of `graph.log.notification_groups.Notification`."""

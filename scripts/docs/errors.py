@@ -114,7 +114,10 @@ USER = {
     ),
     "TEXT_EMPTY": ("the text is empty or only white space", "disable the button until there is text"),
     "TEXT_TOO_LONG": ("the text has more than 1,000 characters", "show the number of characters while the user types"),
-    "NOT_FOUND": ("the object does not exist or was deleted", "remove it from the page"),
+    "NOT_FOUND": (
+        "the object does not exist, was deleted or is hidden, or its id is malformed",
+        "remove it from the page",
+    ),
     "NOT_ALLOWED": (
         "the object belongs to another user; or, after a log-in, the account is suspended",
         "do not offer the action; show the message",

@@ -96,7 +96,8 @@ def worker(
 ) -> None:
     """Project and archive the log in a separate process. Several workers may run at once.
 
-    With `--once`, the command ends when everything is projected and archived.
+    With `--once`, the command ends when everything is projected and archived. Before, it tries to convert a
+    store of an earlier version.
     """
     from server.cli import worker as commands
 

@@ -142,7 +142,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def shutdown(self) -> None:
         """Close the socket with the code 1012, or abort the connection if the client does not read.
 
-        uvicorn would raise InvalidState, and not shut down, while the socket is closing because its client closed it.
+        While the socket closes because the client has closed it, uvicorn's method raises InvalidState, which ends the
+        shutdown of the process.
         """
         if not self.transport.is_closing():
             super().shutdown()

@@ -110,7 +110,7 @@ class Timeline:
 
 
 async def release(timeline: Timeline, lists: int = 1) -> None:
-    """Let the page arrive that is held back, and wait until the subscriptions of its lists begin again from it."""
+    """Deliver the delayed page, and wait until the subscriptions of its lists restart from it."""
     await timeline.holds()
     subscriptions = timeline.counts["subscriptions"]
     await timeline.send("release")

@@ -33,7 +33,7 @@ async def shows_everywhere(stage: Stage, *lists: list[str]) -> None:
 
 
 async def fresh_cursors(stage: Stage) -> None:
-    """Let the cursors of the next pages be up to date: otherwise, they may be up to a second old."""
+    """Bring the cursors of the next pages up to date. Without this, they may be up to a second old."""
     await stage.graph.worker().drain()
     await stage.api.app.state.graph.log.watermark()
 

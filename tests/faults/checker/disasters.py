@@ -20,7 +20,7 @@ Fault = Callable[[PartitionableCluster, Node, Meanwhile], Awaitable[None]]
 
 
 async def a_while() -> None:
-    """Give users time to act during the fault."""
+    """Wait while users act during the fault."""
     await asyncio.sleep(FAILOVER_SECONDS)
 
 

@@ -337,7 +337,7 @@ async def binding(raw: Redis) -> str:
 
 
 async def set_format(raw: Redis, *number: str) -> None:
-    """Give the store another format, or remove the number of its format."""
+    """Set the number of the store's format, or remove it."""
     await raw.set(keys.BINDING, ":".join([*(await binding(raw)).split(":")[:2], *number]))
 
 
