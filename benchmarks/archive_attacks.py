@@ -32,7 +32,7 @@ COLUMNS = (
     "server CPU during %",
 )
 NOTE = "Goal: no failure, and a p99 of at most three times that without the attack, or 50 ms."
-PUBLIC = "{ publicTimeline { posts(first: 20) { nodes { id text author { login name } } } } }"
+PUBLIC = "{ publicTimeline { entries(first: 20) { nodes { id author { login name } ... on Post { text } } } } }"
 SEARCH = '{ searchPosts(filter: {keywords: ["kitchen bread"]}) { posts(first: 20) { nodes { id text } } } }'
 ATTACKS = ("searches (X20)", "false candidates (X21)", "public pages (X22)")
 WITH_TOKENS = 20

@@ -196,8 +196,9 @@ def _archive(target: Target, at: int, filter_of: Callable[[int], dict[str, Any]]
 
 def public_pages(target: Target, at: int) -> None:
     """X22: the largest pages of the public timeline."""
+    entry = "id author { login } ... on Post { text }"
     fields = " ".join(
-        f"a{place}: publicTimeline {{ posts(first: {100 - place}) {{ nodes {{ id text author {{ login }} }} }} }}"
+        f"a{place}: publicTimeline {{ entries(first: {100 - place}) {{ nodes {{ {entry} }} }} }}"
         for place in range(MAX_ARCHIVE_ROOTS)
     )
     _from_anywhere(target, at, {"query": f"{{ {fields} }}"})

@@ -43,7 +43,10 @@ NOTE = (
     "second each, from an address of their own. Rates are limited, as in production. Goal: a p99 ratio of 3 at most."
 )
 GOAL = 3.0
-HOME = "{ viewer { homeTimeline { posts(first: 20) { edges { cursor node { id text author { login name } } } } } } }"
+HOME = (
+    "{ viewer { homeTimeline { entries(first: 20) { edges { cursor node { "
+    "id author { login name } ... on Post { text } } } } } } }"
+)
 ADDRESS = "127.0.0.3"
 ATTACKING = {LOUD, "carol"}  # users whose tokens the attackers use, or whose posts they request
 SETTLE = 0.5  # seconds between two slices

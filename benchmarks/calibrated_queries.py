@@ -9,6 +9,7 @@ from benchmarks.calibration_world import World
 FRUGAL = "pageInfo { hasNextPage }"
 FALSE = 'searchPosts(filter: {keywords: ["北京大"]}) { posts(first: 1) { pageInfo { hasNextPage } } }'
 POST = "id text createdAt author { id login name }"
+ENTRY = "id createdAt author { id login name } ... on Post { text }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def timelines(world: World) -> dict[str, Calibrated]:
     """Return the queries of timelines and profiles."""
     return {
         "home page of 30": Calibrated(
-            lambda n: f"{{ viewer {{ homeTimeline {{ posts(first: {30 * n}) {{ nodes {{ {POST} }} }} }} }} }}",
+            lambda n: f"{{ viewer {{ homeTimeline {{ entries(first: {30 * n}) {{ nodes {{ {ENTRY} }} }} }} }} }}",
             1,
             "30 posts",
         ),
@@ -51,20 +52,20 @@ def timelines(world: World) -> dict[str, Calibrated]:
         ),
         "node": Calibrated(lambda n: nodes(world.crowd[:n], "... on User { name }"), 40, "user"),
         "users' timelines, first: 1": Calibrated(
-            lambda n: nodes(world.crowd[:n], f"... on User {{ timeline {{ posts(first: 1) {{ {FRUGAL} }} }} }}"),
+            lambda n: nodes(world.crowd[:n], f"... on User {{ timeline {{ entries(first: 1) {{ {FRUGAL} }} }} }}"),
             40,
             "timeline",
         ),
         "users' timelines, first: 20": Calibrated(
             lambda n: nodes(
-                world.crowd[:n], f"... on User {{ timeline {{ posts(first: 20) {{ nodes {{ {POST} }} }} }} }}"
+                world.crowd[:n], f"... on User {{ timeline {{ entries(first: 20) {{ nodes {{ {ENTRY} }} }} }} }}"
             ),
             5,
             "timeline",
         ),
         "users' replies, last: 5": Calibrated(
             lambda n: nodes(
-                world.crowd[:n], f"... on User {{ repliesTimeline {{ posts(last: 5) {{ nodes {{ {POST} }} }} }} }}"
+                world.crowd[:n], f"... on User {{ repliesTimeline {{ entries(last: 5) {{ nodes {{ {ENTRY} }} }} }} }}"
             ),
             20,
             "timeline",
@@ -100,14 +101,17 @@ def searches(world: World) -> dict[str, Calibrated]:
     common = [json.dumps([*words, f"word{at}"]) for at in range(5)]
     return {
         "publicTimeline, first: 1": Calibrated(
-            lambda n: repeated(n, f"publicTimeline {{ posts(first: 1) {{ {FRUGAL} }} }}"),
+            lambda n: repeated(n, f"publicTimeline {{ entries(first: 1) {{ {FRUGAL} }} }}"),
             1,
             "page",
             True,
             is_whole=True,
         ),
         "publicTimeline, first: 20": Calibrated(
-            lambda n: f"{{ publicTimeline {{ posts(first: {20 * n}) {{ nodes {{ {POST} }} }} }} }}", 2, "20 posts", True
+            lambda n: f"{{ publicTimeline {{ entries(first: {20 * n}) {{ nodes {{ {ENTRY} }} }} }} }}",
+            2,
+            "20 posts",
+            True,
         ),
         "searchPosts, a common word": Calibrated(
             lambda n: repeated_with(
@@ -166,13 +170,13 @@ def lists(world: World) -> dict[str, Calibrated]:
     """Return the queries of lists."""
     return {
         "lists' timelines, first: 1": Calibrated(
-            lambda n: nodes(world.lists[:n], f"... on UserList {{ timeline {{ posts(first: 1) {{ {FRUGAL} }} }} }}"),
+            lambda n: nodes(world.lists[:n], f"... on UserList {{ timeline {{ entries(first: 1) {{ {FRUGAL} }} }} }}"),
             4,
             "list of 249",
         ),
         "lists' timelines, first: 20": Calibrated(
             lambda n: nodes(
-                world.lists[:n], f"... on UserList {{ timeline {{ posts(first: 20) {{ nodes {{ {POST} }} }} }} }}"
+                world.lists[:n], f"... on UserList {{ timeline {{ entries(first: 20) {{ nodes {{ {ENTRY} }} }} }} }}"
             ),
             4,
             "list of 249",

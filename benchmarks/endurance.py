@@ -35,8 +35,8 @@ PUBLISH = """mutation ($text: String!) {
   publishPost(input: {text: $text, idempotencyKey: $text}) { post { id } userErrors { code } } }"""
 LIKE = "mutation ($id: ID!) { likePost(input: {postId: $id}) { userErrors { code } } }"
 DELETE = "mutation ($id: ID!) { deletePost(input: {postId: $id}) { userErrors { code } } }"
-HOME = """{ viewer { id homeTimeline { id liveCursor posts(first: 30) {
-  nodes { id text likesCount author { id login name } } } } } }"""
+HOME = """{ viewer { id homeTimeline { id liveCursor entries(first: 30) {
+  nodes { id author { id login name } ... on Post { text likesCount } } } } } }"""
 NOTIFICATIONS = (
     "{ viewer { notifications { unreadCount entries(first: 10) { nodes { __typename id actors { id login } } } } } }"
 )

@@ -25,10 +25,11 @@ POST = """id text author { login name } entities { ... on MentionEntity { start 
   conversation: replies(first: $n) { nodes { id text author { login } } }"""
 NOTE_FIELDS = "id isRead actors(limit: 10) { login name }"
 STREAMS = {
-    "homeTimeline": f"homeTimeline {{ ... on PostAdded {{ cursor edge {{ node {{ {POST} }} }} }} }}",
+    "homeTimeline": f"""homeTimeline {{ ... on PostAdded {{ cursor timelineEdge {{
+      node {{ ... on Post {{ {POST} }} }} }} }} }}""",
     "notifications": f"""notifications {{ ... on NotificationAdded {{ cursor edge {{ node {{ {NOTE_FIELDS} }} }}
       feed {{ unreadCount entries(first: $n) {{ nodes {{ {NOTE_FIELDS} }} }} }} }} }}""",
-    "events": f'events(filter: {{keywords: ["#tag1"]}}) {{ ... on PostPublished {{ cursor post {{ {POST} }} }} }}',
+    "events": f'events(filter: {{keywords: ["#tag1"]}}) {{ ... on PostAdded {{ cursor post {{ {POST} }} }} }}',
 }
 
 

@@ -16,7 +16,8 @@ from typing import cast
 
 DOCUMENT = """subscription {
   homeTimeline {
-    __typename cursor ... on PostAdded { edge { node { id text author { login } } } } ... on Gap { reason }
+    __typename cursor
+    ... on PostAdded { timelineEdge { node { id author { login } ... on Post { text } } } } ... on Gap { reason }
   }
 }"""
 HANDSHAKE = (

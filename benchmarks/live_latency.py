@@ -22,7 +22,7 @@ COLUMNS = (
     "÷ first",
 )
 NOTE = (
-    "Each socket belongs to a viewer who follows 21 authors and has a homeTimeline subscription (cursor, edge, node, "
+    "Each socket belongs to a viewer who follows 21 authors and has a homeTimeline subscription (cursor, edge, entry, "
     "id, text, author, login). Posts are published at a constant rate, with the same number of deliveries per second "
     "in all rows. Latency is from the call of `publish` in the client process until the frame arrives. 'server' is CPU "
     "time of the API process, including its worker. Store: appendfsync always. Where all sockets receive each post, "

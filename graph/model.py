@@ -109,8 +109,19 @@ class Post(NamedTuple):
 
     @property
     def is_plain_repost(self) -> bool:
-        """Whether this is a repost without a text, not a quote."""
-        return self.repost_of is not None and not self.text and not self.attachments
+        """Whether this is a Repost."""
+        return False
+
+
+class Repost(Post):
+    """A plain repost, which shows the post `repost_of` and has no content of its own."""
+
+    __slots__ = ()
+
+    @property
+    def is_plain_repost(self) -> bool:
+        """Whether this is a Repost."""
+        return True
 
 
 class Counts(NamedTuple):
@@ -346,9 +357,20 @@ class Session(NamedTuple):
 new_user: Callable[[tuple[int, str, str, str, str | None, str | None]], User] = partial(tuple.__new__, User)
 PostFields: TypeAlias = tuple[int, int, str, str | None, Location | None, int, int, int, int, *Details]
 new_post: Callable[[PostFields], Post] = partial(tuple.__new__, Post)
+new_repost: Callable[[PostFields], Repost] = partial(tuple.__new__, Repost)
 new_follow: Callable[[tuple[int, int]], Follow] = partial(tuple.__new__, Follow)
 new_relationship: Callable[[tuple[int, int, int | None, int | None, bool, bool, bool]], Relationship] = partial(
     tuple.__new__,
     Relationship,
 )
 """These functions build a record from a tuple of its fields without running Python code for each record."""
+
+
+def post_or_repost(fields: PostFields) -> Post:
+    """Return the record with these fields: a Repost if it refers to a post and has no content of its own.
+
+    `new_post` is enough for posts that have no fields from `reply_to` on.
+    """
+    _, _, text, _, _, _, _, _, _, _, _, repost_of, _, attachments, *_ = fields
+    is_repost = repost_of is not None and not text and not attachments
+    return new_repost(fields) if is_repost else new_post(fields)

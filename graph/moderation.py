@@ -100,17 +100,16 @@ class Moderation:
     async def report_post(
         self, view: View, viewer: int, post: int, reason: ReportReason, comment: str | None = None
     ) -> None:
-        """Report a post, or the original of a plain repost. A repeated report within a day appends nothing.
+        """Report a post. A repeated report within a day appends nothing.
 
         Raises Rejected: NOT_FOUND, and INVALID for a comment that is too long; and ArchiveUnavailable. Two round trips,
-        and what `Posts.hydrate` needs for a plain repost or an archived post.
+        and a query for an archived post.
         """
         comment = checked(comment)
-        found, _ = await self._posts.hydrate(view, [post], {})
-        target = self._posts.target(found.get(post), found)
-        if target is None:
+        [found] = await self._posts.get_many(view, [post])
+        if found is None or found.is_plain_repost:
             raise not_found()
-        await self._append(Reported(viewer, target.id, reason.value, comment, target.author))
+        await self._append(Reported(viewer, post, reason.value, comment, found.author))
 
     async def _append(self, body: Reported) -> None:
         await self._commit([body], IdempotencyKey("-", f"report:{body.user}:{body.subject}", request="report"))

@@ -14,7 +14,18 @@ import orjson
 from graph import keys
 from graph.log.encoding import BODY_FIELDS, without_defaults
 from graph.log.events import PostPublished
-from graph.model import NO_DETAILS, Counts, Details, Location, Post, User, details_of, new_post, new_user
+from graph.model import (
+    NO_DETAILS,
+    Counts,
+    Details,
+    Location,
+    Post,
+    User,
+    details_of,
+    new_post,
+    new_user,
+    post_or_repost,
+)
 from graph.store.commands import Command
 from graph.store.recall import LookUp
 
@@ -83,7 +94,11 @@ def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stor
             location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
             counted = (int(replies or 0), int(reposts or 0), int(quotes or 0), int(likes or 0))
             common = (id_, int(author), text, platform, location, *counted)
-            found.append(new_post((*common, *(NO_DETAILS if details is None else parse_details(details)))))
+            found.append(
+                new_post((*common, *NO_DETAILS))
+                if details is None
+                else post_or_repost((*common, *parse_details(details)))
+            )
         elif replies or reposts or quotes or likes:
             found.append(Counts(int(replies or 0), int(reposts or 0), int(quotes or 0), int(likes or 0)))
         else:
@@ -143,7 +158,7 @@ def published_post(number: int, body: PostPublished) -> Post:
     details = (body.reply_to, body.root, body.repost_of, body.mentions, body.attachments, body.ancestors)
     common = (number, body.author, body.text, body.platform, location, *Counts())
     authors = (body.reply_to_author, body.repost_of_author, body.root_author)
-    return new_post((*common, *details, *authors, body.listed))
+    return post_or_repost((*common, *details, *authors, body.listed))
 
 
 def record_fields(number: int, body: PostPublished) -> list[str]:

@@ -36,8 +36,14 @@ def same_argument(field: str) -> Any:
     return strawberry.argument(description=f"The same argument as that of `{field}`.")
 
 
-SameNumber: TypeAlias = Annotated[int | None, same_argument("posts")]
-SameCursor: TypeAlias = Annotated[str | None, same_argument("posts")]
+SameNumber: TypeAlias = Annotated[int | None, same_argument("entries")]
+SameCursor: TypeAlias = Annotated[str | None, same_argument("entries")]
+
+
+POST_CURSOR = (
+    "The cursor, for `after` and `before`. It is valid in every `TimelineConnection`, `PostConnection` and "
+    "`RepostConnection`. Of two cursors, the one that is greater as a string belongs to the newer entry."
+)
 
 
 def checked_limit(limit: int, most: int) -> int:
@@ -73,7 +79,7 @@ class PageEnds(NamedTuple):
 
 
 class PostPage(NamedTuple):
-    """A page of a timeline."""
+    """A page of posts or reposts."""
 
     page: Page[Post]
 

@@ -51,11 +51,11 @@ describe(
     TimelineKind,
     "Whose posts a timeline contains.",
     {
-        TimelineKind.HOME: "The posts of the owner and of the users that the owner follows now.",
-        TimelineKind.USER: "The owner's own posts.",
+        TimelineKind.HOME: "The posts and reposts of the owner and of the users that the owner follows now.",
+        TimelineKind.USER: "The owner's own posts and reposts, without replies to others.",
         TimelineKind.REPLIES: "The owner's replies.",
-        TimelineKind.LIST: "The posts of the members of a list.",
-        TimelineKind.PUBLIC: "The newest posts of all users, without plain reposts and replies to others.",
+        TimelineKind.LIST: "The posts and reposts of the members of a list.",
+        TimelineKind.PUBLIC: "The newest posts of all users, without reposts and replies to others.",
     },
 )
 describe(
@@ -121,8 +121,10 @@ describe(
     EventKind,
     "The kinds of events in a stream.",
     {
-        EventKind.POST_PUBLISHED: "A user published a post.",
-        EventKind.POST_DELETED: "A user deleted one of their posts.",
+        EventKind.POST_ADDED: "A user published a post.",
+        EventKind.POST_REMOVED: "A post was deleted.",
+        EventKind.REPOST_ADDED: "A user reposted a post.",
+        EventKind.REPOST_REMOVED: "A repost was undone, or its post was deleted.",
         EventKind.USER_FOLLOWED: "A user followed another user.",
         EventKind.USER_UNFOLLOWED: "A user unfollowed another user.",
     },

@@ -22,6 +22,7 @@ class Kind(Enum):
     USER = "User", 1
     VIEWER = "Viewer", 1
     POST = "Post", 1
+    REPOST = "Repost", 1
     HOME_TIMELINE = "HomeTimeline", 1
     USER_TIMELINE = "UserTimeline", 1
     REPLIES_TIMELINE = "RepliesTimeline", 1

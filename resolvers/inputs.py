@@ -164,18 +164,14 @@ class DeletePostInput:
 class RepostPostInput:
     """The id is not decoded yet."""
 
-    post_id: strawberry.ID = strawberry.field(
-        description="The global id of the post to repost. Reposting a plain repost reposts its original."
-    )
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post to repost.")
 
 
 @strawberry.input(description="The input of `unrepostPost`.")
 class UnrepostPostInput:
     """The id is not decoded yet."""
 
-    post_id: strawberry.ID = strawberry.field(
-        description="The global id of the post that the viewer has reposted, or of a plain repost of that post."
-    )
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post that the viewer has reposted.")
 
 
 @strawberry.input(description="The input of `followUsers`.")
@@ -302,9 +298,7 @@ class DeleteListInput:
 class ReportInput:
     """The values are not validated yet and the id not decoded."""
 
-    subject_id: strawberry.ID = strawberry.field(
-        description="The global id of the user or post to report. Reporting a plain repost reports its original."
-    )
+    subject_id: strawberry.ID = strawberry.field(description="The global id of the user or post to report.")
     reason: ReportReason = strawberry.field(description="Why the user or post is reported.")
     comment: str | None = strawberry.field(description="What the operators should know, up to 1,000 characters.")
 
@@ -323,7 +317,8 @@ class BoundingBox:
 
 @strawberry.input(
     description="Selects posts. A post must match all given fields; at least one is required. The filter of the "
-    "subscription `events` has the same fields: with the same values, the stream continues where a search ends."
+    "subscription `events` has the same fields: with the same values and `kinds: [POST_ADDED, POST_REMOVED]`, the "
+    "stream continues where a search ends."
 )
 class PostFilter:
     """The values are not validated yet and the ids not decoded. None means any."""
@@ -345,23 +340,24 @@ class EventFilter:
     """The values are not validated yet and the ids not decoded. None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(
-        description="Match posts by these users, and follows where one of them is the follower or the followed user. "
-        "1 to 500 global ids."
+        description="Match posts and reposts by these users, and follows where one of them is the follower or the "
+        "followed user. 1 to 500 global ids."
     )
     keywords: list[str] | None = strawberry.field(
         description="Match posts that contain at least one of these entries. An entry consists of one or more words, "
         "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all of them, in any "
         "order and ignoring case. At most 400 entries with 25 words of 60 characters each, and 2,000 terms in total: a "
-        "word is one term, and a phrase has one term for each pair of neighbouring characters. Never matches follows. "
-        "Always matches replayed deletions."
+        "word is one term, and a phrase has one term for each pair of neighbouring characters. Never matches follows, "
+        "reposts or the removal of reposts. Always matches replayed deletions of posts."
     )
     within: BoundingBox | None = strawberry.field(
-        description="Match posts located in this area. Never matches follows. Always matches deletions, which have no "
-        "location."
+        description="Match posts located in this area. Never matches follows, reposts or the removal of reposts. "
+        "Always matches deletions of posts, which have no location."
     )
     sample: float | None = strawberry.field(
         description="Match this fraction of the events, above 0 and at most 1. The same fraction selects the same "
-        "events for all clients, and a larger fraction includes them. A post and its deletion are selected together."
+        "events for all clients, and a larger fraction includes them. A post or repost and its "
+        "removal are selected together."
     )
     firehose: bool | None = strawberry.field(description="Match all events. Requires the permission `firehose`.")
     kinds: list[EventKind] | None = strawberry.field(

@@ -26,18 +26,23 @@ class PublishPostPayload(Payload):
 
     @property
     def post_edge(self) -> Post | None:
-        """The post, as the record of its edge."""
+        """The post, as the record of its edge in lists of posts."""
         return self.post
+
+    @property
+    def timeline_edge(self) -> Post | None:
+        """The post, as the record of its edge in timelines; None for a reply that most timelines leave out."""
+        return self.post if self.post is not None and self.post.listed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePostPayload(Payload):
-    """The record of `DeletePostPayload`. `reply_to` and `repost_of` are ids of posts."""
+    """The record of `DeletePostPayload`. `reply_to` and `quoted_post` are ids of posts."""
 
     deleted_post_id: str | None = None
     viewer: Viewer | None = None
     reply_to: int | None = None
-    repost_of: int | None = None
+    quoted_post: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ async def delete_post(
     viewer = context.require_viewer()
     deleted = await context.graph.posts.delete(viewer.user, post_number(input.post_id, "postId"))
     targets = (None, None) if deleted is None else (deleted.reply_to, deleted.repost_of)
-    return DeletePostPayload(deleted_post_id=input.post_id, viewer=viewer, reply_to=targets[0], repost_of=targets[1])
+    return DeletePostPayload(deleted_post_id=input.post_id, viewer=viewer, reply_to=targets[0], quoted_post=targets[1])
 
 
 async def deleted_replies_parents(
@@ -112,11 +117,9 @@ async def deleted_replies_parents(
     return await related(context, [payload.reply_to for payload in payloads])
 
 
-async def deleted_quotes_originals(
-    payloads: Sequence[DeletePostPayload], context: Context
-) -> list[Post | Exception | None]:
-    """Return the posts that the deleted posts quoted or reposted, as they are after the deletions. One round trip."""
-    return await related(context, [payload.repost_of for payload in payloads])
+async def quoted_by_deleted(payloads: Sequence[DeletePostPayload], context: Context) -> list[Post | Exception | None]:
+    """Return the posts that the deleted posts quoted, as they are after the deletions. One round trip."""
+    return await related(context, [payload.quoted_post for payload in payloads])
 
 
 @mutation(FollowsPayload, ProblemCode.INVALID, ProblemCode.TOO_MANY)

@@ -8,7 +8,7 @@ import strawberry
 
 from graph.errors import ArchiveUnavailable
 from graph.log.notification_groups import Group, Notification, NotificationFeed, group_of
-from graph.model import Post, Relationship, Session, Timeline, TimelineKind, User, UserList
+from graph.model import Post, Relationship, Repost, Session, Timeline, TimelineKind, User, UserList
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from resolvers.errors import BadInput
@@ -16,6 +16,8 @@ from resolvers.errors import BadInput
 MAX_NODES = 100
 USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.REPLIES_TIMELINE, ids.Kind.RELATIONSHIP)
 """The kinds whose last number is the id of a user who must exist."""
+POST_KINDS = (ids.Kind.POST, ids.Kind.REPOST)
+"""The kinds whose number is the id of a record of a post."""
 LIST_KINDS = (ids.Kind.LIST, ids.Kind.LIST_TIMELINE)
 """The kinds whose number is the id of a list, which must be the viewer's."""
 
@@ -69,7 +71,7 @@ def decode_or_error(text: str) -> ids.GlobalId | BadInput:
 async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Record | Exception]:
     """Return each object, or the error if its look-up failed; None if it does not exist or is not visible."""
     user_ids = [key.numbers[-1] for key in keys if key.kind in USER_KINDS]
-    post_ids = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
+    post_ids = [key.numbers[0] for key in keys if key.kind in POST_KINDS]
     subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]
     loaders = context.loaders
     viewers = [context.viewer.user] if context.viewer and any(key.kind is ids.Kind.SESSION for key in keys) else []
@@ -127,8 +129,9 @@ def _visible(
             return users[user]
         case ids.Kind.VIEWER, (user,) if user == context.viewer_id:
             return context.viewer
-        case ids.Kind.POST, (post,):
-            return posts[post]
+        case ids.Kind.POST | ids.Kind.REPOST as kind, (post,):
+            found = posts[post]
+            return found if isinstance(found, Repost) is (kind is ids.Kind.REPOST) else None
         case ids.Kind.USER_TIMELINE, (owner,):
             return None if users[owner] is None else Timeline(owner, TimelineKind.USER)
         case ids.Kind.REPLIES_TIMELINE, (owner,):

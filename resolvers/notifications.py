@@ -18,6 +18,8 @@ from resolvers.connections import (
     First,
     Last,
     PageEnds,
+    SameCursor,
+    SameNumber,
     checked_limit,
     is_first_page,
     page_ends,
@@ -32,8 +34,6 @@ Kinds = Annotated[
     strawberry.argument(description="Return only notifications of these kinds. Defaults to all kinds."),
 ]
 SameKinds = Annotated[list[NotificationKind] | None, same_argument("entries")]
-SameNumber = Annotated[int | None, same_argument("entries")]
-SameCursor = Annotated[str | None, same_argument("entries")]
 LimitOfActors = Annotated[
     int, strawberry.argument(description=f"The number of newest users to return, 1 to {MAX_ACTORS}.")
 ]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import strawberry
 
-from graph.model import Post, User
+from graph.model import Post, Repost, User
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.references import Reference, refer
@@ -19,7 +19,8 @@ async def post(
 ) -> Post | None:
     """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id."""
     number = ids.number(ids.Kind.POST, id)
-    return None if number is None else await context.loaders.posts.fetch(number)
+    found = None if number is None else await context.loaders.posts.fetch(number)
+    return None if isinstance(found, Repost) else found
 
 
 def global_ids(posts: Sequence[Post], context: Context) -> list[str]:

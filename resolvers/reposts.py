@@ -1,4 +1,4 @@
-"""The resolvers of plain reposts: repost, undo, and whether the viewer has reposted posts."""
+"""The resolvers of plain reposts: their fields, repost, undo, and whether the viewer has reposted posts."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 
 from graph.errors import ProblemCode
-from graph.model import Post
+from graph.model import Post, Repost
 from resolvers import ids, inputs
 from resolvers.context import Context
 from resolvers.payloads import Payload, load_posts, mutation, post_number
@@ -17,11 +17,11 @@ from resolvers.payloads import Payload, load_posts, mutation, post_number
 class RepostPostPayload(Payload):
     """The record of `RepostPostPayload`."""
 
-    repost: Post | None = None
+    repost: Repost | None = None
 
     @property
-    def repost_edge(self) -> Post | None:
-        """The repost, as the record of its edge."""
+    def timeline_edge(self) -> Repost | None:
+        """The repost, as the record of its edge in timelines."""
         return self.repost
 
 
@@ -54,9 +54,9 @@ async def unrepost_post(
     """Undo the viewer's repost of a post."""
     viewer = context.require_viewer()
     post = post_number(input.post_id, "postId")
-    original, deleted = await context.graph.reposts.unrepost(context.loaders.view, viewer.user, post)
+    deleted = await context.graph.reposts.unrepost(context.loaders.view, viewer.user, post)
     return UnrepostPostPayload(
-        post=original, deleted_repost_id=None if deleted is None else ids.encode(ids.Kind.POST, deleted)
+        post=post, deleted_repost_id=None if deleted is None else ids.encode(ids.Kind.REPOST, deleted)
     )
 
 
@@ -68,11 +68,12 @@ async def payload_posts(payloads: Sequence[UnrepostPostPayload], context: Contex
 def viewer_has_reposted(
     posts: Sequence[Post], context: Context
 ) -> Awaitable[Sequence[bool | None]] | Sequence[bool | None]:
-    """Return whether the viewer has reposted each post; for a plain repost, its original counts. One round trip.
-
-    None for anonymous requests.
-    """
+    """Return whether the viewer has reposted each post. One round trip. None for anonymous requests."""
     if context.viewer is None:
         return [None] * len(posts)
-    originals = [post.repost_of if post.is_plain_repost and post.repost_of is not None else post.id for post in posts]
-    return context.loaders.viewer_reposts.fetch_many(originals)
+    return context.loaders.viewer_reposts.fetch_many([post.id for post in posts])
+
+
+def global_ids(reposts: Sequence[Repost], context: Context) -> list[str]:
+    """Return the global ids of reposts."""
+    return ids.encode_all(ids.Kind.REPOST, [repost.id for repost in reposts])

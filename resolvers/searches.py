@@ -16,14 +16,16 @@ from resolvers.connections import (
     First,
     Last,
     PostPage,
-    SameCursor,
-    SameNumber,
     as_post_pages,
     is_first_page,
+    same_argument,
 )
 from resolvers.context import Context
 from resolvers.inputs import PostFilter
 from resolvers.subscriptions import user_numbers
+
+SameNumber = Annotated[int | None, same_argument("posts")]
+SameCursor = Annotated[str | None, same_argument("posts")]
 
 
 async def search_posts(

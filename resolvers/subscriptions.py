@@ -13,13 +13,13 @@ from graph.feed.updates import (
     AuthorHidden,
     AuthorRemoved,
     HomeUpdate,
+    ItemAdded,
+    ItemRemoved,
     NotificationAdded,
     NotificationsChanged,
     NotificationUpdate,
-    PostAdded,
-    PostDeletedChange,
-    PostPublishedChange,
     PostRemoved,
+    RepostRemoved,
     StreamUpdate,
     UserFollowed,
     UserUnfollowed,
@@ -131,18 +131,23 @@ def cursors(updates: Sequence[HomeUpdate | StreamUpdate | NotificationUpdate], c
     return [encode_cursor(CursorKind.LOG, update.number) for update in updates]
 
 
-def posts(updates: Sequence[PostAdded | PostPublishedChange], context: Context) -> list[Post]:
-    """Return the posts of updates. A post also serves as the value of its edge."""
+def items(updates: Sequence[ItemAdded], context: Context) -> list[Post]:
+    """Return the posts and reposts of updates. Each also serves as the value of its edge."""
     return [update.post for update in updates]
 
 
-def post_ids(updates: Sequence[PostRemoved | PostDeletedChange], context: Context) -> list[str]:
+def post_ids(updates: Sequence[PostRemoved], context: Context) -> list[str]:
     """Return the global ids of deleted posts."""
     return [ids.encode(ids.Kind.POST, update.post) for update in updates]
 
 
-def author_ids(updates: Sequence[PostRemoved | PostDeletedChange], context: Context) -> list[str]:
-    """Return the global ids of the authors of deleted posts."""
+def repost_ids(updates: Sequence[RepostRemoved], context: Context) -> list[str]:
+    """Return the global ids of reposts that were undone."""
+    return [ids.encode(ids.Kind.REPOST, update.post) for update in updates]
+
+
+def author_ids(updates: Sequence[ItemRemoved], context: Context) -> list[str]:
+    """Return the global ids of the authors of removed posts and reposts."""
     return [ids.encode(ids.Kind.USER, update.author) for update in updates]
 
 

@@ -29,13 +29,13 @@ def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exce
     return context.start(related(context, [post.root for post in posts]))
 
 
-def originals(
+def quoted_or_reposted(
     posts: Sequence[Post], context: Context
 ) -> Awaitable[list[Post | Exception | None]] | list[Post | Exception | None]:
-    """Return the original that each post quotes or reposts; None if it does neither, or the original is gone.
+    """Return the post that each post quotes or each repost shows; None if there is none, or it is gone.
 
-    One round trip. No waiting if the loader already holds all originals, as it does for a page's plain reposts: then
-    the executor can resolve the originals' fields at once.
+    One round trip. No waiting if the loader already holds all of them, as it does for a page's reposts: then the
+    executor can resolve their fields at once.
     """
     wanted = [post.repost_of for post in posts]
     held = context.loaders.posts.cached_many(post for post in wanted if post is not None)
@@ -80,8 +80,8 @@ def parent_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
     return optional_ids([post.reply_to for post in posts])
 
 
-def original_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
-    """Return the global id of the original that each post quotes or reposts."""
+def quoted_or_reposted_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
+    """Return the global id of the post that each post quotes or each repost shows."""
     return optional_ids([post.repost_of for post in posts])
 
 

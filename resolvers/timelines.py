@@ -75,7 +75,7 @@ async def live_cursors(
     return [encode_cursor(CursorKind.LOG, number) for number in numbers]
 
 
-def posts(
+def entries(
     timelines: Sequence[Timeline],
     context: Context,
     *,

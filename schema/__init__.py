@@ -21,6 +21,7 @@ from schema.notification import (
 from schema.post import Post
 from schema.query import Query
 from schema.relationship import Relationship
+from schema.repost import Repost
 from schema.scalars import DATE_TIME
 from schema.subscription import (
     AuthorAdded,
@@ -31,9 +32,9 @@ from schema.subscription import (
     NotificationAdded,
     NotificationsChanged,
     PostAdded,
-    PostDeleted,
-    PostPublished,
     PostRemoved,
+    RepostAdded,
+    RepostRemoved,
     Subscription,
     UserFollowed,
     UserUnfollowed,
@@ -48,7 +49,7 @@ DESCRIPTION = """The API of Fanline, a micro-blog: users, posts, follows, timeli
 
 Ids are global and opaque, and lists are Relay connections. Expected failures of mutations are `userErrors`; other failures are `errors` with a stable `extensions.code`.
 
-Later versions may add types, fields, enum values and error codes. Clients must ignore events and attachments with an unknown `__typename`, and treat unknown enum values and codes like a default."""  # noqa: E501 - lines would break in the SDL
+Later versions may add types, fields, enum values and error codes. Clients must ignore events, timeline entries and attachments with an unknown `__typename`, and treat unknown enum values and codes like a default."""  # noqa: E501 - lines would break in the SDL
 
 schema = strawberry.Schema(
     query=Query,
@@ -58,6 +59,7 @@ schema = strawberry.Schema(
         User,
         Viewer,
         Post,
+        Repost,
         Timeline,
         Relationship,
         Session,
@@ -75,12 +77,12 @@ schema = strawberry.Schema(
         RepostNotification,
         LikeNotification,
         PostAdded,
+        RepostAdded,
         PostRemoved,
+        RepostRemoved,
         AuthorAdded,
         AuthorRemoved,
         AuthorHidden,
-        PostPublished,
-        PostDeleted,
         UserFollowed,
         UserUnfollowed,
         NotificationAdded,

@@ -38,7 +38,7 @@ class PageInfo:
     )
 
 
-@strawberry.type(description="A post in a timeline.")
+@strawberry.type(description="A post in a list of posts.")
 class PostEdge:
     """Backed by `graph.model.Post`: a post is the record of its own edge."""
 
@@ -47,8 +47,7 @@ class PostEdge:
     cursor: str = batched(
         connections.post_cursors,
         independent=True,
-        description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`. Of two "
-        "cursors, the one that is greater as a string belongs to the newer post.",
+        description=connections.POST_CURSOR,
     )
     node: Post = batched(posts.edge_nodes, independent=True, description="The post.")
 

@@ -26,6 +26,7 @@ from schema.notification import MarkNotificationsReadPayload
 from schema.post import Post
 from schema.report import ReportPayload
 from schema.repost import RepostPostPayload, UnrepostPostPayload
+from schema.timeline import TimelineEdge
 from schema.user import User
 from schema.user_error import ERRORS, UserError
 from schema.user_list import CreateListPayload, DeleteListPayload, UpdateListPayload
@@ -40,7 +41,12 @@ class PublishPostPayload:
 
     post: Post | None = strawberry.field(description="The new post. Null on failure.")
     post_edge: PostEdge | None = strawberry.field(
-        description="The new post as an edge. Insert it into lists where its cursor belongs. Null on failure."
+        description="The new post as an edge of lists of posts, such as `Post.replies`. Insert it where its cursor "
+        "belongs. Null on failure."
+    )
+    timeline_edge: TimelineEdge | None = strawberry.field(
+        description="The new post as an edge of timelines. Insert it where its cursor belongs. Null on "
+        "failure, and for a reply that belongs in `User.repliesTimeline` only."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -60,10 +66,10 @@ class DeletePostPayload:
         description="The post that the deleted post replied to, with its new `repliesCount`. Null if there is none, or "
         "if the post had already been deleted.",
     )
-    repost_of: Post | None = batched(
-        mutations.deleted_quotes_originals,
-        description="The post that the deleted post quoted or reposted, with its new `quotesCount` or `repostsCount`. "
-        "Null if there is none, or if the post had already been deleted.",
+    quoted_post: Post | None = batched(
+        mutations.quoted_by_deleted,
+        description="The post that the deleted post quoted, with its new `quotesCount`. Null if there is none, or if "
+        "the post had already been deleted.",
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -166,8 +172,7 @@ class Mutation:
     )
     delete_post: DeletePostPayload | None = change(
         mutations.delete_post,
-        description="Permanently delete one of the viewer's posts, or undo a repost. No later request returns the "
-        "post.",
+        description="Permanently delete one of the viewer's posts. No later request returns the post.",
     )
     report: ReportPayload | None = change(
         reports.report,
@@ -176,20 +181,20 @@ class Mutation:
     )
     repost_post: RepostPostPayload | None = change(
         reposts.repost_post,
-        description="Repost a post without adding text: a plain repost. Reposting a post again changes nothing. The "
-        "repost appears in the viewer's timeline and in the home timelines of the viewer's followers.",
+        description="Show a post to the viewer's followers without adding anything. Reposting a post again changes "
+        "nothing. The repost appears in the viewer's timeline and in the home timelines of the viewer's followers.",
     )
     unrepost_post: UnrepostPostPayload | None = change(
         reposts.unrepost_post, description="Undo the viewer's repost of a post. Quotes are not affected."
     )
     follow_users: FollowUsersPayload | None = change(
         mutations.follow_users,
-        description="Follow users. Their posts appear in the viewer's home timeline immediately. If the viewer would "
-        "follow too many users, none of them is followed.",
+        description="Follow users. Their posts and reposts appear in the viewer's home timeline immediately. If the "
+        "viewer would follow too many users, none of them is followed.",
     )
     unfollow_users: UnfollowUsersPayload | None = change(
         mutations.unfollow_users,
-        description="Unfollow users. Their posts disappear from the viewer's home timeline immediately.",
+        description="Unfollow users. Their posts and reposts disappear from the viewer's home timeline immediately.",
     )
     mute_user: MuteUserPayload | None = change(
         blocks.mute_user,

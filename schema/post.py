@@ -10,13 +10,14 @@ from graph import model
 from resolvers import attachments, bookmarks, entities, posts, threads
 from resolvers import likes as post_likes
 from resolvers.reposts import viewer_has_reposted
+from schema import timeline_item
 from schema.attachment import Attachment
-from schema.node import Node
 from schema.text_entity import TextEntity
 
 if TYPE_CHECKING:
     from schema.connections import PostConnection
     from schema.like import LikeConnection
+    from schema.repost import RepostConnection
     from schema.user import User
 
 
@@ -31,15 +32,14 @@ class Location:
 
 
 @strawberry.type(description="A published post. A post never changes; it can only be deleted.")
-class Post(Node):
+class Post(timeline_item.TimelineItem):
     """Backed by `graph.model.Post`."""
 
     record: ClassVar[type] = model.Post
 
     id: strawberry.ID = batched(posts.global_ids, independent=True, description="The global id of the post.")
     text: str = strawberry.field(
-        description="The text, up to 1,000 characters. It is empty only if there are attachments, and for a repost "
-        "without text."
+        description="The text, up to 1,000 characters. It is empty only if there are attachments."
     )
     entities: list[TextEntity] = batched(
         entities.entities,
@@ -51,19 +51,14 @@ class Post(Node):
     attachments: list[Attachment] = batched(
         attachments.attachments, independent=True, description="The pictures and videos that the post shows. At most 4."
     )
-    created_at: datetime = batched(posts.creation_times, independent=True, description="When the post was published.")
+    created_at: datetime = timeline_item.created_at("When the post was published.")
     platform: str | None = strawberry.field(
         description="The app or device that the post was written with, such as `Web`. Null if unknown."
     )
     location: Location | None = strawberry.field(
         description="Where the post was written. Null if the author did not share a location."
     )
-    author: Annotated["User", strawberry.lazy("schema.user")] = batched(
-        posts.authors,
-        independent=True,
-        references=posts.author_references,
-        description="The user who published the post.",
-    )
+    author: Annotated["User", strawberry.lazy("schema.user")] = timeline_item.author("The user who published the post.")
     likes: Annotated["LikeConnection", strawberry.lazy("schema.like")] | None = batched(
         post_likes.likes,
         description="The users who like the post, most recent like first. Requires `first` or `last`. Null if the page "
@@ -99,33 +94,31 @@ class Post(Node):
         "null if its post is deleted or hidden from the viewer, so the others keep their places. Null if the posts "
         "cannot be read; `errors` gives the reason.",
     )
-    repost_of: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
-        threads.originals,
-        description="The post that this post quotes or reposts. Null if it does neither, or if that post is deleted or "
+    quoted_post: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
+        threads.quoted_or_reposted,
+        description="The post that this post quotes. Null if this post is not a quote, or if that post is deleted or "
         "hidden.",
     )
-    repost_of_id: strawberry.ID | None = batched(
-        threads.original_ids,
+    quoted_post_id: strawberry.ID | None = batched(
+        threads.quoted_or_reposted_ids,
         independent=True,
-        description="The global id of the post that this post quotes or reposts, even after it has been deleted. Null "
-        "if it "
-        "does neither.",
+        description="The global id of the post that this post quotes, even after it has been deleted. Null if this "
+        "post is not a quote.",
     )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,
-        description="The direct replies, newest first. Requires `first` or `last`. As in `Timeline.posts`, a page can "
-        "have "
-        "fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The direct replies, newest first. Requires `first` or `last`. As in `Timeline.entries`, a "
+        "page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
     )
-    reposts: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
+    reposts: Annotated["RepostConnection", strawberry.lazy("schema.repost")] | None = batched(
         threads.reposts,
-        description="The plain reposts of the post, newest first. Requires `first` or `last`. As in `Timeline.posts`, "
-        "a page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The reposts of the post, newest first. Requires `first` or `last`. As in `Timeline.entries`, "
+        "a page can have fewer reposts than requested. Null if the page cannot be read; `errors` gives the reason.",
     )
     quotes: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.quotes,
-        description="The quotes of the post, newest first. Requires `first` or `last`. As in `Timeline.posts`, a page "
-        "can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The quotes of the post, newest first. Requires `first` or `last`. As in `Timeline.entries`, a "
+        "page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
         threads.replies_counts,
@@ -135,7 +128,7 @@ class Post(Node):
     reposts_count: int = batched(
         threads.reposts_counts,
         independent=True,
-        description="The exact number of plain reposts, including hidden ones. Quotes are not counted.",
+        description="The exact number of reposts, including hidden ones. Quotes are not counted.",
     )
     quotes_count: int = batched(
         threads.quotes_counts,
@@ -143,7 +136,5 @@ class Post(Node):
         description="The exact number of quotes, including hidden ones.",
     )
     viewer_has_reposted: bool | None = batched(
-        viewer_has_reposted,
-        description="Whether the viewer has a plain repost of this post or, if this post is a plain repost, of its "
-        "original. Null for anonymous requests.",
+        viewer_has_reposted, description="Whether the viewer has reposted the post. Null for anonymous requests."
     )

@@ -41,7 +41,7 @@ class Query:
     )
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
-        description="The newest posts of all users, without plain reposts and replies to others. Posts of users whom "
+        description="The newest posts of all users, without reposts and replies to others. Posts of users whom "
         "the viewer mutes or blocks, or who block the viewer, are left out. New posts appear about half a second after "
         "they are published. Null if the timeline cannot be read; `errors` gives the reason.",
     )

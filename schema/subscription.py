@@ -9,9 +9,10 @@ from executor.fields import OfRecord, batched, live
 from graph.feed import updates
 from resolvers import subscriptions
 from resolvers.enums import GapReason
-from schema.connections import PostEdge
 from schema.notification import NotificationEdge, NotificationFeed
 from schema.post import Post
+from schema.repost import Repost
+from schema.timeline import TimelineEdge
 from schema.user import User
 
 
@@ -51,19 +52,38 @@ class NotificationEvent(OfRecord):
     at: datetime = strawberry.field(description="The time of the event.")
 
 
-@strawberry.type(description="A post was added to the home timeline.")
-class PostAdded(TimelineEvent):
+EDGE = (
+    "The edge to insert where its cursor belongs, into the timelines in which the entry belongs. That of "
+    "`homeTimeline` belongs in the home timeline."
+)
+
+
+@strawberry.type(description="A user published a post.")
+class PostAdded(TimelineEvent, StreamEvent):
     """The values are `graph.feed.updates.PostAdded`."""
 
     record: ClassVar[type] = updates.PostAdded
 
-    edge: PostEdge = batched(
-        subscriptions.posts, independent=True, description="The edge of the post. Insert it where its cursor belongs."
-    )
+    post: Post = batched(subscriptions.items, independent=True, description="The post.")
+    timeline_edge: TimelineEdge = batched(subscriptions.items, independent=True, description=EDGE)
 
 
-@strawberry.type(description="A post of the home timeline was deleted. Remove it from the timeline.")
-class PostRemoved(TimelineEvent):
+@strawberry.type(description="A user reposted a post.")
+class RepostAdded(TimelineEvent, StreamEvent):
+    """The values are `graph.feed.updates.RepostAdded`."""
+
+    record: ClassVar[type] = updates.RepostAdded
+
+    repost: Repost = batched(subscriptions.items, independent=True, description="The repost.")
+    timeline_edge: TimelineEdge = batched(subscriptions.items, independent=True, description=EDGE)
+
+
+@strawberry.type(
+    description="A post was deleted. Remove it, and reposts of it, from caches and lists. `homeTimeline` sends it only "
+    "if the author's posts are in the timeline; reposts of other posts end with `RepostRemoved`. `events` sends it to "
+    "every subscriber whose filter matched the post, and sometimes to others."
+)
+class PostRemoved(TimelineEvent, StreamEvent):
     """The values are `graph.feed.updates.PostRemoved`."""
 
     record: ClassVar[type] = updates.PostRemoved
@@ -73,6 +93,20 @@ class PostRemoved(TimelineEvent):
     )
     author_id: strawberry.ID = batched(
         subscriptions.author_ids, independent=True, description="The global id of the post's author."
+    )
+
+
+@strawberry.type(description="A repost was undone, or its post was deleted. Remove the repost from caches and lists.")
+class RepostRemoved(TimelineEvent, StreamEvent):
+    """The values are `graph.feed.updates.RepostRemoved`."""
+
+    record: ClassVar[type] = updates.RepostRemoved
+
+    repost_id: strawberry.ID = batched(
+        subscriptions.repost_ids, independent=True, description="The repost's global id."
+    )
+    author_id: strawberry.ID = batched(
+        subscriptions.author_ids, independent=True, description="The global id of the user who had reposted."
     )
 
 
@@ -92,7 +126,9 @@ class AuthorAdded(TimelineEvent):
     )
 
 
-@strawberry.type(description="The viewer unfollowed a user. Remove this user's posts from the home timeline.")
+@strawberry.type(
+    description="The viewer unfollowed a user. Remove this user's posts and reposts from the home timeline."
+)
 class AuthorRemoved(TimelineEvent):
     """The values are `graph.feed.updates.AuthorRemoved`."""
 
@@ -106,7 +142,7 @@ class AuthorRemoved(TimelineEvent):
 
 @strawberry.type(
     description="The viewer muted a user, one of the two blocked the other, or the user was suspended or deleted. "
-    "Remove this user's posts, and reposts of those posts, from the home timeline."
+    "Remove this user's posts and reposts, and reposts of this user's posts, from the home timeline."
 )
 class AuthorHidden(TimelineEvent):
     """The values are `graph.feed.updates.AuthorHidden`."""
@@ -114,32 +150,6 @@ class AuthorHidden(TimelineEvent):
     record: ClassVar[type] = updates.AuthorHidden
 
     user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
-
-
-@strawberry.type(description="A post that matches the filter was published.")
-class PostPublished(StreamEvent):
-    """The values are `graph.feed.updates.PostPublishedChange`."""
-
-    record: ClassVar[type] = updates.PostPublishedChange
-
-    post: Post = batched(subscriptions.posts, independent=True, description="The post.")
-
-
-@strawberry.type(
-    description="A post was deleted. Remove it from caches and lists. Sent to every subscriber whose filter matched "
-    "the post, and sometimes to others."
-)
-class PostDeleted(StreamEvent):
-    """The values are `graph.feed.updates.PostDeletedChange`."""
-
-    record: ClassVar[type] = updates.PostDeletedChange
-
-    post_id: strawberry.ID = batched(
-        subscriptions.post_ids, independent=True, description="The deleted post's global id."
-    )
-    author_id: strawberry.ID = batched(
-        subscriptions.author_ids, independent=True, description="The global id of the post's author."
-    )
 
 
 @strawberry.type(description="A user followed another user.")

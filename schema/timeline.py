@@ -6,13 +6,37 @@ import strawberry
 
 from executor.fields import batched
 from graph import model
-from resolvers import timelines
+from resolvers import connections, posts, timelines
 from resolvers.enums import TimelineKind
-from schema.connections import PostConnection
+from schema.connections import PageInfo
 from schema.node import Node
+from schema.timeline_item import TimelineItem
 
 
-@strawberry.type(description="A list of posts, newest first.")
+@strawberry.type(description="An entry of a timeline.")
+class TimelineEdge:
+    """Backed by `graph.model.Post` or `graph.model.Repost`: each is the record of its own edge."""
+
+    record: ClassVar[type] = model.Post
+
+    cursor: str = batched(connections.post_cursors, independent=True, description=connections.POST_CURSOR)
+    node: TimelineItem = batched(posts.edge_nodes, independent=True, description="The post or repost.")
+
+
+@strawberry.type(description="A page of a timeline, newest first.")
+class TimelineConnection:
+    """Backed by `resolvers.connections.PostPage`."""
+
+    record: ClassVar[type] = connections.PostPage
+
+    edges: list[TimelineEdge] = strawberry.field(description="The page's entries, with cursors.")
+    nodes: list[TimelineItem] = strawberry.field(description="The page's entries, without cursors.")
+    page_info: PageInfo = strawberry.field(
+        description="The ends of the page, for requesting the next or previous page."
+    )
+
+
+@strawberry.type(description="A list of posts and reposts, newest first.")
 class Timeline(Node):
     """Backed by `graph.model.Timeline`."""
 
@@ -21,19 +45,19 @@ class Timeline(Node):
     id: strawberry.ID = batched(
         timelines.global_ids, description="The global id of this owner's timeline of this kind."
     )
-    kind: TimelineKind = strawberry.field(description="Whose posts the timeline contains.")
+    kind: TimelineKind = strawberry.field(description="Whose entries the timeline contains.")
     live_cursor: str | None = batched(
         timelines.live_cursors,
         description="Pass this cursor as `after` to a subscription, so that no event after the page of this response "
-        "is missed. A post of the page may be sent again: ignore a post whose `id` is already in the list. Select it "
-        "with the arguments of `posts`. Null if `after` or `before` is given: then keep the cursor that you have, "
+        "is missed. An entry of the page may be sent again: ignore an entry whose `id` is already in the list. Select "
+        "it with the arguments of `entries`. Null if `after` or `before` is given: then keep the cursor that you have, "
         "which is the `cursor` of the last event or the `liveCursor` of the first page. Caches share it "
         "between lists of this timeline with equal arguments.",
     )
-    posts: PostConnection | None = batched(
-        timelines.posts,
+    entries: TimelineConnection | None = batched(
+        timelines.entries,
         description="A page of the timeline, newest first. Requires `first` or `last`. The server scans at most 2,000 "
-        "posts for a page, so a page may have fewer posts than requested, or none, before the end: continue while "
+        "entries for a page, so a page may have fewer entries than requested, or none, before the end: continue while "
         "`hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the page cannot be read; `errors` gives the "
         "reason.",
     )

@@ -35,7 +35,8 @@ class Viewer(Node):
         viewers.users, references=viewers.user_references, description="The user, as other users see them."
     )
     home_timeline: Timeline | None = batched(
-        viewers.home_timelines, description="The posts of the viewer and of the users that the viewer follows."
+        viewers.home_timelines,
+        description="The posts and reposts of the viewer and of the users that the viewer follows.",
     )
     notifications: NotificationFeed | None = batched(
         viewers.notification_feeds, description="The viewer's notifications."

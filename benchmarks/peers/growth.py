@@ -40,9 +40,9 @@ class Effort:
 
 def pages() -> Course:
     """Return queries for growing pages of the home timeline, with authors and relationships."""
-    post = f"id text createdAt platform author {{ {PERSON} }}"
+    edge = f"cursor node {{ id createdAt author {{ {PERSON} }} ... on Post {{ text platform }} }}"
     documents = {
-        count: f"{{ viewer {{ homeTimeline {{ posts(first: {count}) {{ edges {{ cursor node {{ {post} }} }} }} }} }} }}"
+        count: f"{{ viewer {{ homeTimeline {{ entries(first: {count}) {{ edges {{ {edge} }} }} }} }} }}"
         for count in PAGES
     }
     queries = {count: Query(f"page of {count}", text) for count, text in documents.items()}

@@ -96,10 +96,10 @@ class Answers:
                 "cursor": cursor,
                 "node": {
                     "id": id_,
-                    "text": text,
                     "createdAt": moment(number),
-                    "platform": platform,
                     "author": shown[author],
+                    "text": text,
+                    "platform": platform,
                 },
             }
             for cursor, id_, number, (author, text, platform) in zip(
@@ -107,7 +107,7 @@ class Answers:
             )
         ]
         page = {"edges": edges, "pageInfo": {"hasNextPage": more, "endCursor": cursors[-1]}}
-        return {"viewer": {"homeTimeline": {"posts": page}}}
+        return {"viewer": {"homeTimeline": {"entries": page}}}
 
     async def followers(self, viewer: str, session: str, variables: Mapping[str, Any]) -> Json:
         """Return a user's followers. Two round trips, and one more for a new login."""
@@ -142,10 +142,10 @@ class Answers:
         for id_, (login, name), state, page in zip(encode("User:", ids), names, states, pages, strict=True):
             author = {"id": id_, "login": login, "name": name, "relationship": state}
             shown = [
-                {"id": post, "text": row[1], "createdAt": moment(number), "author": author}
+                {"id": post, "createdAt": moment(number), "author": author, "text": row[1]}
                 for _, (number, post, row) in zip(page[:5], rows, strict=False)
             ]
-            timeline = {"posts": {"nodes": shown, "pageInfo": {"hasNextPage": len(page) > 5}}}
+            timeline = {"entries": {"nodes": shown, "pageInfo": {"hasNextPage": len(page) > 5}}}
             nodes.append({"id": id_, "login": login, "timeline": timeline})
         return {"user": {"followers": {"nodes": nodes}}}
 

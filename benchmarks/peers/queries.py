@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 HOME = (
-    "query H { viewer { homeTimeline { posts(first: 30) { edges { cursor node { id text createdAt platform "
-    "author { id login name followersCount followingCount relationship { state } } } } pageInfo "
-    "{ hasNextPage endCursor } } } } }"
+    "query H { viewer { homeTimeline { entries(first: 30) { edges { cursor node { id createdAt "
+    "author { id login name followersCount followingCount relationship { state } } ... on Post { text platform } } } "
+    "pageInfo { hasNextPage endCursor } } } } }"
 )
 FOLLOWERS = (
     "query L($login: String!) { user(by: {login: $login}) { followers(first: 50) { edges { cursor node { id login name "
@@ -17,8 +17,8 @@ FOLLOWERS = (
 )
 NESTED = (
     "query N($login: String!) { user(by: {login: $login}) { followers(first: 10) { nodes { id login timeline { "
-    "posts(first: 5) { nodes { id text createdAt author { id login name relationship { state } } } pageInfo "
-    "{ hasNextPage } } } } } } }"
+    "entries(first: 5) { nodes { id createdAt author { id login name relationship { state } } ... on Post { text } } "
+    "pageInfo { hasNextPage } } } } } } }"
 )
 SMALL = "{ viewer { user { id } } }"
 PUBLISH = (

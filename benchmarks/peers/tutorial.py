@@ -173,9 +173,9 @@ class User:
         return Timeline(key=keys.posts(self.number))
 
 
-@strawberry.type
-class Post:
-    """A post."""
+@strawberry.interface
+class TimelineItem:
+    """An entry of a timeline."""
 
     number: strawberry.Private[int]
     row: strawberry.Private[dict[str, str]]
@@ -186,19 +186,9 @@ class Post:
         return strawberry.ID(ids.encode(ids.Kind.POST, self.number))
 
     @strawberry.field
-    def text(self) -> str:
-        """Return the text."""
-        return self.row["text"]
-
-    @strawberry.field
     def created_at(self) -> datetime:
         """Return the time of publication."""
         return EPOCH + timedelta(milliseconds=self.number >> SEQUENCE_BITS)
-
-    @strawberry.field
-    def platform(self) -> str | None:
-        """Return the platform."""
-        return self.row.get("platform")
 
     @strawberry.field
     async def author(self, info: ContextInfo) -> User:
@@ -207,10 +197,25 @@ class Post:
 
 
 @strawberry.type
-class PostEdge:
-    """A post in a page."""
+class Post(TimelineItem):
+    """A post."""
 
-    node: Post
+    @strawberry.field
+    def text(self) -> str:
+        """Return the text."""
+        return self.row["text"]
+
+    @strawberry.field
+    def platform(self) -> str | None:
+        """Return the platform."""
+        return self.row.get("platform")
+
+
+@strawberry.type
+class TimelineEdge:
+    """An entry in a page."""
+
+    node: TimelineItem
 
     @strawberry.field
     def cursor(self) -> str:
@@ -219,16 +224,16 @@ class PostEdge:
 
 
 @strawberry.type
-class PostConnection:
-    """A page of posts."""
+class TimelineConnection:
+    """A page of entries."""
 
-    nodes: list[Post]
+    nodes: list[TimelineItem]
     page_info: PageInfo
 
     @strawberry.field
-    def edges(self) -> list[PostEdge]:
-        """Return the posts with their cursors."""
-        return [PostEdge(node=node) for node in self.nodes]
+    def edges(self) -> list[TimelineEdge]:
+        """Return the entries with their cursors."""
+        return [TimelineEdge(node=node) for node in self.nodes]
 
 
 @strawberry.type
@@ -238,14 +243,14 @@ class Timeline:
     key: strawberry.Private[str]
 
     @strawberry.field
-    async def posts(self, info: ContextInfo, first: int) -> PostConnection:
-        """Return a page of posts."""
+    async def entries(self, info: ContextInfo, first: int) -> TimelineConnection:
+        """Return a page of entries, all of which are posts."""
         found = await info.context.store.one("zrange", self.key, 0, first, desc=True)
         loaded = await info.context.posts.load_many(int(post) for post in found if post != "f")
-        nodes = [post for post in loaded if post is not None]
+        nodes: list[TimelineItem] = [post for post in loaded if post is not None]
         cursor = encode_cursor(CursorKind.POST, nodes[:first][-1].number) if nodes else None
         ends = PageInfo(has_next_page=len(nodes) > first, end_cursor=cursor)
-        return PostConnection(nodes=nodes[:first], page_info=ends)
+        return TimelineConnection(nodes=nodes[:first], page_info=ends)
 
 
 @strawberry.type
@@ -334,7 +339,8 @@ class Endpoint(GraphQL[Context, None]):
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(
-            strawberry.Schema(Query, config=StrawberryConfig(scalar_map={datetime: DATE_TIME})), graphql_ide=None
+            strawberry.Schema(Query, types=[Post], config=StrawberryConfig(scalar_map={datetime: DATE_TIME})),
+            graphql_ide=None,
         )
         self._store = store
         self._key = key

@@ -2,6 +2,7 @@ import type { ApolloCache, FieldPolicy, FieldReadFunction, Reference, StoreObjec
 import { isFirstPage, isPage, listKey, takes } from "./lists.js";
 import type { Arguments } from "./lists.js";
 import { indexFor, withItemAt } from "./order.js";
+import type { ListedEdge } from "./order.js";
 import type { Arrived, Owner } from "./pages.js";
 
 /** An edge as a subscription returns it, with `__typename` and `id` of its node. */
@@ -10,11 +11,13 @@ export interface Edge {
   node: { __typename?: string; id: string };
 }
 
-/** An event of a home timeline or of notifications, with what a recipe needs of each type. */
+/** An event of a home timeline or of notifications, with what the functions of this module need of each type. */
 export interface Event {
   __typename: string;
   edge?: Edge;
+  timelineEdge?: Edge;
   postId?: string;
+  repostId?: string;
   userId?: string;
 }
 
@@ -33,7 +36,8 @@ export const possibleTypes = {
   Attachment: ["ImageAttachment", "VideoAttachment"],
   Node: [
     ...["FollowNotification", "LikeNotification", "MentionNotification", "NotificationFeed", "Post", "QuoteNotification"],
-    ...["Relationship", "ReplyNotification", "RepostNotification", "Session", "Timeline", "User", "UserList", "Viewer"],
+    ...["Relationship", "ReplyNotification", "Repost", "RepostNotification", "Session", "Timeline", "User", "UserList"],
+    "Viewer",
   ],
   Notification: [
     ...["FollowNotification", "LikeNotification", "MentionNotification"],
@@ -43,9 +47,15 @@ export const possibleTypes = {
   PostNotification: [
     ...["LikeNotification", "MentionNotification", "QuoteNotification", "ReplyNotification", "RepostNotification"],
   ],
-  StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
+  StreamEvent: [
+    ...["Checkpoint", "Gap", "PostAdded", "PostRemoved", "RepostAdded", "RepostRemoved", "UserFollowed", "UserUnfollowed"],
+  ],
   TextEntity: ["HashtagEntity", "LinkEntity", "MentionEntity"],
-  TimelineEvent: ["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
+  TimelineEvent: [
+    ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
+    ...["RepostAdded", "RepostRemoved"],
+  ],
+  TimelineItem: ["Post", "Repost"],
 };
 
 /**
@@ -53,18 +63,19 @@ export const possibleTypes = {
  *
  * A next page that arrives after that belongs to the old list and would leave a hole in the new one, so it is ignored. All
  * pages of a list share one `liveCursor`, that of its first page: the later ones have null. Notifications of other `kinds`
- * are another list. Each event of a subscription replaces the one before. Posts and notifications that refer to a removed
- * post stay, without it: a field that led nowhere would make every query with it incomplete, so that Apollo Client fetches
+ * are another list. Each event of a subscription replaces the one before. What refers to a removed post stays, without
+ * it: a field that led nowhere would make every query with it incomplete, so that Apollo Client fetches
  * the whole page again. There is one viewer, also in documents that do not select its id.
  */
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
   const list = continuing(pagination);
   return {
     Viewer: { keyFields: [] as [] },
-    Timeline: { fields: { liveCursor, posts: list } },
+    Timeline: { fields: { liveCursor, entries: list } },
     NotificationFeed: { fields: { liveCursor, entries: { ...list, keyArgs: listKey } } },
     PostNotification: { fields: { post: nullIfRemoved } },
-    Post: { fields: { replyTo: nullIfRemoved, repostOf: nullIfRemoved, threadRoot: nullIfRemoved } },
+    Post: { fields: { replyTo: nullIfRemoved, quotedPost: nullIfRemoved, threadRoot: nullIfRemoved } },
+    Repost: { fields: { post: nullIfRemoved } },
     Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
   };
 }
@@ -150,48 +161,65 @@ function continues({ edges, pageInfo }: StoredConnection, after: string): boolea
 }
 
 /**
- * Insert an edge into a timeline where its cursor belongs, unless the timeline has its post or will have it with a next
- * page. Return true if the list has changed. The post must be in the cache, and all edges must select `cursor`.
+ * Insert an edge into a timeline where its cursor belongs, unless the timeline has its entry or will have it with a next
+ * page. Return true if the list has changed. The entry must be in the cache, and all edges must select `cursor`.
  */
 export function addEdge(cache: ApolloCache, timelineId: string, { cursor, node }: Edge): boolean {
-  const post = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
-  if (post === undefined) return false;
+  const id = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
+  if (id === undefined) return false;
   return changeEdges(cache, timelineId, ({ edges, pageInfo }) => {
-    const listed = edges.map((each) => ({ post: each.node.__ref, cursor: each.cursor }));
-    const index = indexFor({ post, cursor }, { ...pageInfo, edges: listed });
+    const index = indexFor({ id, cursor }, { ...pageInfo, edges: listed(edges) });
     if (index === undefined) return edges;
-    return withItemAt(edges, index, { __typename: "PostEdge", cursor, node: { __ref: post } });
+    return withItemAt(edges, index, { __typename: "TimelineEdge", cursor, node: { __ref: id } });
   });
 }
 
-/** Remove a post from a timeline and from the cache. Return true if the list has changed. */
+/**
+ * Remove a post and the reposts of it from a timeline, and the post from the cache. Return true if the list has changed.
+ *
+ * The reposts must have been fetched with `post { id }`.
+ */
 export function removePost(cache: ApolloCache, timelineId: string, postId: string): boolean {
   const id = cache.identify({ __typename: "Post", id: postId });
-  const hasChanged = changeEdges(cache, timelineId, ({ edges }) => edges.filter((edge) => edge.node.__ref !== id));
+  const hasChanged = changeEdges(cache, timelineId, ({ edges }, read) =>
+    edges.filter(({ node }) => {
+      const reposted = read.repostedPost(node);
+      // null if the post has left the cache before: for another list, or after a mutation
+      return node.__ref !== id && reposted !== null && reposted?.__ref !== id;
+    }),
+  );
+  if (id !== undefined) cache.evict({ id });
+  return hasChanged;
+}
+
+/** Remove a repost from a timeline and from the cache. Return true if the list has changed. */
+export function removeRepost(cache: ApolloCache, timelineId: string, repostId: string): boolean {
+  const id = cache.identify({ __typename: "Repost", id: repostId });
+  const hasChanged = changeEdges(cache, timelineId, ({ edges }) => edges.filter(({ node }) => node.__ref !== id));
   if (id !== undefined) cache.evict({ id });
   return hasChanged;
 }
 
 /**
- * Remove an author's posts from a timeline. Return true if the list has changed.
+ * Remove a user's posts and reposts from a timeline. Return true if the list has changed.
  *
- * The posts must have been fetched with `author { id }`.
+ * The entries must have been fetched with `author { id }`.
  */
 export function removeAuthor(cache: ApolloCache, timelineId: string, authorId: string): boolean {
   return changeEdges(cache, timelineId, ({ edges }, read) => edges.filter((edge) => read.author(edge.node) !== authorId));
 }
 
 /**
- * Remove the posts of a user who is hidden now, and reposts of them, from a timeline. Return true if the list has changed.
+ * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a timeline. Return true
+ * if the list has changed.
  *
- * The posts must have been fetched with `text`, `author { id }` and `repostOf { author { id } }`. Quotes stay: their
- * `repostOf` is null when they are fetched again.
+ * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
+ * `quotedPost` is null when they are fetched again.
  */
 export function hideAuthor(cache: ApolloCache, timelineId: string, userId: string): boolean {
-  return changeEdges(cache, timelineId, ({ edges }, read) => {
-    const isRepostOf = (post: Reference) => !read.text(post) && read.originalAuthor(post) === userId;
-    return edges.filter(({ node }) => read.author(node) !== userId && !isRepostOf(node));
-  });
+  return changeEdges(cache, timelineId, ({ edges }, read) =>
+    edges.filter(({ node }) => read.author(node) !== userId && read.author(read.repostedPost(node)) !== userId),
+  );
 }
 
 /**
@@ -199,8 +227,10 @@ export function hideAuthor(cache: ApolloCache, timelineId: string, userId: strin
  * changed.
  */
 export function applyEvent(cache: ApolloCache, id: string, event: Event): boolean {
-  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, id, event.edge);
+  const isAdded = event.__typename === "PostAdded" || event.__typename === "RepostAdded";
+  if (isAdded && event.timelineEdge) return addEdge(cache, id, event.timelineEdge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
+  if (event.__typename === "RepostRemoved" && event.repostId) return removeRepost(cache, id, event.repostId);
   if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, id, event.userId);
   if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, id, event.userId);
   if (event.__typename === "NotificationAdded" && event.edge) return addNotification(cache, id, event.edge);
@@ -221,24 +251,28 @@ export function addNotification(cache: ApolloCache, feedId: string, { cursor, no
     const known = edges.find((each) => each.node.__ref === notification);
     if (known && known.cursor >= cursor) return edges; // a subscription repeats what a newer page has
     const others = edges.filter((each) => each !== known);
-    const listed = others.map((each) => ({ post: each.node.__ref, cursor: each.cursor }));
-    const index = indexFor({ post: notification, cursor }, { ...pageInfo, edges: listed });
+    const index = indexFor({ id: notification, cursor }, { ...pageInfo, edges: listed(others) });
     if (index === undefined) return others;
     return withItemAt(others, index, { __typename: "NotificationEdge", cursor, node: { __ref: notification } });
   });
 }
 
+function listed(edges: readonly StoredEdge[]): ListedEdge[] {
+  return edges.map(({ node, cursor }) => ({ id: node.__ref, cursor }));
+}
+
 interface Read {
-  text(post: Reference): string | undefined;
-  author(post: Reference | undefined): string | undefined;
-  originalAuthor(post: Reference): string | undefined;
+  /** Return the id of the author of an entry. */
+  author(entry: Reference | null | undefined): string | undefined;
+  /** Return the post of a repost. Other entries have none. */
+  repostedPost(entry: Reference): Reference | null | undefined;
 }
 
 type Change = (connection: StoredConnection, read: Read, key: string) => readonly StoredEdge[];
 
 function changeEdges(cache: ApolloCache, timelineId: string, changed: Change): boolean {
   const id = cache.identify({ __typename: "Timeline", id: timelineId });
-  return id !== undefined && change(cache, id, "posts", changed);
+  return id !== undefined && change(cache, id, "entries", changed);
 }
 
 /** Change the edges of lists of an object, which are in a field with this name. Return true if they have changed. */
@@ -250,11 +284,9 @@ function change(cache: ApolloCache, id: string, list: string, changed: Change): 
       [list](existing, { readField, storeFieldName }) {
         const connection = existing as StoredConnection | null;
         if (!connection) return existing;
-        const author = (post: Reference | undefined) => readField<string>("id", readField<Reference>("author", post));
         const read: Read = {
-          text: (post) => readField<string>("text", post),
-          author,
-          originalAuthor: (post) => author(readField<Reference>("repostOf", post)),
+          author: (entry) => (entry ? readField<string>("id", readField<Reference>("author", entry)) : undefined),
+          repostedPost: (entry) => readField<Reference | null>("post", entry),
         };
         const edges = changed(connection, read, keyOfField(list, storeFieldName));
         const isSame = edges.length === connection.edges.length && edges.every((each, at) => each === connection.edges[at]);

@@ -1,3 +1,5 @@
+export { collapseReposts } from "./collapse.js";
+export type { TimelineEntry } from "./collapse.js";
 export { live } from "./live.js";
 export type { LiveEvent, LiveOptions, LiveSink } from "./live.js";
 export { indexFor } from "./order.js";

@@ -23,7 +23,10 @@ export interface LiveOptions<Event extends LiveEvent> {
   refetch(): Promise<string | null | undefined>;
   /** Subscribe from a cursor. Return a function that ends the subscription. */
   subscribe(after: string, sink: LiveSink<Event>): () => void;
-  /** Apply a `PostAdded`, `PostRemoved`, `AuthorRemoved`, `AuthorHidden` or `NotificationAdded` to the cache. */
+  /**
+   * Apply an event to the cache: a `PostAdded`, `RepostAdded`, `PostRemoved`, `RepostRemoved`, `AuthorRemoved`,
+   * `AuthorHidden` or `NotificationAdded`.
+   */
   apply?(event: Event): void;
   /**
    * Report the `liveCursor` of each first page that reaches the cache, whoever fetched it. Return a function that ends
@@ -34,7 +37,9 @@ export interface LiveOptions<Event extends LiveEvent> {
   onEnd?(problem: unknown): void;
 }
 
-const APPLIED = new Set(["PostAdded", "PostRemoved", "AuthorRemoved", "AuthorHidden", "NotificationAdded"]);
+const APPLIED = new Set([
+  ...["PostAdded", "RepostAdded", "PostRemoved", "RepostRemoved", "AuthorRemoved", "AuthorHidden", "NotificationAdded"],
+]);
 const FETCHED = new Set(["AuthorAdded", "NotificationsChanged", "Gap"]);
 const FIRST_REPETITION = 1_000;
 const LONGEST_REPETITION = 30_000;

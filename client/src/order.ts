@@ -1,6 +1,6 @@
-/** An edge of a list, with what determines its place. `post` identifies the post in its cache. */
+/** An edge of a list, with what determines its place. `id` identifies the entry in its cache. */
 export interface ListedEdge {
-  readonly post: string;
+  readonly id: string;
   readonly cursor: string | undefined;
 }
 
@@ -12,15 +12,15 @@ export interface LoadedList {
 }
 
 /**
- * Return the index at which a list takes an edge, or undefined if the list has its post, or will have it with a page
+ * Return the index at which a list takes an edge, or undefined if the list has its entry, or will have it with a page
  * that is not loaded.
  *
- * Of two cursors of posts, the one that is greater as a string belongs to the newer post. Most new posts are the newest
- * and have the index 0. Others come late: a subscription starts before the page was read, so it repeats posts of the
- * page and, after a busy time, posts below the page. An edge without a cursor counts as older.
+ * Of two cursors, the one that is greater as a string belongs to the newer entry. Most new entries are the newest and have
+ * the index 0. Others come late: a subscription starts before the page was read, so it repeats entries of the page and,
+ * after a busy time, entries below the page. An edge without a cursor counts as older.
  */
-export function indexFor({ post, cursor }: ListedEdge & { cursor: string }, list: LoadedList): number | undefined {
-  if (list.edges.some((each) => each.post === post)) return undefined;
+export function indexFor({ id, cursor }: ListedEdge & { cursor: string }, list: LoadedList): number | undefined {
+  if (list.edges.some((each) => each.id === id)) return undefined;
   const index = list.edges.findIndex((each) => each.cursor === undefined || each.cursor < cursor);
   if (index >= 0) return index;
   // The last edges may have been removed since they were loaded, so the end cursor counts more than the last edge.

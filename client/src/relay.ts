@@ -53,20 +53,20 @@ export function watchPages(connectionId: string, arrived: Arrived): () => void {
 }
 
 /**
- * Insert an edge into a connection where its cursor belongs, unless the connection has its post or will have it with a
+ * Insert an edge into a connection where its cursor belongs, unless the connection has its entry or will have it with a
  * next page. Return true if the connection has changed. The edge must select `cursor`.
  */
 export function addEdge(store: RecordSourceProxy, connectionId: string, edge: RecordProxy | null | undefined): boolean {
   const connection = store.get(connectionId);
-  const post = edge?.getLinkedRecord("node")?.getDataID();
-  if (!connection || !edge || post === undefined) return false;
+  const entry = edge?.getLinkedRecord("node")?.getDataID();
+  if (!connection || !edge || entry === undefined) return false;
   const edges = connection.getLinkedRecords("edges") ?? [];
   const pageInfo = connection.getLinkedRecord("pageInfo");
   const index = indexFor(
-    { post, cursor: String(edge.getValue("cursor")) },
+    { id: entry, cursor: String(edge.getValue("cursor")) },
     {
       edges: edges.map((each) => ({
-        post: each?.getLinkedRecord("node")?.getDataID() ?? "",
+        id: each?.getLinkedRecord("node")?.getDataID() ?? "",
         cursor: each?.getValue("cursor") as string | undefined,
       })),
       endCursor: pageInfo?.getValue("endCursor") as string | null | undefined,
@@ -75,7 +75,7 @@ export function addEdge(store: RecordSourceProxy, connectionId: string, edge: Re
   );
   if (index === undefined) return false;
   // The next event overwrites the record of its edge, so the connection gets a copy.
-  const id = `${connectionId}:live:${post}`;
+  const id = `${connectionId}:live:${entry}`;
   const copy = store.get(id) ?? store.create(id, edge.getType());
   copy.copyFieldsFrom(edge);
   connection.setLinkedRecords(withItemAt(edges, index, copy), "edges");
@@ -83,40 +83,60 @@ export function addEdge(store: RecordSourceProxy, connectionId: string, edge: Re
 }
 
 /**
- * Remove a post from a connection. Return true if the connection has changed.
+ * Remove a post and the reposts of it from a connection. Return true if the connection has changed.
  *
- * Its entries that refer to the post stay, without it: a quote of a deleted post shows no text of it.
+ * Quotes and replies that refer to the post stay, without it: a quote of a deleted post shows no text of it. The reposts
+ * must have been fetched with `post { id }`.
  */
 export function removePost(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
   for (const edge of store.get(connectionId)?.getLinkedRecords("edges") ?? []) {
     const node = edge?.getLinkedRecord("node");
-    for (const field of ["replyTo", "repostOf", "threadRoot"])
-      if (node?.getLinkedRecord(field)?.getDataID() === postId) node.setValue(null, field);
+    for (const post of [node, repostedPost(node)])
+      for (const field of ["replyTo", "quotedPost", "threadRoot"])
+        if (post?.getLinkedRecord(field)?.getDataID() === postId) post.setValue(null, field);
   }
-  return keepNodes(store, connectionId, (post) => post.getDataID() !== postId);
+  return keepNodes(
+    store,
+    connectionId,
+    (node) => node.getDataID() !== postId && repostedPost(node)?.getDataID() !== postId,
+  );
+}
+
+/** Remove a repost from a connection. Return true if the connection has changed. */
+export function removeRepost(store: RecordSourceProxy, connectionId: string, repostId: string): boolean {
+  return keepNodes(store, connectionId, (node) => node.getDataID() !== repostId);
 }
 
 /**
- * Remove an author's posts from a connection. Return true if the connection has changed.
+ * Remove a user's posts and reposts from a connection. Return true if the connection has changed.
  *
- * The posts must have been fetched with `author { id }`.
+ * The entries must have been fetched with `author { id }`.
  */
 export function removeAuthor(store: RecordSourceProxy, connectionId: string, authorId: string): boolean {
-  return keepNodes(store, connectionId, (post) => post.getLinkedRecord("author")?.getDataID() !== authorId);
+  return keepNodes(store, connectionId, (node) => authorOf(node) !== authorId);
 }
 
 /**
- * Remove the posts of a user who is hidden now, and reposts of them, from a connection. Return true if it has changed.
+ * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a connection. Return true
+ * if it has changed.
  *
- * The posts must have been fetched with `text`, `author { id }` and `repostOf { author { id } }`. Quotes stay: their
- * `repostOf` is null when they are fetched again.
+ * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
+ * `quotedPost` is null when they are fetched again.
  */
 export function hideAuthor(store: RecordSourceProxy, connectionId: string, userId: string): boolean {
-  const authorOf = (post: RecordProxy | null | undefined) => post?.getLinkedRecord("author")?.getDataID();
-  return keepNodes(store, connectionId, (post) => {
-    const isRepost = !post.getValue("text") && authorOf(post.getLinkedRecord("repostOf")) === userId;
-    return authorOf(post) !== userId && !isRepost;
-  });
+  return keepNodes(
+    store,
+    connectionId,
+    (node) => authorOf(node) !== userId && authorOf(repostedPost(node)) !== userId,
+  );
+}
+
+function repostedPost(entry: RecordProxy | null | undefined): RecordProxy | null | undefined {
+  return entry?.getType() === "Repost" ? entry.getLinkedRecord("post") : undefined;
+}
+
+function authorOf(entry: RecordProxy | null | undefined): string | undefined {
+  return entry?.getLinkedRecord("author")?.getDataID();
 }
 
 /**
@@ -143,8 +163,9 @@ export function addNotification(
  * Apply an event of a home timeline or of notifications to a connection. Return true if the connection has changed.
  *
  * Call it in the updater of a subscription with the record of its root field, and with the `kinds` of the list if it has
- * any. The subscription selects `edge` with `cursor` and `node { id }` in `PostAdded` and `NotificationAdded`, `postId` in
- * `PostRemoved`, and `userId` in `AuthorRemoved` and `AuthorHidden`.
+ * any. The subscription selects `timelineEdge` in `PostAdded` and `RepostAdded` and `edge` in `NotificationAdded`, with
+ * `cursor` and `node { id }`; `postId` in `PostRemoved`, `repostId` in `RepostRemoved`, and `userId` in `AuthorRemoved` and
+ * `AuthorHidden`.
  */
 export function applyEvent(
   store: RecordSourceProxy,
@@ -154,9 +175,12 @@ export function applyEvent(
 ): boolean {
   switch (event?.getValue("__typename") ?? event?.getType()) {
     case "PostAdded":
-      return addEdge(store, connectionId, event?.getLinkedRecord("edge"));
+    case "RepostAdded":
+      return addEdge(store, connectionId, event?.getLinkedRecord("timelineEdge"));
     case "PostRemoved":
       return removePost(store, connectionId, String(event?.getValue("postId")));
+    case "RepostRemoved":
+      return removeRepost(store, connectionId, String(event?.getValue("repostId")));
     case "AuthorRemoved":
       return removeAuthor(store, connectionId, String(event?.getValue("userId")));
     case "AuthorHidden":

@@ -19,8 +19,9 @@ const byCursor: KeyGenerator = ({ ["cursor"]: cursor }) => (typeof cursor === "s
 const EMBEDDED = [
   ...["BookmarkConnection", "BookmarkEdge", "Credentials", "FollowConnection", "FollowEdge", "FollowResult", "HashtagEntity"],
   ...["ImageAttachment", "LikeConnection", "LikeEdge", "LikedPostConnection", "LikedPostEdge", "LinkEntity", "Location"],
-  ...["MentionEntity", "NotificationConnection", "PageInfo", "PostConnection", "PostSearch", "RateLimit", "UserConnection"],
-  ...["UserEdge", "UserError", "UserErrorParam", "VideoAttachment"],
+  ...["MentionEntity", "NotificationConnection", "PageInfo", "PostConnection", "PostSearch", "RateLimit"],
+  ...["RepostConnection", "TimelineConnection", "UserConnection", "UserEdge", "UserError", "UserErrorParam"],
+  "VideoAttachment",
 ];
 
 /**
@@ -30,15 +31,26 @@ const EMBEDDED = [
 export const keys: KeyingConfig = {
   ...Object.fromEntries(EMBEDDED.map((name) => [name, () => null])),
   PostEdge: byCursor,
+  RepostEdge: byCursor,
+  TimelineEdge: byCursor,
   NotificationEdge: byCursor,
   Viewer: () => "viewer",
 };
 
-/** An event of a home timeline or of notifications, with what a recipe needs of each type. */
+/** An edge as a subscription returns it, with `__typename` and `id` of its node. */
+export interface Edge {
+  __typename?: string;
+  cursor: string;
+  node: { __typename?: string; id: string };
+}
+
+/** An event of a home timeline or of notifications, with what the functions of this module need of each type. */
 export interface Event {
   __typename: string;
-  edge?: { __typename?: string; cursor: string; node: { __typename?: string; id: string } };
+  edge?: Edge;
+  timelineEdge?: Edge;
   postId?: string;
+  repostId?: string;
   userId?: string;
 }
 
@@ -60,8 +72,8 @@ export const updates: UpdatesConfig = {
       if (id !== undefined) applyEvent(cache, id, result["notifications"] as unknown as Event);
     },
   },
-  Timeline: { posts: keepPages("posts") },
-  NotificationFeed: { entries: keepPages("entries") },
+  Timeline: { entries: keepPages },
+  NotificationFeed: { entries: keepPages },
 };
 
 /**
@@ -71,8 +83,8 @@ export const updates: UpdatesConfig = {
  */
 export function resolvers(pagination: Resolver): ResolverConfig {
   return {
-    Timeline: { posts: following(pagination, "posts"), liveCursor: cursorOfList("posts") },
-    NotificationFeed: { entries: following(pagination, "entries"), liveCursor: cursorOfList("entries") },
+    Timeline: { entries: following(pagination), liveCursor: cursorOfList },
+    NotificationFeed: { entries: following(pagination), liveCursor: cursorOfList },
   };
 }
 
@@ -80,9 +92,9 @@ export function resolvers(pagination: Resolver): ResolverConfig {
  * Hide the pages that do not belong to the list. Graphcache keeps the order in which queries were sent: if a next page
  * arrives before a first page that was requested earlier, it stays although it may not continue the new list.
  */
-function following(pagination: Resolver, field: List["field"]): Resolver {
+function following(pagination: Resolver): Resolver {
   return (parent, args, cache, info) => {
-    const keys = new Set(pages(cache, { owner: info.parentKey, field, args }).map(({ key }) => key));
+    const keys = new Set(pages(cache, { owner: info.parentKey, args }).map(({ key }) => key));
     const isShown = ({ fieldKey }: FieldInfo): boolean => keys.has(`${info.parentKey}.${fieldKey}`);
     const inspectFields: Cache["inspectFields"] = (entity) => cache.inspectFields(entity).filter(isShown);
     const visible = Object.create(cache, { inspectFields: { value: inspectFields } }) as Cache;
@@ -90,13 +102,11 @@ function following(pagination: Resolver, field: List["field"]): Resolver {
   };
 }
 
-function cursorOfList(field: List["field"]): Resolver {
-  return (_parent, args, cache, info) => {
-    const own = Object.keys(args).length > 0 ? args : undefined;
-    const ofList = isPage(args) ? liveCursorOf(cache, { owner: info.parentKey, field, args }) : undefined;
-    return ofList ?? cache.resolve(info.parentKey, "liveCursor", own);
-  };
-}
+const cursorOfList: Resolver = (_parent, args, cache, info) => {
+  const own = Object.keys(args).length > 0 ? args : undefined;
+  const ofList = isPage(args) ? liveCursorOf(cache, { owner: info.parentKey, args }) : undefined;
+  return ofList ?? cache.resolve(info.parentKey, "liveCursor", own);
+};
 
 /**
  * Call a function with the `liveCursor` of each first page of a list that is written into a cache of the page. The owner of
@@ -107,25 +117,24 @@ export function watchPages({ __typename, id, kinds }: Owner, arrived: Arrived): 
   return watch(`${__typename}:${id}${listKey({ kinds })}`, arrived);
 }
 
-/** A list of an object, which is in a field with these arguments. */
+/** A list of a timeline or of the notifications, which is in the field `entries` with these arguments. */
 interface List {
   owner: string;
-  field: "posts" | "entries";
   args: Arguments;
 }
 
-function keepPages(field: List["field"]): UpdateResolver {
-  return (result, args, cache, info) => {
-    const list: List = { owner: info.parentKey, field, args };
-    if (!result[field]) return; // the server could not read it
-    if (!isFirstPage(args)) {
-      if (args["after"]) dropUnlessContinuing(cache, list, args["after"] as string);
-      return;
-    }
-    dropOtherPages(cache, list);
-    const liveCursor = result["liveCursor"] ?? liveCursorOf(cache, list);
-    if (typeof liveCursor === "string") report(`${list.owner}${listKey(args)}`, liveCursor);
-  };
+const FIELD = "entries";
+
+function keepPages(...[result, args, cache, info]: Parameters<UpdateResolver>): void {
+  const list: List = { owner: info.parentKey, args };
+  if (!result[FIELD]) return; // the server could not read it
+  if (!isFirstPage(args)) {
+    if (args["after"]) dropUnlessContinuing(cache, list, args["after"] as string);
+    return;
+  }
+  dropOtherPages(cache, list);
+  const liveCursor = result["liveCursor"] ?? liveCursorOf(cache, list);
+  if (typeof liveCursor === "string") report(`${list.owner}${listKey(args)}`, liveCursor);
 }
 
 /** Return the `liveCursor` of the first page of a list. */
@@ -144,7 +153,7 @@ function idOf(cache: Cache, key: unknown): string | undefined {
 }
 
 function timelineOf(cache: Cache, id: string): List {
-  return { owner: keyOf(cache, "Timeline", id), field: "posts", args: null };
+  return { owner: keyOf(cache, "Timeline", id), args: null };
 }
 
 /** Return the lists of notifications that are in the cache: one for each value of `kinds`. */
@@ -152,7 +161,7 @@ function notificationsOf(cache: Cache, feedId: string): List[] {
   const owner = keyOf(cache, "NotificationFeed", feedId);
   const lists = new Map<string, List>();
   for (const { fieldName, arguments: args } of cache.inspectFields(owner)) {
-    if (fieldName === "entries") lists.set(listKey(args), { owner, field: "entries", args });
+    if (fieldName === FIELD) lists.set(listKey(args), { owner, args });
   }
   return [...lists.values()];
 }
@@ -162,22 +171,22 @@ function notificationsOf(cache: Cache, feedId: string): List[] {
  * subscription. Return true if a list has changed.
  */
 export function applyEvent(cache: Cache, id: string, event: Event): boolean {
-  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, id, event.edge);
+  const isAdded = event.__typename === "PostAdded" || event.__typename === "RepostAdded";
+  if (isAdded && event.timelineEdge) return addEdge(cache, id, event.timelineEdge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
+  if (event.__typename === "RepostRemoved" && event.repostId) return removeRepost(cache, id, event.repostId);
   if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, id, event.userId);
   if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, id, event.userId);
   if (event.__typename === "NotificationAdded" && event.edge) return addNotification(cache, id, event.edge);
   return false;
 }
 
-type Edge = NonNullable<Event["edge"]>;
-
 /**
- * Insert an edge into a timeline where its cursor belongs, unless the timeline has its post or will have it with a next
+ * Insert an edge into a timeline where its cursor belongs, unless the timeline has its entry or will have it with a next
  * page. Return true if the list has changed.
  */
 export function addEdge(cache: Cache, timelineId: string, { cursor, node }: Edge): boolean {
-  return insert(cache, timelineOf(cache, timelineId), keyOf(cache, "Post", node.id), cursor);
+  return insert(cache, timelineOf(cache, timelineId), keyOf(cache, node.__typename ?? "Post", node.id), cursor);
 }
 
 /**
@@ -205,8 +214,8 @@ function insert(cache: Cache, list: List, node: string, cursor: string): boolean
   const last = all.at(-1);
   if (!last) return false;
   const edges = all.flatMap((page) => page.edges);
-  const listed = edges.map((edge) => ({ post: nodeOf(cache, edge), cursor: cursorOf(list, edge) }));
-  const index = indexFor({ post: node, cursor }, { ...pageInfo(cache, last), edges: listed });
+  const listed = edges.map((edge) => ({ id: nodeOf(cache, edge), cursor: cursorOf(list, edge) }));
+  const index = indexFor({ id: node, cursor }, { ...pageInfo(cache, last), edges: listed });
   if (index === undefined) return false;
   let before = 0;
   for (const { key, edges } of all) {
@@ -220,34 +229,48 @@ function insert(cache: Cache, list: List, node: string, cursor: string): boolean
 }
 
 /**
- * Remove a post from a timeline and from the cache. Return true if the list has changed.
+ * Remove a post and the reposts of it from a timeline, and the post from the cache. Return true if the list has changed.
  *
- * The entries of the timeline and of the notifications that refer to it stay, without it: a field that led nowhere would
- * make Graphcache fetch the first page again, which drops the next pages and what the subscription added meanwhile.
+ * Quotes, replies and notifications that refer to it stay, without it: a field that led nowhere would make Graphcache fetch
+ * the first page again, which drops the next pages and what the subscription added meanwhile.
  */
 export function removePost(cache: Cache, timelineId: string, postId: string): boolean {
   const post = keyOf(cache, "Post", postId);
   const timeline = timelineOf(cache, timelineId);
-  const hasChanged = keepEdges(cache, timeline, (edge) => nodeOf(cache, edge) !== post);
-  unlink(cache, timeline, ["replyTo", "repostOf", "threadRoot"], post);
+  const hasChanged = keepEdges(cache, timeline, (edge) => {
+    const node = nodeOf(cache, edge);
+    return node !== post && cache.resolve(node, "post") !== post;
+  });
+  unlink(cache, timeline, ["replyTo", "quotedPost", "threadRoot"], post);
   const feedId = idOf(cache, ofViewer(cache, "notifications"));
   for (const list of feedId === undefined ? [] : notificationsOf(cache, feedId)) unlink(cache, list, ["post"], post);
   cache.invalidate(post);
   return hasChanged;
 }
 
-/** Make fields of the entries of a list null where they lead to a post. */
+/** Remove a repost from a timeline and from the cache. Return true if the list has changed. */
+export function removeRepost(cache: Cache, timelineId: string, repostId: string): boolean {
+  const repost = keyOf(cache, "Repost", repostId);
+  const hasChanged = keepEdges(cache, timelineOf(cache, timelineId), (edge) => nodeOf(cache, edge) !== repost);
+  cache.invalidate(repost);
+  return hasChanged;
+}
+
+/** Make fields of the entries of a list, and of the posts that they repost, null where they lead to a post. */
 function unlink(cache: Cache, list: List, fields: readonly string[], post: string): void {
   for (const edge of storedPages(cache, list).flatMap(({ edges }) => edges)) {
     const node = nodeOf(cache, edge);
-    for (const field of fields) if (cache.resolve(node, field) === post) cache.link(node, field, null);
+    for (const each of [node, cache.resolve(node, "post")]) {
+      if (typeof each !== "string") continue;
+      for (const field of fields) if (cache.resolve(each, field) === post) cache.link(each, field, null);
+    }
   }
 }
 
 /**
- * Remove an author's posts from a timeline. Return true if the list has changed.
+ * Remove a user's posts and reposts from a timeline. Return true if the list has changed.
  *
- * The posts must have been fetched with `author { id }`.
+ * The entries must have been fetched with `author { id }`.
  */
 export function removeAuthor(cache: Cache, timelineId: string, authorId: string): boolean {
   const author = keyOf(cache, "User", authorId);
@@ -255,18 +278,19 @@ export function removeAuthor(cache: Cache, timelineId: string, authorId: string)
 }
 
 /**
- * Remove the posts of a user who is hidden now, and reposts of them, from a timeline. Return true if the list has changed.
+ * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a timeline. Return true
+ * if the list has changed.
  *
- * The posts must have been fetched with `text`, `author { id }` and `repostOf { author { id } }`. Quotes stay: their
- * `repostOf` is null when they are fetched again.
+ * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
+ * `quotedPost` is null when they are fetched again.
  */
 export function hideAuthor(cache: Cache, timelineId: string, userId: string): boolean {
   const user = keyOf(cache, "User", userId);
   return keepEdges(cache, timelineOf(cache, timelineId), (edge) => {
-    const post = nodeOf(cache, edge);
-    const original = cache.resolve(post, "repostOf");
-    const isRepost = typeof original === "string" && !cache.resolve(post, "text");
-    return cache.resolve(post, "author") !== user && !(isRepost && cache.resolve(original, "author") === user);
+    const node = nodeOf(cache, edge);
+    const post = cache.resolve(node, "post"); // only reposts have it
+    const isRepost = typeof post === "string" && cache.resolve(post, "author") === user;
+    return cache.resolve(node, "author") !== user && !isRepost;
   });
 }
 
@@ -307,8 +331,8 @@ function storedPages(cache: Cache, list: List): Page[] {
     });
 }
 
-function fieldsOf(cache: Cache, { owner, field, args }: List): FieldInfo[] {
-  return cache.inspectFields(owner).filter((each) => each.fieldName === field && listKey(each.arguments) === listKey(args));
+function fieldsOf(cache: Cache, { owner, args }: List): FieldInfo[] {
+  return cache.inspectFields(owner).filter((each) => each.fieldName === FIELD && listKey(each.arguments) === listKey(args));
 }
 
 function pageInfo(cache: Cache, page: Page): { endCursor?: string; hasNextPage?: boolean } {
@@ -324,8 +348,8 @@ function nodeOf(cache: Cache, edge: string): string {
   return cache.resolve(edge, "node") as string;
 }
 
-function edgeOf({ field }: List, cursor: string): string {
-  return `${field === "posts" ? "PostEdge" : "NotificationEdge"}:${cursor}`;
+function edgeOf({ owner }: List, cursor: string): string {
+  return `${owner.startsWith("Timeline:") ? "TimelineEdge" : "NotificationEdge"}:${cursor}`;
 }
 
 function cursorOf(list: List, edge: string): string {
@@ -348,18 +372,18 @@ function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): b
  * become this page: if they were missing, Graphcache would fetch them again, and they would replace this page in turn.
  */
 function dropOtherPages(cache: Cache, list: List): void {
-  const own = cache.resolve(list.owner, list.field, list.args as never);
+  const own = cache.resolve(list.owner, FIELD, list.args as never);
   for (const { arguments: args } of fieldsOf(cache, list)) {
     if (!args) continue;
-    if (isFirstPage(args)) cache.link(list.owner, list.field, args as never, own as Link);
-    else cache.invalidate(list.owner, list.field, args);
+    if (isFirstPage(args)) cache.link(list.owner, FIELD, args as never, own as Link);
+    else cache.invalidate(list.owner, FIELD, args);
   }
 }
 
 function dropUnlessContinuing(cache: Cache, list: List, after: string): void {
   if (pages(cache, list).some((page) => page.after === after)) return;
   for (const page of storedPages(cache, list)) {
-    if (page.after === after) cache.invalidate(list.owner, list.field, page.arguments as never);
+    if (page.after === after) cache.invalidate(list.owner, FIELD, page.arguments as never);
   }
 }
 

@@ -58,7 +58,8 @@ test("it subscribes from the page's cursor, or fetches the page first", async ()
 
 test("it applies what it knows and ignores other types", () => {
   start("p1");
-  const known = ["PostAdded", "PostRemoved", "AuthorRemoved", "AuthorHidden", "NotificationAdded"];
+  const items = ["PostAdded", "RepostAdded", "PostRemoved", "RepostRemoved"];
+  const known = [...items, "AuthorRemoved", "AuthorHidden", "NotificationAdded"];
   for (const __typename of ["Checkpoint", ...known, "Novelty"]) newest().next({ __typename, cursor: "c" });
   assert.deepEqual(log.slice(1), known.map((name) => `${name} c`));
 });

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { indexFor } from "../dist/index.js";
 
 /** Return the posts "c9", "c7" … with their cursors, as a list with these options. */
-const list = (posts, options = {}) => ({ edges: posts.map((post) => ({ post, cursor: post })), ...options });
-const indexOf = (cursor, loaded) => indexFor({ post: cursor, cursor }, loaded);
+const list = (posts, options = {}) => ({ edges: posts.map((id) => ({ id, cursor: id })), ...options });
+const indexOf = (cursor, loaded) => indexFor({ id: cursor, cursor }, loaded);
 
 test("the newest post comes first", () => {
   assert.equal(indexOf("c9", list(["c7", "c5"], { hasNextPage: true, endCursor: "c5" })), 0);
@@ -16,7 +16,7 @@ test("a post that comes late goes between its neighbours", () => {
 
 test("a post of the list is not added again, also if its edge has another cursor", () => {
   assert.equal(indexOf("c5", list(["c7", "c5"])), undefined);
-  assert.equal(indexFor({ post: "c5", cursor: "c9" }, list(["c7", "c5"])), undefined);
+  assert.equal(indexFor({ id: "c5", cursor: "c9" }, list(["c7", "c5"])), undefined);
 });
 
 test("a post of a next page is left to that page", () => {

@@ -8,7 +8,7 @@ import type { Client as Events } from "graphql-sse";
 import { createClient as createSocket } from "graphql-ws";
 import type { Client as Socket } from "graphql-ws";
 import { DefaultHandlerProvider, Environment, Network, RecordSource, Store } from "relay-runtime";
-import { pause, resuming } from "../dist/index.js";
+import { collapseReposts, pause, resuming } from "../dist/index.js";
 import { possibleTypes, typePolicies } from "../dist/apollo.js";
 import { withLiveCursors } from "../dist/relay.js";
 import { keys, resolvers, updates } from "../dist/urql.js";
@@ -24,3 +24,9 @@ export const environment = new Environment({
   handlerProvider: withLiveCursors(DefaultHandlerProvider),
   store: new Store(new RecordSource()),
 });
+
+type Entry =
+  | { readonly __typename: "Post"; readonly id: string; readonly text: string }
+  | { readonly __typename: "Repost"; readonly id: string; readonly post: { readonly id: string } | null };
+declare const entries: readonly Entry[];
+export const shown: Entry[] = collapseReposts(entries);

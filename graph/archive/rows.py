@@ -6,7 +6,7 @@ from typing import NamedTuple
 import orjson
 
 from graph.errors import GraphError
-from graph.model import Counts, Location, Post, details_of, new_post
+from graph.model import Counts, Location, Post, details_of, post_or_repost
 from graph.post_lists import LIST_COLUMNS, lists_of
 
 POST = "PostPublished"
@@ -208,6 +208,6 @@ def post_of(row: EventRow) -> Post:
         latitude, longitude = values.get("latitude"), values.get("longitude")
         location = None if latitude is None or longitude is None else Location(latitude, longitude)
         fields = (row.number, row.actor, values["text"], values.get("platform"), location, *Counts())
-        return new_post((*fields, *details_of(values)))
+        return post_or_repost((*fields, *details_of(values)))
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"The body of post {row.number} is damaged: {error!r}") from None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from graph.errors import StoreUnavailable
 from graph.feed.buffer import C
-from graph.feed.updates import PostAdded, PostPublishedChange
+from graph.feed.updates import ItemAdded, PostAdded
 from graph.log.events import Event, publication_of
 from graph.model import Counts, Post
 from graph.posts.posts import Posts
@@ -39,7 +39,7 @@ async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts
 
 def counted(update: C, counts: Mapping[int, Counts | None]) -> C:
     """Return the update with the counts of its post, or unchanged if they are unknown or all 0."""
-    if not isinstance(update, PostAdded | PostPublishedChange):
+    if not isinstance(update, PostAdded):
         return update
     held = counts.get(update.post.id)
     return replace(update, post=with_counts(update.post, held)) if held is not None and any(held) else update
@@ -87,7 +87,7 @@ async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable
 
 
 def _post_of(update: C) -> Post | None:
-    return update.post if isinstance(update, PostAdded | PostPublishedChange) else None
+    return update.post if isinstance(update, ItemAdded) else None
 
 
 def _published(events: Sequence[Event]) -> list[Post]:

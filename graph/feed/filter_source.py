@@ -7,36 +7,19 @@ from graph.feed.filters import EventFilter
 from graph.feed.live_views import LiveView, LiveViews, nothing
 from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
-from graph.feed.updates import (
-    PostDeletedChange,
-    PostPublishedChange,
-    StreamChange,
-    UserFollowed,
-    UserUnfollowed,
-    original_author_of,
-)
-from graph.log.events import Event, Followed, PostDeleted, Unfollowed, Unreposted, publication_of
-from graph.records import published_post
+from graph.feed.updates import StreamChange, UserFollowed, UserUnfollowed, item_update
+from graph.log.events import Event, Followed, PostDeleted, Unfollowed
 
 
 def stream_update(event: Event) -> StreamChange | None:
     """Return the update that an event causes in event streams, or None if it causes none."""
-    published = publication_of(event.body)
-    if published is not None:
-        return PostPublishedChange(
-            event.number, published_post(event.number, published), original_author_of(event.body)
-        )
     match event.body:
-        case PostDeleted(author, post):
-            return PostDeletedChange(event.number, post, author)
-        case Unreposted(user, _, repost):
-            return PostDeletedChange(event.number, repost, user)
         case Followed(follower, followee):
             return UserFollowed(event.number, follower, followee)
         case Unfollowed(follower, followee):
             return UserUnfollowed(event.number, follower, followee)
         case _:
-            return None
+            return item_update(event)
 
 
 class FilterSource(Source[StreamChange]):
@@ -82,7 +65,7 @@ class FilterSource(Source[StreamChange]):
 
     async def visible(self, updates: Sequence[StreamChange]) -> Sequence[StreamChange]:
         """Return the updates that show no user who is hidden from the viewer now."""
-        return await self._view.visible(updates)
+        return await self._view.visible_in_events(updates)
 
     def shows(self, update: StreamChange) -> bool:
         """Return True if the blocks and mutes in memory are complete and the update shows no hidden or muted user."""

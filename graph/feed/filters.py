@@ -35,8 +35,10 @@ SHARE_BITS = 53  # the number of bits that a float holds exactly
 class EventKind(Enum):
     """The kinds of events in an event stream. The names are part of the GraphQL schema."""
 
-    POST_PUBLISHED = "POST_PUBLISHED"
-    POST_DELETED = "POST_DELETED"
+    POST_ADDED = "POST_ADDED"
+    POST_REMOVED = "POST_REMOVED"
+    REPOST_ADDED = "REPOST_ADDED"
+    REPOST_REMOVED = "REPOST_REMOVED"
     USER_FOLLOWED = "USER_FOLLOWED"
     USER_UNFOLLOWED = "USER_UNFOLLOWED"
 
@@ -91,17 +93,17 @@ class Traits:
         """Return the traits of an event, or None if event streams do not contain it."""
         body = event.body
         if isinstance(body, PostPublished):
-            traits = cls(EventKind.POST_PUBLISHED, (body.author,), event.number)
+            traits = cls(EventKind.POST_ADDED, (body.author,), event.number)
         elif isinstance(body, PostDeleted):
-            traits = cls(EventKind.POST_DELETED, (body.author,), body.post)
+            traits = cls(EventKind.POST_REMOVED, (body.author,), body.post)
             traits.unknown_terms = body.terms is None
         elif isinstance(body, Followed | Unfollowed):
             kind = EventKind.USER_FOLLOWED if isinstance(body, Followed) else EventKind.USER_UNFOLLOWED
             return cls(kind, (body.follower, body.followee), event.number)
         elif isinstance(body, Reposted):
-            return cls(EventKind.POST_PUBLISHED, (body.user,), event.number)
+            return cls(EventKind.REPOST_ADDED, (body.user,), event.number)
         elif isinstance(body, Unreposted):
-            return cls(EventKind.POST_DELETED, (body.user,), body.repost)
+            return cls(EventKind.REPOST_REMOVED, (body.user,), body.repost)
         else:
             return None
         traits._body = body
@@ -118,7 +120,7 @@ class Traits:
         return self._terms
 
     @property
-    def concerns_post(self) -> bool:
+    def has_content(self) -> bool:
         """Return True if the event publishes or deletes a post with content, which a plain repost does not have."""
         return self._body is not None
 
@@ -135,9 +137,9 @@ class Traits:
         return self.unknown_terms or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
 
     def is_within(self, box: Box) -> bool:
-        """Return True if the post's location is in the box, or if a post that is not a plain repost was deleted."""
-        if self.kind is EventKind.POST_DELETED:
-            return self.concerns_post
+        """Return True if the post's location is in the box, or if a post was deleted."""
+        if self.kind is EventKind.POST_REMOVED:
+            return True
         return self.place is not None and box.contains(*self.place)
 
 
@@ -236,7 +238,7 @@ class EventFilter:
         The actual content is not read, so the result reveals nothing about it.
         """
         traits = Traits.of(event)
-        return traits is not None and self._may_match(traits) and (traits.concerns_post or not self.reads_posts)
+        return traits is not None and self._may_match(traits) and (traits.has_content or not self.reads_posts)
 
     def matches_traits(self, traits: Traits) -> bool:
         """Return True if an event with these traits matches the filter."""

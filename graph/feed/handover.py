@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from graph.feed.updates import Change, PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed
+from graph.feed.updates import Change, PostAdded, RepostAdded, UserFollowed, UserUnfollowed
 
-HANDED_OVER = (PostAdded, PostPublishedChange, UserFollowed, UserUnfollowed)
+HANDED_OVER = (PostAdded, RepostAdded, UserFollowed, UserUnfollowed)
 """The types of updates that couriers take. Other types need work from the subscription's task before they are sent."""
 
 

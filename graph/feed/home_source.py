@@ -16,9 +16,7 @@ from graph.feed.updates import (
     AuthorRemoved,
     Gap,
     HomeChange,
-    PostAdded,
-    PostRemoved,
-    original_author_of,
+    item_update,
 )
 from graph.log.account_events import UserDeleted
 from graph.log.events import (
@@ -39,7 +37,6 @@ from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted, Unmuted
 from graph.people.follows import Follows
 from graph.projections.projections import Projections
-from graph.records import published_post
 
 
 def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
@@ -50,15 +47,10 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
     may have reposts of the user's posts. Replies that are not listed concern no viewer.
     """
     number = event.number
-    published = publication_of(event.body)
-    if published is not None:
-        added = PostAdded(number, published_post(number, published), original_author_of(event.body))
-        return [(None, added)] if published.listed else []
+    if listed_author_of(event.body) is not None:
+        item = item_update(event)
+        return [] if item is None else [(None, item)]
     match event.body:
-        case PostDeleted(author, post, listed=True):
-            return [(None, PostRemoved(number, post, author))]
-        case Unreposted(user, _, repost):
-            return [(None, PostRemoved(number, repost, user))]
         case Followed(viewer, user) | Unmuted(viewer, user):
             return [(viewer, AuthorAdded(number, user))]
         case Unfollowed(viewer, user):

@@ -196,7 +196,7 @@ class BoxIndex(Generic[V]):
 
     def candidates(self, traits: Traits) -> Iterable[V]:
         """Return the values near the location of a post; for a deletion, the values whose filters have a sample."""
-        if traits.kind is EventKind.POST_DELETED:
+        if traits.kind is EventKind.POST_REMOVED:
             return self._sampling_deletions
         return () if traits.place is None else self._grid.near(*traits.place)
 
@@ -233,7 +233,7 @@ class FirehoseIndex(Generic[V]):
 
 def matches_deletions(filter_: EventFilter) -> bool:
     """Return True if the kinds of a filter include deletions."""
-    return filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds
+    return filter_.kinds is None or EventKind.POST_REMOVED in filter_.kinds
 
 
 def _sample_of(filter_: EventFilter) -> float:

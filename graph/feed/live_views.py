@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TypeVar
 
 from graph.feed.updates import (
+    ItemRemoved,
     PostAdded,
-    PostDeletedChange,
-    PostPublishedChange,
     PostRemoved,
+    RepostAdded,
+    RepostRemoved,
     UserFollowed,
     UserUnfollowed,
 )
@@ -74,10 +75,10 @@ class LiveView:
             return found
         return found | await self._visibility.of(self.viewer).silenced(users)
 
-    async def visible(self, updates: Sequence[C]) -> Sequence[C]:
+    async def visible_in_events(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that do not show a hidden user. Costs the same as `blocked`.
 
-        Deletions of posts by suspended and deleted users are returned, too: they show nothing, and clients that have
+        Removals of posts by suspended and deleted users are returned, too: they show nothing, and clients that have
         the posts must drop them.
         """
         if self._sees_all(updates):
@@ -87,23 +88,23 @@ class LiveView:
         hidden = blocked | self._visibility.suspended_now(users)
 
         def is_visible(update: C) -> bool:
-            return (blocked if isinstance(update, PostDeletedChange) else hidden).isdisjoint(users_of(update))
+            return (blocked if isinstance(update, ItemRemoved) else hidden).isdisjoint(users_of(update))
 
         return list(filter(is_visible, updates))
 
     async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that do not show a hidden user and are not plain reposts of silenced users' posts.
 
-        Costs the same as `blocked`, or twice as much if there are plain reposts.
+        Costs the same as `blocked`, or twice as much if there are plain reposts. Removals of posts by suspended and
+        deleted users are left out: `AuthorHidden` has told the client to drop all posts of these users.
         """
         if self._sees_all(updates):
             return updates
-        updates = await self.visible(updates)
-        authors = [each.original_author for each in updates if isinstance(each, PostAdded)]
-        silenced = await self.silenced({author for author in authors if author is not None})
-        if not silenced:
-            return updates
-        return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
+        users = {user for update in updates for user in users_of(update)}
+        hidden = await self.blocked(users) | self._visibility.suspended_now(users)
+        visible = [update for update in updates if hidden.isdisjoint(users_of(update))]
+        silenced = await self.silenced({each.original_author for each in visible if isinstance(each, RepostAdded)})
+        return [each for each in visible if not isinstance(each, RepostAdded) or each.original_author not in silenced]
 
     def sees(self, update: object) -> bool:
         """Return True if all blocks and mutes are in memory and no user in the update is hidden or silenced."""
@@ -156,9 +157,11 @@ def users_of(update: object) -> tuple[int, ...]:
     Updates about the viewer's own relationships show no users.
     """
     match update:
-        case PostAdded(_, post, original_author) | PostPublishedChange(_, post, original_author):
-            return (post.author,) if original_author is None else (post.author, original_author)
-        case PostRemoved() | PostDeletedChange():
+        case PostAdded(_, post):
+            return (post.author,)
+        case RepostAdded(_, post, original_author):
+            return post.author, original_author
+        case PostRemoved() | RepostRemoved():
             return (update.author,)
         case UserFollowed() | UserUnfollowed():
             return update.follower, update.followee

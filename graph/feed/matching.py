@@ -154,7 +154,7 @@ class FilterIndex(Generic[S]):
 
     def _certain(self, traits: Traits) -> set[S] | frozenset[S]:
         """Return the subscribers whose filters need no evaluation, because the event is the deletion of a post."""
-        if traits.kind is EventKind.POST_DELETED and traits.concerns_post:
+        if traits.kind is EventKind.POST_REMOVED:
             return self._of_all_deletions.values
         return frozenset()
 

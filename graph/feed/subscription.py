@@ -28,7 +28,7 @@ from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
 from graph.feed.turns import Turn
-from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeletedChange, PostRemoved
+from graph.feed.updates import Checkpoint, Gap, GapReason, ItemRemoved
 from graph.log.events import Event, SessionsEnded
 from graph.log.log import Log
 from graph.log.moderation_events import StoreRepaired
@@ -341,7 +341,7 @@ class Subscription(Generic[C]):
 
     def _is_repeated(self, update: C) -> bool:
         """Return True if the update is a deletion that was sent before. Otherwise note that it will be sent."""
-        if isinstance(update, PostRemoved | PostDeletedChange):
+        if isinstance(update, ItemRemoved):
             if update.post in self._deleted:
                 return True
             self._deleted = (*self._deleted[1 - REMEMBERED_DELETIONS :], update.post)

@@ -8,9 +8,10 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
 
-from graph.log.events import Event, EventBody, Reposted
+from graph.log.events import Event, PostDeleted, Unreposted, publication_of
 from graph.log.notification_groups import Group, Notification
-from graph.model import Post, time_of
+from graph.model import Post, Repost, time_of
+from graph.records import published_post
 
 
 class GapReason(Enum):
@@ -35,15 +36,30 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PostAdded(Change):
-    """A post was added to the viewer's home timeline. `original_author` is an id, set for plain reposts only."""
+    """A post was published."""
 
     post: Post
-    original_author: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepostAdded(Change):
+    """A user reposted a post. `original_author` is an id."""
+
+    post: Repost
+    original_author: int
 
 
 @dataclass(frozen=True, slots=True)
 class PostRemoved(Change):
-    """A post of the viewer's home timeline was deleted. `post` and `author` are ids."""
+    """A post was deleted. `post` and `author` are ids."""
+
+    post: int
+    author: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepostRemoved(Change):
+    """A plain repost was undone. `post` is the id of the repost, `author` that of the user who had reposted."""
 
     post: int
     author: int
@@ -72,22 +88,6 @@ class AuthorHidden(Change):
     """A user is hidden from the viewer or muted: clients drop the user's posts and reposts of them. `user` is an id."""
 
     user: int
-
-
-@dataclass(frozen=True, slots=True)
-class PostPublishedChange(Change):
-    """A post that matches the filter was published. `original_author` is an id, set for plain reposts only."""
-
-    post: Post
-    original_author: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PostDeletedChange(Change):
-    """A post that matched the filter, or may have matched it, was deleted. `post` and `author` are ids."""
-
-    post: int
-    author: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +151,28 @@ class Gap:
     reason: GapReason
 
 
-HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
-StreamChange: TypeAlias = PostPublishedChange | PostDeletedChange | UserFollowed | UserUnfollowed
+ItemAdded: TypeAlias = PostAdded | RepostAdded
+ItemRemoved: TypeAlias = PostRemoved | RepostRemoved
+HomeChange: TypeAlias = ItemAdded | ItemRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
+StreamChange: TypeAlias = ItemAdded | ItemRemoved | UserFollowed | UserUnfollowed
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap
 NotificationChange: TypeAlias = NotificationAdded | NotificationsChanged
 NotificationUpdate: TypeAlias = NotificationChange | Checkpoint | Gap
 
 
-def original_author_of(body: EventBody) -> int | None:
-    """Return the author of the original if the event is a plain repost, or None for other events."""
-    return body.author if isinstance(body, Reposted) else None
+def item_update(event: Event) -> ItemAdded | ItemRemoved | None:
+    """Return the update for an event that creates or ends a post or a plain repost; None for other events."""
+    number, published = event.number, publication_of(event.body)
+    if published is not None:
+        added = published_post(number, published)
+        if isinstance(added, Repost):
+            return RepostAdded(number, added, added.repost_of_author or 0)
+        return PostAdded(number, added)
+    match event.body:
+        case PostDeleted(author, post):
+            return PostRemoved(number, post, author)
+        case Unreposted(user, _, repost):
+            return RepostRemoved(number, repost, user)
+        case _:
+            return None

@@ -35,7 +35,7 @@ class Bookmarks:
         self._changes = PairChanges(store, log, commit, BOOKMARKS, MAX_BOOKMARKS, self._make_room)
 
     async def add(self, view: View, viewer: int, post: int) -> int:
-        """Bookmark a post, or the original of a plain repost, and return its id. A repetition appends nothing.
+        """Bookmark a post and return its id. A repetition appends nothing.
 
         Raises Rejected: NOT_FOUND, and TOO_MANY for a user at the limit, unless bookmarks of deleted posts can be
         removed, which needs the archive. Three round trips; for an archived post also a query; more for a repetition
@@ -47,10 +47,8 @@ class Bookmarks:
         [found], rows = await asyncio.gather(
             self._posts.get_many(view, [post]), self._store.read(self._changes.reads(viewer, member))
         )
-        if found is None:
+        if found is None or found.is_plain_repost:
             raise no_post("postId")
-        if found.is_plain_repost and found.repost_of is not None:
-            return await self.add(view, viewer, found.repost_of)
         await self._changes.change(viewer, member, rows, begin=True)
         return found.id
 
@@ -66,9 +64,7 @@ class Bookmarks:
         [found], rows = await asyncio.gather(
             self._posts.get_many(SYSTEM, [post]), self._store.read(self._changes.reads(viewer, member))
         )
-        if found is not None and found.is_plain_repost and found.repost_of is not None:
-            return await self.remove(view, viewer, found.repost_of)
-        is_hidden = found is None or await view.hidden([found.author])
+        is_hidden = found is None or found.is_plain_repost or await view.hidden([found.author])
         if is_hidden and rows[-1] is None:
             raise no_post("postId")
         await self._changes.change(viewer, member, rows, begin=False)

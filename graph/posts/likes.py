@@ -63,7 +63,7 @@ class Likes:
         self.pages = LikePages(store, binding, posts)
 
     async def like(self, viewer: int, post: int, view: View | None = None) -> int:
-        """Like a post, or the original of a plain repost, and return its id. A repetition appends nothing.
+        """Like a post and return its id. A repetition appends nothing.
 
         `view` is the viewer's view, which a request shares between its reads. Raises Rejected: NOT_FOUND, and BLOCKED
         if there is a block between the viewer and the author. Three round trips; one more for a viewer with many
@@ -85,10 +85,8 @@ class Likes:
             self._store.read([("GET", keys.WATERMARK), *read_held(viewer, [post])]),
         )
         found: Post | None = posts[0]
-        if found is None:
+        if found is None or found.is_plain_repost:
             raise no_post("postId")
-        if found.is_plain_repost and found.repost_of is not None:
-            return await self._change(viewer, found.repost_of, view, like=like)
         if like:
             await refuse_blocked(view, found.author, "postId")
         held = held_in([post], rows)

@@ -8,11 +8,11 @@ from functools import partial
 from typing import cast
 
 from graph import keys
-from graph.archive.rows import POSTS, REDACTED, FoundPosts
+from graph.archive.rows import POST, REDACTED, FoundPosts
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
-from graph.log.events import Event, EventBody, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
+from graph.log.events import Event, PostDeleted, PostPublished, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log, deleted_since
 from graph.log.recipients import recipients_of_post
 from graph.log.requests import of_request, repetition
@@ -20,7 +20,6 @@ from graph.model import Counts, Location, Post
 from graph.posts.attachments import Attachment
 from graph.posts.mentions import Mentions
 from graph.posts.publication import Draft, publication
-from graph.projections.reposts import ending_key
 from graph.records import (
     AUTHOR_COLUMNS,
     POST_COLUMNS,
@@ -192,25 +191,20 @@ class Posts:
         for post in ids:
             if post not in found and post not in deleted and (late := await self._unprojected(post)) is not None:
                 found[post] = late
-                if late.is_plain_repost and late.repost_of is not None:
-                    found |= (await self.hydrate(SYSTEM, [late.repost_of], {}))[0]
-        targets = {name: None if post is None else self.target(found.get(post), found) for name, post in wanted.items()}
+        targets = {name: None if post is None else found.get(post) for name, post in wanted.items()}
         authors = {target.author for target in targets.values() if target is not None}
         hidden, suspended = await view.hidden(authors), await view.suspended(authors)
         problems: list[Problem] = []
         for name, target in targets.items():
-            if wanted[name] is not None and (target is None or target.author in suspended):
+            if wanted[name] is None:
+                continue
+            if target is None or target.is_plain_repost or target.author in suspended:
                 problems += no_post(name).problems
-            elif target is not None and target.author in hidden:
+            elif target.author in hidden:
                 problems += blocked(name).problems
         if problems:
             raise Rejected(*problems)
         return [*targets.values()]
-
-    @staticmethod
-    def target(post: Post | None, found: Mapping[int, Post]) -> Post | None:
-        """Return the post that a reply or quote refers to: this post, or the original of a plain repost."""
-        return found.get(post.repost_of or 0) if post is not None and post.is_plain_repost else post
 
     async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:
         """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
@@ -260,16 +254,22 @@ class Posts:
         return found
 
     async def _live(self, post: int) -> tuple[Post | None, str | None]:
-        """Return a post that is to be deleted, and the number in its tombstone, if it has one."""
+        """Return a post that is to be deleted, and the number in its tombstone, if it has one.
+
+        Raises Rejected (NOT_FOUND) for a repost.
+        """
         [row] = await self._store.read([read_post(post)])
         deletion = row[POST_COLUMNS.index("deleted")]
         if deletion is not None:
             return None, deletion
-        return as_post(post, row) or (await self.get_many(SYSTEM, [post]))[0] or await self._unprojected(post), None
+        found = as_post(post, row) or (await self.get_many(SYSTEM, [post]))[0] or await self._unprojected(post)
+        if found is not None and found.is_plain_repost:
+            raise no_post("postId")
+        return found, None
 
     async def _end(self, post: Post, *, by_operator: bool = False) -> None:
         """Commit the deletion of a post. If the author and an operator delete it concurrently, the first event wins."""
-        key = ending_key(post.id) if post.is_plain_repost else IdempotencyKey("-", f"deletion:{post.id}")
+        key = IdempotencyKey("-", f"deletion:{post.id}")
         body = replace(deletion_of(post, digest_of(post.text)), by_operator=by_operator)
         try:
             await self._commit([body], key, erasing=by_operator)
@@ -283,16 +283,6 @@ class Posts:
         body = publication_of(event.body) if event else None
         return None if body is None else published_post(post, body)
 
-    async def end_of(self, post: int) -> EventBody | None:
-        """Return the event that deleted a post or undid a plain repost, or None if the log holds none.
-
-        One round trip, or two if the post has a tombstone.
-        """
-        [row] = await self._store.read([read_post(post)])
-        deletion = row[POST_COLUMNS.index("deleted")]
-        event = None if deletion is None else await self._log.get(int(deletion))
-        return None if event is None else event.body
-
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
         """Return the author of a deleted post, or None if no such post is known.
 
@@ -301,12 +291,11 @@ class Posts:
         again.
         """
         event = await self._log.get(int(deletion)) if deletion is not None else None
-        match event and event.body:
-            case PostDeleted(author) | Reposted(author) | Unreposted(author):
-                return author
-        kinds = (REDACTED,) if deletion is None else (REDACTED, *POSTS)
+        if event is not None:
+            return event.body.author if isinstance(event.body, PostDeleted) else None
+        kinds = (REDACTED,) if deletion is None else (REDACTED, POST)
         rows = await (await self._binding.archive()).range(post - 1, post, 1)
-        return next((row.actor for row in rows if row.kind in kinds), None)
+        return next((row.actor for row in rows if row.kind in kinds and row.subject is None), None)  # no repost
 
 
 def deletion_of(post: Post, terms: str | None = None) -> PostDeleted | Unreposted:

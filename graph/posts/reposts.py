@@ -14,14 +14,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from graph import keys
 from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import Event, Reposted, Unreposted, publication_of
+from graph.log.events import Event, PostPublished, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
-from graph.model import Post
+from graph.model import Post, Repost
 from graph.posts.posts import Posts
 from graph.projections.reposts import ending_key
 from graph.records import published_post
@@ -50,17 +50,17 @@ class Reposts:
         self._commit = commit
         self._posts = posts
 
-    async def repost(self, view: View, viewer: int, post: int) -> Post:
-        """Repost a post and return the plain repost. Reposting a plain repost reposts its original.
+    async def repost(self, view: View, viewer: int, post: int) -> Repost:
+        """Repost a post and return the plain repost.
 
         Reposting a post again returns the same repost and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if there
         is a block between the viewer and the author, and TOO_MANY beyond `MAX_REPOSTS`, which concurrent calls may
-        exceed together. Four round trips and those of the fan-out; one more for a plain repost; and more if the store
-        says that the viewer has already reposted the post, or the idempotency key was used before.
+        exceed together. Four round trips and those of the fan-out, and more if the store says that the viewer has
+        already reposted the post, or the idempotency key was used before.
         """
         view.begin()
         original, held, watermark, count = await self._look_up(viewer, post)
-        if original is None:
+        if original is None or original.is_plain_repost:
             raise no_post("postId")
         await refuse_blocked(view, original.author, "postId")
         if held.repost:
@@ -75,53 +75,45 @@ class Reposts:
                 return plain_repost(event.number, body)
             held = await self._confirmed(viewer, original.id, RepostRegister(0, event.number), watermark)
         [found] = await self._posts.get_many(SYSTEM, [held.repost])
-        return found or plain_repost(held.repost, body)
+        return found if isinstance(found, Repost) else plain_repost(held.repost, body)
 
     @staticmethod
     def key_of(viewer: int, post: int, version: int) -> IdempotencyKey:
         """Return the idempotency key of a repost that found this version of the register."""
         return IdempotencyKey("-", f"repost:{viewer}:{post}:{version}")
 
-    async def unrepost(self, view: View, viewer: int, post: int) -> tuple[int, int | None]:
-        """Undo the viewer's plain repost of a post. `post` may also be a plain repost of that post.
+    async def unrepost(self, view: View, viewer: int, post: int) -> int | None:
+        """Undo the viewer's plain repost of a post. Return the id of the repost, or None if there was none.
 
-        Return the id of the original and the id of the repost, or None if there was no repost. Undoing a repost again
-        appends nothing, and returns the same ids while the log holds the event. Raises Rejected (NOT_FOUND). Four round
-        trips; one more for a plain repost, and two if there was no repost.
+        Undoing a repost again appends nothing, and returns the same id while the log holds the event. Raises Rejected
+        (NOT_FOUND). Four round trips, and two if there was no repost.
         """
         view.begin()
         original, held, watermark, _ = await self._look_up(viewer, post)
-        number = post if original is None else original.id
         if not held.repost:
-            held = await self._confirmed(viewer, number, held, watermark)
+            held = await self._confirmed(viewer, post, held, watermark)
         if held.repost:
-            body = Unreposted(viewer, number, held.repost, None if original is None else original.author)
+            body = Unreposted(viewer, post, held.repost, None if original is None else original.author)
             await self._commit([body], ending_key(held.repost))
-            return number, held.repost
-        if original is None:
-            ended = await self._posts.end_of(post)
-            if not isinstance(ended, Unreposted) or ended.user != viewer:
-                raise no_post("postId")
-            return ended.post, ended.repost
-        if await view.hidden([original.author]):
+            return held.repost
+        if original is not None and (original.is_plain_repost or await view.hidden([original.author])):
             raise no_post("postId")
         event = await self._log.get(held.version) if held.version else None
-        return number, event.body.repost if event and isinstance(event.body, Unreposted) else None
+        if event is not None and isinstance(event.body, Unreposted):
+            return event.body.repost
+        if original is None:
+            raise no_post("postId")
+        return None
 
     async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, RepostRegister, int, int]:
-        """Return a post, or the original of a plain repost, with the viewer's register of it.
+        """Return a post with the viewer's register of it, the watermark, and the number of the viewer's plain reposts.
 
-        Also return the watermark, and the number of the viewer's plain reposts. One round trip, or two for a plain
-        repost.
+        One round trip.
         """
         reads: list[Command] = [("GET", keys.WATERMARK), ("ZCARD", keys.reposted(viewer)), *read_held(viewer, post)]
         [found], [watermark, count, *row] = await asyncio.gather(
             self._posts.get_many(SYSTEM, [post]), self._store.read(reads)
         )
-        if found is not None and found.is_plain_repost and found.repost_of is not None:
-            [found], row = await asyncio.gather(
-                self._posts.get_many(SYSTEM, [found.repost_of]), self._store.read(read_held(viewer, found.repost_of))
-            )
         return found, held_in(row), int(watermark or 0), count
 
     async def _confirmed(self, viewer: int, original: int, held: RepostRegister, watermark: int) -> RepostRegister:
@@ -166,11 +158,9 @@ def after(viewer: int, original: int, held: RepostRegister, event: Event) -> Rep
             return held
 
 
-def plain_repost(number: int, body: Reposted) -> Post:
+def plain_repost(number: int, body: Reposted) -> Repost:
     """Return the plain repost that an event made, without counts."""
-    published = publication_of(body)
-    assert published is not None  # noqa: S101 - a Reposted event publishes a post
-    return published_post(number, published)
+    return cast("Repost", published_post(number, cast("PostPublished", publication_of(body))))
 
 
 def too_many(count: int) -> Rejected:

@@ -26,7 +26,7 @@ from graph.home.cache import CacheState, HomeCache
 from graph.home.merge import Which, first_of, merge_hot, newest_of_each
 from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
-from graph.post_lists import REPLIED, TIMELINE, PostList
+from graph.post_lists import REPLIED, REPOSTS, TIMELINE, PostList
 from graph.posts.posts import Posts
 from graph.recording import RECORDING, TimelinePage
 from graph.store.store import Store
@@ -168,6 +168,8 @@ class Timelines:
             for owner, read in pending.items():
                 ids = some[owner].ids
                 kept = [posts[post] for post in ids if post in posts]
+                if of is REPOSTS:  # a store that is not converted yet has quotes in these lists, too
+                    kept = [post for post in kept if post.is_plain_repost]
                 found[owner] += kept
                 if pages:
                     pages[owner].add(some[owner].sources, 1, len(ids), len(ids) - len(kept))

@@ -115,7 +115,8 @@ USER = {
     "TEXT_EMPTY": ("the text is empty or only white space", "disable the button until there is text"),
     "TEXT_TOO_LONG": ("the text has more than 1,000 characters", "show the number of characters while the user types"),
     "NOT_FOUND": (
-        "the object does not exist, was deleted or is hidden, or its id is malformed",
+        "the object does not exist, was deleted or is hidden; or its id is malformed or of another type, "
+        "such as that of a repost in place of its post",
         "remove it from the page",
     ),
     "NOT_ALLOWED": (

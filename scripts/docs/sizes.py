@@ -56,7 +56,7 @@ def table() -> str:
         ),
         ("ids of `nodes`", f"{MAX_NODES}"),
         ("users of `followUsers` and `unfollowUsers`", f"1 to {MAX_FOLLOWS}"),
-        ("reposts of a user without a text", f"{MAX_REPOSTS:,} at a time"),
+        ("reposts of a user", f"{MAX_REPOSTS:,} at a time"),
         ("bookmarks of a user", f"{MAX_BOOKMARKS:,}, not counting those of deleted posts"),
         ("users whom a user mutes, and blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
         ("lists of a user", f"{MAX_LISTS} with names of 1 to {MAX_NAME} characters, {MAX_MEMBERS} members each"),

@@ -25,8 +25,8 @@ HOST = "127.0.0.1"
 VIEWER = "alice"
 WEB = EXAMPLES / "web" / "dist"
 HOME_TIMELINE = (
-    "{ viewer { user { login } homeTimeline { posts(first: 3) { "
-    "edges { node { text author { login relationship { state } } } } } } } }"
+    "{ viewer { user { login } homeTimeline { entries(first: 3) { edges { node { "
+    "author { login relationship { state } } ... on Post { text } ... on Repost { post { text } } } } } } } }"
 )
 
 

@@ -77,7 +77,7 @@ class World:
         return entries
 
     def home(self, viewer: int) -> list[int]:
-        """Return the post ids of a user's final home timeline, newest first, computed from the posts and follows."""
+        """Return the ids of the entries of a user's final home timeline, newest first, computed from the events."""
         authors = {followee for follower, followee in self.follows() if follower == viewer} | {viewer}
         return [entry for entry, author in reversed(self.entries().items()) if author in authors]
 

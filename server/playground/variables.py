@@ -68,9 +68,8 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
     own, read = await graph.timelines.user(view, [viewer, followed], PAGE)
     found = [post for post in (*home.items, *read.items) if not post.is_plain_repost]
     found = [post for post in found if post.author != viewer] or found
-    values: Values = {}
-    if own.items:
-        values["delete-post"] = {"postId": _id(own.items[0].id)}
+    written = next((post for post in own.items if not post.is_plain_repost), None)
+    values: Values = {} if written is None else {"delete-post": {"postId": _id(written.id)}}
     if not found:
         return values
     post = _id(found[0].id)

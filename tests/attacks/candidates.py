@@ -15,23 +15,28 @@ Candidate = Callable[[int], str]
 
 AUTHORS = 21  # the first users of the world, who have the largest posts
 ANONYMOUS = {
-    "texts under 100 aliases": "{ user($loud) { timeline { posts(first: $n) { nodes { @100(text) } } } } }",
+    "texts under 100 aliases": (
+        "{ user($loud) { timeline { entries(first: $n) { nodes { ... on Post { @100(text) } } } } } }"
+    ),
     "15 timelines of texts under 100 aliases": (
-        "{ nodes(ids: $authors15) { ... on User { timeline { posts(first: $n) { nodes { @100(text) } } } } } }"
+        "{ nodes(ids: $authors15) { ... on User { timeline { entries(first: $n) { nodes { "
+        "... on Post { @100(text) } } } } } } }"
     ),
     "one timeline 15 times, texts under 100 aliases": (
-        "{ nodes(ids: $timelines15) { ... on Timeline { posts(first: $n) { nodes { @100(text) } } } } }"
+        "{ nodes(ids: $timelines15) { ... on Timeline { entries(first: $n) { nodes { "
+        "... on Post { @100(text) } } } } } }"
     ),
     "timelines of 100 users": (
-        "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { nodes { text } } } } } }"
+        "{ nodes(ids: $users100) { ... on User { timeline { entries(first: $n) { nodes { "
+        "... on Post { text } } } } } } }"
     ),
     "100 empty pages": (
-        "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { pageInfo { hasNextPage } } } } } }"
+        "{ nodes(ids: $users100) { ... on User { timeline { entries(first: $n) { pageInfo { hasNextPage } } } } } }"
     ),
     "posts with everything": (
-        "{ nodes(ids: $authors20) { ... on User { timeline { liveCursor posts(first: $n) { pageInfo { startCursor "
-        "endCursor hasNextPage } edges { cursor node { id text createdAt platform location { latitude longitude } "
-        "author { id login name bio } } } } } } } }"
+        "{ nodes(ids: $authors20) { ... on User { timeline { liveCursor entries(first: $n) { pageInfo { startCursor "
+        "endCursor hasNextPage } edges { cursor node { id createdAt author { id login name bio } "
+        "... on Post { text platform location { latitude longitude } } } } } } } } }"
     ),
     "followers with everything": (
         "{ nodes(ids: $users100) { ... on User { followers(first: $n) { totalCount edges { cursor followedAt node { "
@@ -46,8 +51,8 @@ ANONYMOUS = {
         "login } } } } } } } }"
     ),
     "posts of followers": (
-        "{ user($loud) { followers(first: 100) { nodes { timeline { posts(first: $n) { nodes { text author { bio } } "
-        "} } } } } }"
+        "{ user($loud) { followers(first: 100) { nodes { timeline { entries(first: $n) { nodes { author { bio } "
+        "... on Post { text } } } } } } } }"
     ),
     "counts under 99 aliases": (
         "{ user($loud) { followers(first: $n) { nodes { @33(followersCount) @33(followingCount) @33(postsCount) } } } }"
@@ -58,27 +63,30 @@ ANONYMOUS = {
     "bios under 100 aliases": "{ user($loud) { followers(first: $n) { nodes { @100(bio) } } } }",
     "one user under 99 aliases": "{ @99(user($loud) { login name bio followersCount }) }",
     "authors of posts of authors": (
-        "{ user($loud) { timeline { posts(first: $n) { nodes { author { timeline { posts(first: $n) { nodes { author { "
-        "timeline { posts(first: $n) { nodes { id } } } } } } } } } } } } }"
+        "{ user($loud) { timeline { entries(first: $n) { nodes { author { timeline { entries(first: $n) { nodes { "
+        "author { timeline { entries(first: $n) { nodes { id } } } } } } } } } } } } }"
     ),
     "typenames": "{ user($loud) { followers(first: $n) { nodes { @99(__typename) } } } }",
     "edges and cursors": (
-        "{ nodes(ids: $users90) { ... on User { timeline { posts(first: $n) { edges { cursor node { id } } } } "
+        "{ nodes(ids: $users90) { ... on User { timeline { entries(first: $n) { edges { cursor node { id } } } } "
         "followers(first: $n) { edges { cursor } } } } }"
     ),
     "the oldest pages": (
-        "{ nodes(ids: $users100) { ... on User { timeline { posts(last: $n) { nodes { id } } } followers(last: $n) { "
+        "{ nodes(ids: $users100) { ... on User { timeline { entries(last: $n) { nodes { id } } } followers(last: $n) { "
         "nodes { id } } } } }"
     ),
     "locations under 100 aliases": (
-        "{ user($loud) { timeline { posts(first: $n) { nodes { @100(location { latitude longitude }) } } } } }"
+        "{ user($loud) { timeline { entries(first: $n) { nodes { "
+        "... on Post { @100(location { latitude longitude }) } } } } } }"
     ),
-    "dates under 100 aliases": "{ user($loud) { timeline { posts(first: $n) { nodes { @100(createdAt) } } } } }",
-    "ids under 100 aliases": "{ user($loud) { timeline { posts(first: $n) { nodes { @100(id) } } } } }",
+    "dates under 100 aliases": "{ user($loud) { timeline { entries(first: $n) { nodes { @100(createdAt) } } } } }",
+    "ids under 100 aliases": "{ user($loud) { timeline { entries(first: $n) { nodes { @100(id) } } } } }",
     "authors under 99 aliases": (
-        "{ user($loud) { timeline { posts(first: $n) { nodes { @99(author { id login }) } } } } }"
+        "{ user($loud) { timeline { entries(first: $n) { nodes { @99(author { id login }) } } } } }"
     ),
-    "pages under 50 aliases": "{ user($loud) { timeline { @50(posts(first: $n) { nodes { text } }) } } }",
+    "pages under 50 aliases": (
+        "{ user($loud) { timeline { @50(entries(first: $n) { nodes { ... on Post { text } } }) } } }"
+    ),
     "followers under 50 aliases": "{ user($loud) { @50(followers(first: $n) { nodes { bio } }) } }",
     "page infos": "{ nodes(ids: $users100) { ... on User { @33(followers(first: $n) { pageInfo { endCursor } }) } } }",
     "total counts": "{ nodes(ids: $users100) { ... on User { @90(followers(first: $n) { totalCount }) } } }",
@@ -90,8 +98,16 @@ ANONYMOUS = {
     "inline fragments": "{ user($loud) { followers(first: $n) { nodes { " + "... on User { bio } " * 200 + "} } } }",
 }
 WITH_TOKEN = {
-    "home timelines": ("{ viewer { homeTimeline { posts(first: $n) { nodes { @99(text) author { login } } } } } }"),
-    "home timeline 40 times": "{ viewer { @40(homeTimeline { posts(first: $n) { nodes { text author { bio } } } }) } }",
+    "home timelines": (
+        "{ viewer { homeTimeline { entries(first: $n) { nodes { author { login } ... on Post { @99(text) } } } } } }"
+    ),
+    "home timeline 40 times": (
+        "{ viewer { @40(homeTimeline { entries(first: $n) { nodes { author { bio } ... on Post { text } } } }) } }"
+    ),
+    "texts of posts and of what reposts show": (
+        "{ viewer { homeTimeline { entries(first: $n) { nodes { ... on Post { @40(text) } "
+        "... on Repost { post { @40(text) } } } } } } }"
+    ),
     "relationships": (
         "{ nodes(ids: $users100) { ... on User { followers(first: $n) { nodes { relationship { id state following "
         "followedBy followingSince followedBySince } } } } } }"

@@ -72,7 +72,7 @@ def warm_up(victim: Victim) -> None:
     with open_socket(victim, token) as opened:
         subscribe(opened, "events", EVENTS)
         subscribe(opened, "home", "subscription { homeTimeline { cursor } }")
-        run_on_socket(opened, "{ viewer { homeTimeline { posts(first: 9) { nodes { text } } } } }")
+        run_on_socket(opened, "{ viewer { homeTimeline { entries(first: 9) { nodes { ... on Post { text } } } } } }")
     with victim.client(token) as client:
         ask(client, 'mutation { publishPost(input: {text: "The first one"}) { post { id } } }')
         ask(client, LOG_IN, input={"login": "alice", "password": "a wrong pass phrase"})

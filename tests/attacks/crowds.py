@@ -14,7 +14,8 @@ from tests.attacks.clients import read_answer, request
 from tests.attacks.payloads import invalid_requests
 from tests.attacks.victim import Victim
 
-QUERY = """{ user(by: {login: "alice"}) { name timeline { posts(first: 10) { nodes { text author { login } } } } } }"""
+QUERY = """{ user(by: {login: "alice"}) { name timeline {
+    entries(first: 10) { nodes { author { login } ... on Post { text } } } } } }"""
 OPENINGS = {
     "silent": b"",
     "half a request line": b"POST /gra",

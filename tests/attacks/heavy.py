@@ -10,10 +10,11 @@ from tests.attacks.world import World
 from tests.executor.differential.tapes import Tape
 
 SCHEMA = schema._schema
-PRIVATE = {"entries", "likedPosts", "bookmarks", "mutedUsers", "blockedUsers"}
-PAGED = frozenset({"posts", "followers", "following", "followersYouKnow"}) | PRIVATE
+PRIVATE = {"likedPosts", "bookmarks", "mutedUsers", "blockedUsers"}
+PAGED = frozenset({"entries", "followers", "following", "followersYouKnow"}) | PRIVATE
 ROOTS = ("nodes", "user", "node", "nodes", "viewer")
 KINDS = ("User", "Timeline")
+ITEMS = ("Post", "Post", "Repost")  # posts have the larger fields
 LEAST, MOST = 1, 100
 DEPTH = 14
 FIELDS = 160
@@ -57,6 +58,9 @@ class HeavyWriter:
         return max(LEAST, round(wanted * self._scale))
 
     def _selection(self, type_: Any, depth: int) -> str:
+        if type_.name == "TimelineItem":
+            item = self._tape.pick(ITEMS)
+            return f"{{ ... on {item} {self._selection(SCHEMA.type_map[item], depth)} }}"
         leaves = [name for name, field in type_.fields.items() if is_leaf_type(get_named_type(field.type))]
         branches = [name for name in type_.fields if name not in leaves]
         parts = [self._leaf(type_, leaves) for _ in range(self._tape.below(3))] if leaves else []

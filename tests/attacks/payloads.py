@@ -25,9 +25,9 @@ OVERLAPS = {
     "248 repeated fields": "{ " + "viewer { id } " * 248 + "}",
     "22 fields of 21 repeated fields": "{ " + f"{ALICE} {{ {'login ' * 21} }} " * 22 + "}",
     "repetition on three levels": "{ " + f"{ALICE} {{ {'login ' * 10} timeline {{ {'id kind ' * 10} }} }} " * 14 + "}",
-    "repeated paths": "{ " + f"{ALICE} {{ timeline {{ posts(first: 1) {{ nodes {{ id }} }} }} }} " * 98 + "}",
+    "repeated paths": "{ " + f"{ALICE} {{ timeline {{ entries(first: 1) {{ nodes {{ id }} }} }} }} " * 98 + "}",
     "repeated paths that conflict": "{ "
-    + " ".join(f"{ALICE} {{ timeline {{ posts(first: {at}) {{ nodes {{ id }} }} }} }}" for at in range(98))
+    + " ".join(f"{ALICE} {{ timeline {{ entries(first: {at}) {{ nodes {{ id }} }} }} }}" for at in range(98))
     + " }",
     "arguments that conflict": "{ " + " ".join(f'user(by: {{login: "u{at}"}}) {{ id }}' for at in range(220)) + " }",
     "leaves that conflict": f"{{ {ALICE} {{ {'x: login x: name ' * 50} }} }}",
@@ -98,7 +98,7 @@ HEADS = {
 }
 SELECTIONS = {
     "bios of followers": "follower { followers(first: $n) { nodes { @5(bio) } } }",
-    "texts": "follower { timeline { posts(first: $n) { nodes { @3(text) } } } }",
+    "texts": "follower { timeline { entries(first: $n) { nodes { ... on Post { @3(text) } } } } }",
     "followers of followers": "followee { followers(first: $n) { nodes { followers(first: $n) { nodes { bio } } } } }",
     "counts": "followee { @20(followersCount) followers(first: $n) { totalCount } }",
     "pages under aliases": "followee { @3(followers(first: $n) { nodes { bio } }) }",

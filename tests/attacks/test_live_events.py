@@ -37,7 +37,8 @@ FEED = f"feed {{ unreadCount entries(first: $n) {{ nodes {{ {NODE} }} }} }}"
 STREAM = f"""subscription ($n: Int!) {{ notifications {{ ... on NotificationAdded {{
   @: cursor edge {{ node {{ {NODE} }} }} {FEED}
 }} }} }}"""
-HOME = "{ viewer { homeTimeline { posts(first: 20) { edges { cursor node { id text author { login name } } } } } } }"
+HOME = """{ viewer { homeTimeline { entries(first: 20) { edges { cursor node {
+    id author { login name } ... on Post { text } } } } } } }"""
 REPLY = "mutation ($input: PublishPostInput!) { publishPost(input: $input) { post { id } userErrors { code } } }"
 
 

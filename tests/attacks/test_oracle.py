@@ -18,7 +18,7 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
-from graph.feed.updates import Checkpoint, PostDeletedChange, PostPublishedChange
+from graph.feed.updates import Checkpoint, PostAdded, PostRemoved
 from graph.log.events import PostDeleted
 from graph.model import MAX_NUMBER, Location
 from graph.store.commands import Command
@@ -79,7 +79,7 @@ def guesses(count: int, author: int) -> list[EventFilter]:
         guess = EventFilter.of(keywords=[word])
         found += [guess, replace(guess, within=places[n % len(places)])]
         found += [replace(guess, users=(author,)), replace(guess, sample=0.5)]
-        found += [replace(guess, kinds=frozenset({EventKind.POST_PUBLISHED}))]
+        found += [replace(guess, kinds=frozenset({EventKind.POST_ADDED}))]
         if len(found) >= count:
             break
     return found[:count]
@@ -131,7 +131,7 @@ class StoreLog:
 
 def seen_of(update: Any) -> tuple[str, int, int]:
     """Return what a client sees of an update, without the time of checkpoints."""
-    number = update.post.id if isinstance(update, PostPublishedChange) else getattr(update, "post", 0)
+    number = update.post.id if isinstance(update, PostAdded) else getattr(update, "post", 0)
     return type(update).__name__, update.number, number
 
 
@@ -199,7 +199,7 @@ async def test_guesses_about_a_deleted_post_are_answered_alike(
         observed = [(guess, await observe(feed, store_log, guess, FORMS[form](secret_post))) for guess in tried]
     assert_alike(observed)
     seen = [(kind, number) for _, observation in observed for kind, _, number in observation.seen]
-    assert ("PostPublishedChange", secret_post.post) not in seen
+    assert ("PostAdded", secret_post.post) not in seen
 
 
 @pytest.mark.parametrize("recent", [5000, 1], ids=["from memory", "from the log"])
@@ -241,7 +241,7 @@ async def test_guesses_are_answered_alike_if_the_reader_is_behind_the_log(graph:
         for stream in streams:
             await stream.aclose()
     assert len(received) == len({public(guess) for guess in tried})
-    assert {what for _, what in received} <= {("PostDeletedChange", secret.id), None}
+    assert {what for _, what in received} <= {("PostRemoved", secret.id), None}
 
 
 def has_deletion(guess: EventFilter, post: int) -> bool:
@@ -274,7 +274,7 @@ async def test_live_streams_get_deletions_by_the_content_of_the_post(graph: Grap
                 await asyncio.sleep(0.001)
             await graph.posts.delete(alice, secret.id)
             update = await steps[0]
-        assert isinstance(update, PostDeletedChange)
+        assert isinstance(update, PostRemoved)
         assert update.post == secret.id
         assert not steps[1].done()
         steps[1].cancel()

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from graph import Graph
+from graph.model import Repost
 from graph.visibility.views import SYSTEM
 from server.auth import Tokens
 from server.settings import Settings
@@ -37,6 +38,7 @@ class Timeline:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     texts: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)  # without what reposts repeat
     has_next: bool = True
     unread: int | None = None
     quotes: int = 0
@@ -47,7 +49,7 @@ class Timeline:
         """Read the list that the program returns next."""
         answer = await self.answer()
         assert "problem" not in answer, f"{self.name}: {answer['problem']}"
-        self.texts, self.has_next = answer.pop("texts"), answer.pop("hasNext")
+        self.texts, self.shown, self.has_next = answer.pop("texts"), answer.pop("shown"), answer.pop("hasNext")
         self.unread, self.quotes = answer.pop("unread", None), answer.pop("quotes")
         self.latest, self.counts = answer.pop("latest"), answer
 
@@ -79,7 +81,7 @@ class Timeline:
             pytest.fail(f"{self.name}: {self.texts[:5]} {self.counts}")
 
     async def sees(self, text: str) -> None:
-        """Wait until a post is at the top of the list."""
+        """Wait until an entry is at the top of the list."""
         await self.until(lambda each: each.texts[:1] == [text])
 
     async def hears(self, text: str) -> None:
@@ -175,12 +177,24 @@ class Stage:
             await self.each(partial(Timeline.send, command=command))
 
     async def check(self) -> None:
-        """Assert that each cache has each post of the server once, in order, also when another one has arrived."""
+        """Assert that each cache has each entry of the server once, in order, also when another one has arrived."""
         for last in ([], ["the last post"]):
             await posts(self.graph, self.author, *last)
-            records = await self.graph.posts.get_many(SYSTEM, await home(self.graph, self.viewer))
-            texts = [post.text for post in records if post]
+            texts = await self.expected()
             await self.each(lambda timeline: timeline.shows(texts))  # noqa: B023 - awaited at once
+
+    async def expected(self) -> list[str]:
+        """Return what the home timeline shows, newest first: the texts of posts, and of what is reposted."""
+        entries = await self.graph.posts.get_many(SYSTEM, await home(self.graph, self.viewer))
+        reposted = await self.graph.posts.get_many(
+            SYSTEM, [each.repost_of for each in entries if each and each.repost_of]
+        )
+        texts = {post.id: post.text for post in reposted if post}
+        return [
+            f"repost of {texts[entry.repost_of or 0]}" if isinstance(entry, Repost) else entry.text
+            for entry in entries
+            if entry
+        ]
 
 
 @asynccontextmanager

@@ -41,7 +41,7 @@ def settings(store_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture(scope="session")
 def hosts(node: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Return the programs that show lists in caches."""
-    need((FOLDER.parents[1] / "client" / "dist" / "index.js").exists(), "`npm install` in client")
+    need((FOLDER.parents[1] / "client" / "dist" / "index.js").exists(), "`npm install` and `npm run build` in client")
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp("kit")
         yield {name: stack.enter_context(program(KIT / "host.mjs", folder / name)) for name in CACHES}

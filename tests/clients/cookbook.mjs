@@ -27,7 +27,7 @@ async function publish(text, key, attempts = 5) {
       const { publishPost } = await send(
         `mutation ($text: String!, $key: String!) {
           publishPost(input: { text: $text, idempotencyKey: $key }) {
-            postEdge { cursor node { id text } }
+            timelineEdge { cursor node { __typename id ... on Post { text } } }
             userErrors { code message field }
           }
         }`,
@@ -50,20 +50,24 @@ async function* pages(size = 30) {
   do {
     const { viewer } = await send(
       `query ($size: Int!, $after: String) {
-        viewer { id homeTimeline { id posts(first: $size, after: $after) {
-          edges { cursor node { id text author { id login } } }
+        viewer { id homeTimeline { id entries(first: $size, after: $after) {
+          edges { cursor node {
+            __typename id author { id login }
+            ... on Post { text }
+            ... on Repost { post { id text author { id login } } }
+          } }
           pageInfo { endCursor hasNextPage }
         } } }
       }`,
       { size, after },
     );
-    const { edges, pageInfo } = viewer.homeTimeline.posts;
+    const { edges, pageInfo } = viewer.homeTimeline.entries;
     yield edges;
     after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
   } while (after);
 }
 
-/** The posts of a screen: those that are shown, and those that wait behind the pill. */
+/** The entries of a screen: those that are shown, and those that wait behind the pill. */
 class Pill {
   constructor({ edges, pageInfo }) {
     this.edges = edges;
@@ -80,18 +84,27 @@ class Pill {
   }
 
   take(event) {
-    if (event.__typename === "PostAdded") {
-      const { cursor, node } = event.edge;
-      const edges = this.edges.map((each) => ({ post: each.node.id, cursor: each.cursor }));
-      const index = indexFor({ post: node.id, cursor }, { ...this.pageInfo, edges });
-      if (index === undefined) return; // the list has the post, or will have it with a next page
-      this.edges.splice(index, 0, event.edge);
+    const { __typename, timelineEdge, postId, repostId, userId } = event;
+    if (__typename === "PostAdded" || __typename === "RepostAdded") {
+      const { cursor, node } = timelineEdge;
+      const edges = this.edges.map((each) => ({ id: each.node.id, cursor: each.cursor }));
+      const index = indexFor({ id: node.id, cursor }, { ...this.pageInfo, edges });
+      if (index === undefined) return; // the list has the entry, or will have it with a next page
+      this.edges.splice(index, 0, timelineEdge);
       this.held.add(node.id);
-    } else if (event.__typename === "PostRemoved") {
-      this.edges = this.edges.filter(({ node }) => node.id !== event.postId);
-    } else if (event.__typename === "AuthorRemoved" || event.__typename === "AuthorHidden") {
-      this.edges = this.edges.filter(({ node }) => node.author.id !== event.userId);
+    } else if (__typename === "PostRemoved") {
+      this.keep((node) => node.id !== postId && node.post?.id !== postId);
+    } else if (__typename === "RepostRemoved") {
+      this.keep((node) => node.id !== repostId);
+    } else if (__typename === "AuthorRemoved") {
+      this.keep((node) => node.author.id !== userId);
+    } else if (__typename === "AuthorHidden") {
+      this.keep((node) => node.author.id !== userId && node.post?.author.id !== userId);
     }
+  }
+
+  keep(isKept) {
+    this.edges = this.edges.filter(({ node }) => isKept(node));
   }
 
   open() {
@@ -99,15 +112,15 @@ class Pill {
   }
 }
 
-/** Count the posts above a cursor: at most 100, which a badge shows as "99+". */
+/** Count the entries above a cursor: at most 100, which a badge shows as "99+". */
 async function unread(cursor) {
   const { viewer } = await send(
     `query ($cursor: String!) {
-      viewer { id homeTimeline { id posts(last: 100, before: $cursor) { edges { cursor } } } }
+      viewer { id homeTimeline { id entries(last: 100, before: $cursor) { edges { cursor } } } }
     }`,
     { cursor },
   );
-  return viewer.homeTimeline.posts.edges.length;
+  return viewer.homeTimeline.entries.edges.length;
 }
 
 const FOLLOW = gql`
@@ -154,11 +167,11 @@ for await (const edges of pages(40)) read.push(...edges.map(({ node }) => node.i
 const above = await unread(before.cursor); // before the posts of a new followee join the timeline
 
 const pill = new Pill({ edges: [before], pageInfo: {} });
-for (const __typename of ["PostAdded", "PostAdded", "Unknown"]) pill.take({ __typename, edge: first.postEdge });
+for (const __typename of ["PostAdded", "PostAdded", "Unknown"]) pill.take({ __typename, timelineEdge: first.timelineEdge });
 const waiting = pill.waiting.length;
 pill.open();
 const shown = pill.shown.length;
-pill.take({ __typename: "PostRemoved", postId: first.postEdge.node.id });
+pill.take({ __typename: "PostRemoved", postId: first.timelineEdge.node.id });
 pill.take({ __typename: "AuthorRemoved", userId: before.node.author.id });
 
 const client = new ApolloClient({ cache: new InMemoryCache(), link: new HttpLink({ uri: url, headers }) });
@@ -175,7 +188,7 @@ const real = client.readQuery({ query: USER }).user;
 
 console.log(
   JSON.stringify({
-    once: first.postEdge.node.id === again.postEdge.node.id,
+    once: first.timelineEdge.node.id === again.timelineEdge.node.id,
     refused: refused.userErrors.map(({ code }) => code),
     read: read.length,
     distinct: new Set(read).size,

@@ -4,7 +4,7 @@ import { socket } from "./socket.mjs";
 
 const WHO = `query Who($login: String!) { user(by: { login: $login }) { id } }`;
 const EVENTS = `subscription Events($filter: EventFilter!, $after: String) {
-  events(filter: $filter, after: $after) { __typename cursor ... on PostPublished { post { id text } } }
+  events(filter: $filter, after: $after) { __typename cursor ... on PostAdded { post { __typename id text } } }
 }`;
 
 const { user } = await ask(WHO, { login });
@@ -13,7 +13,7 @@ const request = { query: EVENTS, variables: { filter: { users: [user.id] } } };
 try {
   for await (const { data, errors } of socket.iterate(request)) {
     if (errors) fail(errors);
-    if (data.events.__typename === "PostPublished") show(data.events.post);
+    if (data.events.__typename === "PostAdded") show(data.events.post);
   }
   fail("The stream has ended.");
 } catch (problem) {

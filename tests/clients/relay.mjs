@@ -41,7 +41,7 @@ console.log(
     id: screen.params.id,
     text: screen.params.text,
     answer,
-    posts: records.filter((record) => record.__typename === "Post").length,
+    entries: records.filter(({ __typename }) => __typename === "Post" || __typename === "Repost").length,
     event: event.homeTimeline.__typename,
   }),
 );

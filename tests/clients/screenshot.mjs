@@ -12,9 +12,11 @@ query Home {
       followersCount
     }
     homeTimeline {
-      posts(first: 3) {
+      entries(first: 3) {
         nodes {
-          text
+          ... on Post {
+            text
+          }
           createdAt
           author {
             login

@@ -9,6 +9,7 @@ from graph import Graph
 from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
 from graph.paging import CursorKind, encode_cursor
+from graph.visibility.views import SYSTEM
 from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.clients.cached_lists import CACHES, Hosts, Stage, Timeline, release, staged
@@ -130,6 +131,41 @@ async def test_deletions_and_unfollows_remove_posts(stage: Stage) -> None:
             await stage.graph.posts.delete(stage.author, post)
         await stage.graph.follows.unfollow(stage.viewer, [stage.stranger])
         await stage.check()
+
+
+async def test_reposts_come_and_go(stage: Stage) -> None:
+    """One repost is undone, and another ends with its post. No page is fetched again."""
+    graph, author = stage.graph, stage.author
+    kept, undone, deleted = await posts(graph, stage.stranger, "kept", "undone", "deleted")
+    await graph.reposts.repost(SYSTEM, author, kept)
+    async with stage.open():
+        await stage.each(lambda timeline: timeline.send("next"))
+        for post, text in ((undone, "undone"), (deleted, "deleted")):
+            await graph.reposts.repost(SYSTEM, author, post)
+            await stage.each(lambda timeline: timeline.sees(f"repost of {text}"))  # noqa: B023 - awaited at once
+        await graph.reposts.unrepost(SYSTEM, author, undone)
+        await graph.posts.delete(stage.stranger, deleted)
+        await stage.each(lambda timeline: timeline.sees("repost of kept"))
+        await stage.check()
+        assert [timeline.counts["refetches"] for timeline in stage.timelines] == [1] * len(CACHES)
+
+
+async def test_a_post_that_was_reposted_is_shown_once(stage: Stage) -> None:
+    """Its newest occurrence is shown, and the older ones of all pages are not. The list has all, and so has no hole."""
+    graph, author = stage.graph, stage.author
+    old = (await home(graph, stage.viewer))[-1]
+    [post] = await graph.posts.get_many(SYSTEM, [old])
+    assert post
+    async with stage.open():
+        await graph.reposts.repost(SYSTEM, author, old)
+        await stage.each(lambda timeline: timeline.sees(f"repost of {post.text}"))
+        await stage.check()
+        for timeline in stage.timelines:
+            assert post.text in timeline.texts
+            assert timeline.shown == [text for text in timeline.texts if text != post.text]
+        await graph.reposts.unrepost(SYSTEM, author, old)
+        await stage.check()
+        assert [timeline.shown for timeline in stage.timelines] == [timeline.texts for timeline in stage.timelines]
 
 
 async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> None:

@@ -57,16 +57,16 @@ async def test_the_playground_in_chromium(api: Api, node: str, chromium: None) -
     assert seen["tabs"] == ["Home", "FollowersWithRelations", "Publish", "Live"]
     home = seen["home"]["data"]["viewer"]
     assert home["user"]["login"] == "alice"
-    assert len(home["homeTimeline"]["posts"]["edges"]) == 30
+    assert len(home["homeTimeline"]["entries"]["edges"]) == 30
     followers = seen["followers"]["data"]["user"]["followers"]["edges"]
     states = {edge["node"]["relationship"]["state"] for edge in followers}
     assert states == {"YOU", "STRANGER", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
     [outcome] = seen["follow"]["data"]["followUsers"]["results"]
     assert outcome["outcome"] == "FOLLOWED"
-    published = seen["published"]["data"]["publishPost"]["postEdge"]["node"]
+    published = seen["published"]["data"]["publishPost"]["timelineEdge"]["node"]
     assert seen["live"]["received"] == 2
     added, first = (event["data"]["homeTimeline"] for event in seen["live"]["newestFirst"])
-    assert added["edge"]["node"]["id"] == published["id"]
+    assert added["timelineEdge"]["node"]["id"] == published["id"]
     assert first["__typename"] == "Checkpoint"
 
 

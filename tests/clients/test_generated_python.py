@@ -55,7 +55,7 @@ async def test_a_generated_client_reads_the_home_timeline(generated: Any, graph:
             home = (await client.home()).viewer
             feed = (await client.notifications()).viewer.notifications
 
-        [edge] = home.home_timeline.posts.edges
+        [edge] = home.home_timeline.entries.edges
         assert (home.user.login, edge.node.text, edge.node.author.login) == ("alice", "for @alice", "bob")
         assert edge.node.created_at.year >= 2026
         assert [type(each.node).__name__.endswith("Notification") for each in feed.entries.edges] == [True, True]

@@ -86,8 +86,8 @@ async def test_a_relay_screen_of_forty_fragments(node: str, app: Path, served: S
     assert len(re.findall(r"^fragment ", text, re.M)) >= 40
     assert seen["text"] is None
     assert "errors" not in seen["answer"]
-    assert len(seen["answer"]["data"]["viewer"]["homeTimeline"]["posts"]["edges"]) == 10
-    assert seen["posts"] >= 10
+    assert len(seen["answer"]["data"]["viewer"]["homeTimeline"]["entries"]["edges"]) == 10
+    assert seen["entries"] >= 10
     assert seen["event"] == "Checkpoint"
 
 
@@ -99,7 +99,7 @@ async def test_documents_of_graphql_code_generator(node: str, app: Path, served:
         seen = await run(node, "codegen.mjs", f"{api.url}/graphql", token, str(app))
     assert list(manifest_of(app, "gql/persisted-documents.json")) == [seen["id"]]
     assert seen["id"].startswith("sha256:")
-    assert len(seen["fetch"]["data"]["viewer"]["homeTimeline"]["posts"]["nodes"]) == 3
+    assert len(seen["fetch"]["data"]["viewer"]["homeTimeline"]["entries"]["nodes"]) == 3
     assert seen["urql"] == {"data": seen["fetch"]["data"]}
 
 
@@ -141,5 +141,5 @@ async def pages_of_apollo(
     """Ask for a listed page, an unlisted operation and the page again. Return the results, and what was sent."""
     seen = await run(node, "apollo-persisted.mjs", f"{api.url}/graphql", token, *manifest)
     page, unlisted, again = seen["results"]
-    assert len(page["data"]["viewer"]["homeTimeline"]["posts"]["nodes"]) == 3
+    assert len(page["data"]["viewer"]["homeTimeline"]["entries"]["nodes"]) == 3
     return page, unlisted, again, seen["sent"]

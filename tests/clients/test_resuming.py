@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from graph import Graph
+from graph.visibility.views import SYSTEM
 from server.auth import Tokens
 from server.settings import Settings
 from tests.clients.outages import Proxy, Server, proxied
 from tests.clients.programs import FOLDER
 from tests.server.conftest import Api, serving
-from tests.support.graph_worlds import background, befriend, people
+from tests.support.graph_worlds import background, befriend, people, posts
 from tests.support.graphs import archive_url_of
 
 pytestmark = pytest.mark.slow
@@ -33,19 +34,24 @@ PAUSE = 0.05  # seconds between posts
 
 @dataclass
 class Client:
-    """A running program, the posts' texts (numbers) that it has printed, and its standard error."""
+    """A running program, the posts' texts (numbers) and the reposts that it has printed, and its standard error."""
 
     name: str
     process: asyncio.subprocess.Process
     shown: list[int] = field(default_factory=list)
+    reposts: list[str] = field(default_factory=list)
     errors: str = ""
     errors_closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self) -> None:
-        """Collect the numbers that the program prints until it ends."""
+        """Collect the numbers and reposts that the program prints until it ends."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
-            self.shown.append(int(json.loads(line)))
+            text = json.loads(line)
+            if "reposted" in text:
+                self.reposts.append(text)
+            else:
+                self.shown.append(int(text))
 
     async def read_errors(self) -> None:
         """Collect the standard error until the program ends."""
@@ -229,6 +235,23 @@ async def api(stage: Stage, settings: Settings) -> AsyncIterator[Api]:
     """Serve in this process."""
     async with serving(settings.model_copy(update={"secret": (SECRET,)}), stage.graph) as api:
         yield api
+
+
+async def test_every_client_shows_reposts(stage: Stage, api: Api) -> None:
+    """With the user who reposted and the post: one of the page, and one that arrives."""
+    old, new = await posts(stage.graph, stage.stranger, "old", "new")
+    await stage.graph.reposts.repost(SYSTEM, stage.author, old)
+    await stage.graph.worker().drain()
+    async with stage.listening(api.url, *(name for name in ALL if name != "events.mjs")):
+        async with asyncio.timeout(TIMEOUT):
+            while not all(client.reposts for client in stage.clients):  # noqa: ASYNC110 - no notification
+                await asyncio.sleep(0.05)
+            await stage.graph.reposts.repost(SYSTEM, stage.author, new)
+            while not all(len(client.reposts) > 1 for client in stage.clients):  # noqa: ASYNC110 - no notification
+                await asyncio.sleep(0.05)
+        for client in stage.clients:
+            assert client.reposts == ["bob reposted: old", "bob reposted: new"], client.name
+            assert client.errors == "", client.name
 
 
 async def test_a_client_exits_when_its_session_ends(stage: Stage, api: Api) -> None:

@@ -11,13 +11,29 @@ from gql import Client, GraphQLRequest
 from gql.transport.exceptions import TransportConnectionFailed
 from gql.transport.websockets import WebsocketsTransport
 
-PAGE = GraphQLRequest("""query Page {
-  viewer { homeTimeline { liveCursor(first: 100) posts(first: 100) { nodes { id text } } } }
-}""")
-PING = float(os.environ.get("PING", 10_000)) / 1000  # seconds between pings, and until one is answered
-LIVE = """subscription Live($after: String) {
-  homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { id text } } } }
+ENTRY = """fragment Entry on TimelineItem {
+  __typename id ... on Post { text } ... on Repost { author { id login } post { id text } }
 }"""
+PAGE = GraphQLRequest(
+    """query Page {
+  viewer { homeTimeline { liveCursor(first: 100) entries(first: 100) { nodes { ...Entry } } } }
+}
+"""
+    + ENTRY
+)
+PING = float(os.environ.get("PING", 10_000)) / 1000  # seconds between pings, and until one is answered
+LIVE = (
+    """subscription Live($after: String) {
+  homeTimeline(after: $after) {
+    __typename
+    cursor
+    ... on PostAdded { timelineEdge { node { ...Entry } } }
+    ... on RepostAdded { timelineEdge { node { ...Entry } } }
+  }
+}
+"""
+    + ENTRY
+)
 
 
 async def main(url: str, token: str) -> None:
@@ -33,15 +49,16 @@ async def main(url: str, token: str) -> None:
             async with Client(transport=transport) as session:
                 if after is None:
                     timeline = (await session.execute(PAGE))["viewer"]["homeTimeline"]
-                    for post in reversed(timeline["posts"]["nodes"]):
-                        show(post)
-                    held = {post["id"] for post in timeline["posts"]["nodes"]}
+                    for entry in reversed(timeline["entries"]["nodes"]):
+                        show(entry)
+                    held = {entry["id"] for entry in timeline["entries"]["nodes"]}
                     after = timeline["liveCursor"]
                 async for data in session.subscribe(GraphQLRequest(LIVE, variable_values={"after": after})):
                     event, attempts = data["homeTimeline"], 0
                     after = event["cursor"]
-                    if event["__typename"] == "PostAdded" and event["edge"]["node"]["id"] not in held:
-                        show(event["edge"]["node"])
+                    entry = event.get("timelineEdge", {}).get("node")
+                    if entry and entry["id"] not in held:
+                        show(entry)
         except (TransportConnectionFailed, TimeoutError) as lost:
             if is_forbidden(lost):
                 sys.exit("The session is over: log in again.")
@@ -55,9 +72,13 @@ def is_forbidden(lost: Exception) -> bool:
     return close is not None and close.code == 4403
 
 
-def show(post: dict[str, Any]) -> None:
-    """Print a post's text."""
-    print(json.dumps(post["text"]), flush=True)
+def show(entry: dict[str, Any]) -> None:
+    """Print a post or a repost. An entry of a type that this version does not know is left out."""
+    match entry:
+        case {"__typename": "Post", "text": text}:
+            print(json.dumps(text), flush=True)
+        case {"__typename": "Repost", "author": author, "post": post}:
+            print(json.dumps(f"{author['login']} reposted: {post and post['text']}"), flush=True)
 
 
 if __name__ == "__main__":

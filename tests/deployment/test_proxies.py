@@ -25,7 +25,7 @@ __all__ = ["settings"]
 
 TOKEN = "a-token-of-prometheus"
 BODY_SECONDS = 1.2  # slightly longer than the proxies' timeout for a request body in these tests
-LIVE = "subscription { homeTimeline { __typename cursor ... on PostAdded { edge { node { text } } } } }"
+LIVE = "subscription { homeTimeline { __typename cursor ... on PostAdded { post { text } } } }"
 VIEWER = {"query": "{ viewer { user { login } } }"}
 
 
@@ -184,10 +184,10 @@ async def test_long_answers_are_compressed(api: Api, proxy: Proxy) -> None:
     session = await api.session("alice")
     for _ in range(3):
         await api.graph.posts.publish(session.user, "x" * 1000)
-    query = '{ user(by: {login: "alice"}) { timeline { posts(first: 3) { nodes { text } } } } }'
+    query = '{ user(by: {login: "alice"}) { timeline { entries(first: 3) { nodes { ... on Post { text } } } } } }'
     async with proxy.client() as client:
         answer = await client.post("/graphql", json={"query": query})
-    assert len(answer.json()["data"]["user"]["timeline"]["posts"]["nodes"]) == 3
+    assert len(answer.json()["data"]["user"]["timeline"]["entries"]["nodes"]) == 3
     assert answer.headers["content-encoding"] == "gzip"
 
 
@@ -199,4 +199,4 @@ def streaming(token: str) -> dict[str, str]:
 def text(result: Any) -> str | None:
     """Return the text of an added post, or None for any other event."""
     event = result["data"]["homeTimeline"]
-    return str(event["edge"]["node"]["text"]) if "edge" in event else None
+    return str(event["post"]["text"]) if "post" in event else None

@@ -140,23 +140,23 @@ def copy_of_the_client_kit(checkout: Path) -> Path:
 @pytest.mark.slow
 def test_the_tests_of_the_client_kit(node: str, tmp_path: Path) -> None:
     """`npm install` is part of CI's own preparation."""
-    install, test = commands(KIT.text)
-    assert (install, test) == ("npm install", "npm test")
+    install, build, test, pack = commands(KIT.text)
+    assert (install, build, test, pack) == ("npm install", "npm run build", "npm test", "npm pack")
     assert "\n  install client " in (ROOT / ".ci" / "run").read_text("utf-8")
     assert "fail 0" in sh(test, copy_of_the_client_kit(tmp_path), environment())
 
 
 @pytest.mark.slow
 def test_the_client_kit_in_a_project(node: str, tmp_path: Path) -> None:
-    """`npm install` copies the compiled package into a project next to the checkout."""
+    """`npm pack` compiles the package, which a project next to the checkout installs without scripts."""
     project = tmp_path / "project"
     project.mkdir()
     (project / "package.json").write_text('{"type": "module"}')
     copy_of_the_client_kit(tmp_path / "fanline")
-    build, setting, install = commands(IN_A_PROJECT.text)
-    assert build == "npm install --prefix ../fanline/client"
+    prepare, pack, install = commands(IN_A_PROJECT.text)
+    assert prepare == "npm install --prefix ../fanline/client"
     program = "import { live } from '@fanline/client'; console.log(typeof live)"
-    printed = sh(f'{setting}\n{install}\n{node} --input-type=module -e "{program}"', project, environment())
+    printed = sh(f'{pack}\n{install}\n{node} --input-type=module -e "{program}"', project, environment())
     assert printed.endswith("\nfunction\n")
     assert not (project / "node_modules" / "@fanline" / "client").is_symlink()
 

@@ -66,7 +66,7 @@ def checked(command: str) -> bool:
         assert subcommand in ("run", "sync")
         program, *rest = installs(rest) or ["fanline"]
     if program == "npm":
-        assert rest[0] in ("install", "test") or rest[1] in scripts("examples/web") | scripts("client")
+        assert rest[0] in ("install", "test", "pack") or rest[1] in scripts("examples/web") | scripts("client")
     elif program == "pip":
         extras = re.findall(r"\[(\w+)\]", command)
         assert set(extras) <= set(PROJECT["project"]["optional-dependencies"])

@@ -117,7 +117,7 @@ async def test_getting_started(api: Api) -> None:
     token = (await answer(log_in, api, ""))["logIn"]["credentials"]["token"]
     payload = {"credentials": {"token": token}, "userErrors": []}
     assert matches(TOKEN.text.strip(), json.dumps({"data": {"logIn": payload}}))
-    page = (await answer(read, api, token))["viewer"]["homeTimeline"]["posts"]["nodes"]
+    page = (await answer(read, api, token))["viewer"]["homeTimeline"]["entries"]["nodes"]
     assert len(page) == 3
     process = await start(subscribe, api, token)
     assert await event(process, "Checkpoint")

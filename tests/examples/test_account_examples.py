@@ -1,8 +1,6 @@
 """The examples about the viewer's account, in the small demo world of the other examples."""
 
-from tests.examples.test_examples import Alice, alice, small_world
-
-__all__ = ["alice", "small_world"]
+from tests.examples.alice import Alice
 
 
 async def test_update_profile(alice: Alice) -> None:

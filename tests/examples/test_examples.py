@@ -1,8 +1,6 @@
 """The example operations run unchanged in the demo world and return useful data."""
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +9,12 @@ from graphql import OperationDefinitionNode, parse
 
 from executor import Executor, Operation
 from graph import Graph
-from graph.model import Credentials
 from resolvers import ids
-from resolvers.context import Context, Viewer
 from schema import schema
-from server.demo.world import World
 from server.playground.examples import OPENED, examples
-from tests.support.graph_worlds import PATIENCE
-from tests.support.snapshots import small_world
+from server.playground.variables import variables
+from tests.examples.alice import EXAMPLES, Alice
 
-__all__ = ["small_world"]
-
-EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
 USER, POST, LIST = (ids.encode(kind, 1) for kind in (ids.Kind.USER, ids.Kind.POST, ids.Kind.LIST))
 REQUIRED: dict[str, dict[str, Any]] = {
     "change-password": {"currentPassword": "a long password", "newPassword": "a new password"},
@@ -47,42 +39,6 @@ REQUIRED: dict[str, dict[str, Any]] = {
     **{name: {"postId": POST} for name in ("like", "unlike", "repost", "unrepost", "bookmark", "remove-bookmark")},
     **{name: {"userId": USER} for name in ("mute", "unmute", "block", "unblock")},
 }
-
-
-class Alice:
-    """Runs examples as alice in a small demo world."""
-
-    def __init__(self, graph: Graph, world: World, session: Credentials) -> None:
-        self.graph = graph
-        self.people = world.people()
-        self._viewer = Viewer(session.user, session.id, session.expires_at)
-
-    def context(self) -> Context:
-        """Return the context of a new request."""
-        return Context(self.graph, self._viewer, lambda session: f"token of {session.user}")
-
-    async def run(self, example: str, **variables: Any) -> dict[str, Any]:
-        """Execute a query or mutation and return its data."""
-        document = EXAMPLES[example].read_text("utf-8")
-        result = await schema.execute(document, variables, self.context())
-        assert result.errors is None
-        assert result.data is not None
-        return result.data
-
-    async def subscribe(self, example: str, **variables: Any) -> AsyncGenerator[dict[str, Any], None]:
-        """Run a subscription and yield the data of its events."""
-        document = EXAMPLES[example].read_text("utf-8")
-        async with aclosing(await schema.subscribe(document, variables, self.context())) as results:
-            async for result in results:
-                assert result.errors is None
-                assert result.data is not None
-                yield result.data
-
-
-@pytest.fixture
-async def alice(small_world: World, graph: Graph) -> Alice:
-    """Start a session of alice in the demo world."""
-    return Alice(graph, small_world, await graph.sessions.start(small_world.people()["alice"]))
 
 
 def test_every_example_is_in_the_playground() -> None:
@@ -114,13 +70,21 @@ def test_an_example_runs_breadth_first(name: str) -> None:
 
 async def test_home(alice: Alice) -> None:
     """The end cursor leads to the next page."""
-    posts = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]
-    assert len(posts["edges"]) == 30
-    assert posts["pageInfo"]["hasNextPage"]
-    states = {edge["node"]["author"]["relationship"]["state"] for edge in posts["edges"]}
+    entries = (await alice.run("home"))["viewer"]["homeTimeline"]["entries"]
+    assert len(entries["edges"]) == 30
+    assert entries["pageInfo"]["hasNextPage"]
+    states = {edge["node"]["author"]["relationship"]["state"] for edge in entries["edges"]}
     assert states <= {"YOU", "FOLLOWING", "MUTUAL"}
-    more = (await alice.run("home", after=posts["pageInfo"]["endCursor"]))["viewer"]["homeTimeline"]["posts"]
-    assert more["edges"][0]["node"]["createdAt"] < posts["edges"][-1]["node"]["createdAt"]
+    more = (await alice.run("home", after=entries["pageInfo"]["endCursor"]))["viewer"]["homeTimeline"]["entries"]
+    assert more["edges"][0]["node"]["createdAt"] < entries["edges"][-1]["node"]["createdAt"]
+
+
+async def test_posts_and_reposts_in_the_home_timeline(alice: Alice) -> None:
+    """A post has a text, and a repost has the reposted post."""
+    edges = (await alice.run("home", first=100))["viewer"]["homeTimeline"]["entries"]["edges"]
+    nodes = [edge["node"] for edge in edges]
+    assert {node["__typename"] for node in nodes} == {"Post", "Repost"}
+    assert all(node["text"] if node["__typename"] == "Post" else node["post"]["text"] for node in nodes)
 
 
 async def test_followers_with_relations(alice: Alice) -> None:
@@ -140,26 +104,26 @@ async def test_followers_with_relations(alice: Alice) -> None:
 async def test_profile(alice: Alice) -> None:
     user = (await alice.run("profile"))["user"]
     assert (user["login"], user["name"], user["relationship"]["state"]) == ("wei", "伟", "MUTUAL")
-    assert user["timeline"]["posts"]["edges"]
+    assert user["timeline"]["entries"]["edges"]
     assert user["following"]["totalCount"] == user["followingCount"]
     assert user["followersYouKnow"]["totalCount"] >= len(user["followersYouKnow"]["nodes"]) > 0
 
 
 async def test_whats_new(alice: Alice) -> None:
-    """The page contains exactly the posts that are newer than the cursor."""
-    posts = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]
-    third = posts["edges"][2]["cursor"]
-    newer = (await alice.run("whats-new", before=third))["viewer"]["homeTimeline"]["posts"]
-    assert [edge["cursor"] for edge in newer["edges"]] == [edge["cursor"] for edge in posts["edges"][:2]]
-    assert (await alice.run("whats-new"))["viewer"]["homeTimeline"]["posts"]["edges"]
+    """The page contains exactly the entries that are newer than the cursor."""
+    entries = (await alice.run("home"))["viewer"]["homeTimeline"]["entries"]
+    third = entries["edges"][2]["cursor"]
+    newer = (await alice.run("whats-new", before=third))["viewer"]["homeTimeline"]["entries"]
+    assert [edge["cursor"] for edge in newer["edges"]] == [edge["cursor"] for edge in entries["edges"][:2]]
+    assert (await alice.run("whats-new"))["viewer"]["homeTimeline"]["entries"]["edges"]
 
 
 async def test_public_timeline(alice: Alice) -> None:
     """The newest posts, with authors whom alice need not follow."""
-    posts = (await alice.run("public-timeline"))["publicTimeline"]["posts"]
-    assert len(posts["edges"]) == 10
-    older = (await alice.run("public-timeline", after=posts["pageInfo"]["endCursor"]))["publicTimeline"]["posts"]
-    assert older["edges"][0]["cursor"] < posts["edges"][-1]["cursor"]
+    entries = (await alice.run("public-timeline"))["publicTimeline"]["entries"]
+    assert [edge["node"]["__typename"] for edge in entries["edges"]] == ["Post"] * 10
+    older = (await alice.run("public-timeline", after=entries["pageInfo"]["endCursor"]))["publicTimeline"]["entries"]
+    assert older["edges"][0]["cursor"] < entries["edges"][-1]["cursor"]
 
 
 async def test_search(alice: Alice) -> None:
@@ -189,17 +153,17 @@ async def test_log_in(alice: Alice) -> None:
 async def test_publish(alice: Alice) -> None:
     published = (await alice.run("publish"))["publishPost"]
     assert published["userErrors"] == []
-    top = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]["edges"][0]
-    assert top["cursor"] == published["postEdge"]["cursor"]
+    top = (await alice.run("home"))["viewer"]["homeTimeline"]["entries"]["edges"][0]
+    assert top["cursor"] == published["timelineEdge"]["cursor"]
 
 
 async def test_a_thread(alice: Alice) -> None:
     """A reply and a quote, and the thread that shows them."""
-    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     replied = (await alice.run("reply", replyToId=id_))["publishPost"]["postEdge"]["node"]
     assert replied["replyTo"] == {"id": id_, "repliesCount": 1}
     quoted = (await alice.run("quote", quotedPostId=replied["id"]))["publishPost"]["postEdge"]["node"]
-    assert quoted["repostOf"]["quotesCount"] == 1
+    assert quoted["quotedPost"]["quotesCount"] == 1
 
     thread = (await alice.run("thread", id=id_))["post"]
     assert [edge["node"]["id"] for edge in thread["replies"]["edges"]] == [replied["id"]]
@@ -225,7 +189,7 @@ async def test_unfollow(alice: Alice) -> None:
 
 async def test_the_examples_about_likes(alice: Alice) -> None:
     """A like is counted and listed until it is taken back."""
-    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     post = (await alice.run("like", postId=id_))["likePost"]["post"]
     assert (post["likesCount"], post["viewerHasLiked"]) == (1, True)
     [edge, *before] = (await alice.run("liked-posts"))["viewer"]["likedPosts"]["edges"]
@@ -235,9 +199,35 @@ async def test_the_examples_about_likes(alice: Alice) -> None:
     assert (await alice.run("liked-posts"))["viewer"]["likedPosts"]["edges"][: len(before)] == before
 
 
+async def test_the_examples_about_reposts(alice: Alice) -> None:
+    """A repost is an entry of the home timeline, and has an id of its own, until it is undone."""
+    id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
+    edge = (await alice.run("repost", postId=id_))["repostPost"]["timelineEdge"]
+    assert (edge["node"]["post"]["id"], edge["node"]["post"]["repostsCount"]) == (id_, 1)
+    top = (await alice.run("home"))["viewer"]["homeTimeline"]["entries"]["edges"][0]
+    assert (top["cursor"], top["node"]["id"]) == (edge["cursor"], edge["node"]["id"])
+    found = (await alice.run("node", id=edge["node"]["id"]))["node"]
+    assert (found["__typename"], found["post"]["id"]) == ("Repost", id_)
+    undone = (await alice.run("unrepost", postId=id_))["unrepostPost"]
+    assert (undone["deletedRepostId"], undone["post"]["repostsCount"]) == (edge["node"]["id"], 0)
+    assert (await alice.run("node", id=edge["node"]["id"]))["node"] is None
+
+
+async def test_the_variables_of_the_playground_name_posts_and_not_reposts(alice: Alice) -> None:
+    """Even if the newest entries of the viewer and of the home timeline are reposts."""
+    written = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
+    for login in ("bob", "alice"):
+        user = alice.people[login]
+        await alice.graph.reposts.repost(alice.graph.visibility.of(user), user, ids.number(ids.Kind.POST, written) or 0)
+    given = {name: json.loads(text) for name, text in (await variables(alice.graph, "alice")).items()}
+    assert given["delete-post"] == given["unrepost"] == {"postId": written}
+    for name in ("like", "unlike", "bookmark", "remove-bookmark", "repost"):
+        assert (await alice.run("post", id=given[name]["postId"]))["post"] is not None
+
+
 async def test_the_examples_about_bookmarks(alice: Alice) -> None:
     """A bookmarked post is listed until the bookmark is removed."""
-    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     assert (await alice.run("bookmark", postId=id_))["bookmarkPost"]["post"]["viewerHasBookmarked"] is True
     assert [each["node"]["id"] for each in (await alice.run("bookmarks"))["viewer"]["bookmarks"]["edges"]] == [id_]
     assert (await alice.run("remove-bookmark", postId=id_))["removeBookmark"]["post"]["viewerHasBookmarked"] is False
@@ -267,7 +257,7 @@ async def test_viewer(alice: Alice) -> None:
 
 async def test_the_examples_about_one_post(alice: Alice) -> None:
     """A post is found by its id until its author deletes it."""
-    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     assert (await alice.run("post", id=id_))["post"]["author"]["login"] == "alice"
     assert (await alice.run("node", id=id_))["node"]["__typename"] == "Post"
     assert (await alice.run("delete-post", postId=id_))["deletePost"]["deletedPostId"] == id_
@@ -277,7 +267,7 @@ async def test_the_examples_about_one_post(alice: Alice) -> None:
 async def test_nodes(alice: Alice) -> None:
     """Objects of all types, in the order of the ids."""
     bob = ids.encode(ids.Kind.USER, alice.people["bob"])
-    post = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    post = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     nodes = (await alice.run("nodes", ids=[post, POST, bob]))["nodes"]
     assert [node and node["__typename"] for node in nodes] == ["Post", None, "User"]
 
@@ -296,80 +286,9 @@ async def test_notifications(alice: Alice) -> None:
     }
 
 
-async def test_new_notifications(alice: Alice) -> None:
-    """From the page's live cursor: a new follower, and that the notification was read."""
-    feed = (await alice.run("notifications"))["viewer"]["notifications"]
-    cursor = feed["liveCursor"]
-    await alice.graph.follows.follow(alice.people["xiaoming"], [alice.people["alice"]])
-    received = []
-    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("new-notifications", after=cursor)) as stream:
-        async for event in stream:
-            received.append(event["notifications"])
-            if len(received) == 2:
-                await alice.run("mark-read", upTo=received[1]["edge"]["cursor"])
-            if len(received) == 3:
-                break
-    assert [event["__typename"] for event in received] == ["Checkpoint", "NotificationAdded", "NotificationsChanged"]
-    assert received[1]["edge"]["node"]["actors"][0]["login"] == "xiaoming"
-    assert received[1]["feed"]["unreadCount"] == feed["unreadCount"] + 1
-    assert received[2]["feed"]["unreadCount"] == 0
-
-
 async def test_rate_limit(alice: Alice) -> None:
     """There is none without a server that has rate limits."""
     assert await alice.run("rate-limit") == {"rateLimit": None}
-
-
-async def test_live(alice: Alice) -> None:
-    """From the page's live cursor, posts published before the subscription come first, then new ones."""
-    timeline = (await alice.run("home"))["viewer"]["homeTimeline"]
-    await alice.graph.posts.publish(alice.people["bob"], "in between")
-    events: list[dict[str, Any]] = []
-    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("live", after=timeline["liveCursor"])) as live:
-        async for event in live:
-            events.append(event["homeTimeline"])
-            if len(events) == 2:
-                await alice.run("publish", text="just now")
-            if len(events) == 3:
-                break
-    assert [event["__typename"] for event in events] == ["Checkpoint", "PostAdded", "PostAdded"]
-    assert [event["edge"]["node"]["text"] for event in events[1:]] == ["in between", "just now"]
-
-
-async def test_new_followers(alice: Alice) -> None:
-    """A follow and an unfollow of the user, and none of others."""
-    users = [alice.people[login] for login in ("xiaoming", "bob", "alice")]
-    received = []
-    ids_ = [ids.encode(ids.Kind.USER, users[2])]
-    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("new-followers", userIds=ids_)) as stream:
-        async for event in stream:
-            received.append(event["events"])
-            if len(received) == 1:
-                await alice.graph.follows.follow(users[0], users)
-                await alice.graph.follows.unfollow(users[0], users)
-            if len(received) == 3:
-                break
-    assert [event["__typename"] for event in received] == ["Checkpoint", "UserFollowed", "UserUnfollowed"]
-    assert [event["follower"]["login"] for event in received[1:]] == ["xiaoming"] * 2
-
-
-async def test_events(alice: Alice) -> None:
-    """Posts with one of the keywords and their deletions match."""
-    bob = alice.people["bob"]
-    received = []
-    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("events")) as stream:
-        async for event in stream:
-            received.append(event["events"])
-            if len(received) == 1:
-                await alice.graph.posts.publish(bob, "tea")
-                post = await alice.graph.posts.publish(bob, "Coffee, then #Music")
-            if len(received) == 2:
-                await alice.graph.posts.delete(bob, post.id)
-            if len(received) == 3:
-                break
-    assert [event["__typename"] for event in received] == ["Checkpoint", "PostPublished", "PostDeleted"]
-    assert received[1]["post"]["text"] == "Coffee, then #Music"
-    assert received[2]["postId"] == received[1]["post"]["id"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -1,9 +1,7 @@
 """The examples of lists of users, in the small demo world of the other examples."""
 
 from resolvers import ids
-from tests.examples.test_examples import Alice, alice, small_world
-
-__all__ = ["alice", "small_world"]
+from tests.examples.alice import Alice
 
 
 async def test_lists(alice: Alice) -> None:
@@ -15,6 +13,6 @@ async def test_lists(alice: Alice) -> None:
     [shown] = (await alice.run("lists"))["viewer"]["lists"]
     assert (shown["id"], shown["name"], shown["membersCount"]) == (created["id"], "others", 2)
     timeline = (await alice.run("list-timeline", id=created["id"]))["node"]["timeline"]
-    assert {edge["node"]["author"]["login"] for edge in timeline["posts"]["edges"]} == {"bob", "carol"}
+    assert {edge["node"]["author"]["login"] for edge in timeline["entries"]["edges"]} == {"bob", "carol"}
     assert (await alice.run("delete-list", listId=created["id"]))["deleteList"]["deletedListId"] == created["id"]
     assert (await alice.run("lists"))["viewer"]["lists"] == []

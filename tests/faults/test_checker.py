@@ -22,7 +22,7 @@ NOTHING = (0, 0, 0), (False, False, False)
 
 BY_ALICE = {ONE: Shown(ALICE, "one", None, None, None, (0, 1, 1), (False, False, False))}
 BY_BOB = {
-    REPOST: Shown(BOB, "", None, ONE, ALICE, (0, 0, 0), (False, False, True)),
+    REPOST: Shown(BOB, "", None, ONE, ALICE, (0, 0, 0), (False, False, False)),
     TWO: Shown(BOB, "two", None, None, None, (1, 0, 0), (False, False, False)),
 }
 REPLIES = {REPLY: Shown(BOB, "reply", ONE, None, None, *NOTHING)}
@@ -314,8 +314,8 @@ def test_what_a_block_hides_is_not_missing(outcome: Outcome) -> None:
 def post_added(post: int, author: int) -> Any:
     """Return the event of a post."""
     node: dict[str, Any] = {"id": encode(Kind.POST, post), "author": {"id": encode(Kind.USER, author)}, "text": "text"}
-    node |= {"replyToId": None, "repostOfId": None, "repostOf": None}
-    return {"__typename": "PostAdded", "edge": {"node": node}}
+    node |= {"__typename": "Post", "replyToId": None, "quotedPostId": None, "quotedPost": None}
+    return {"__typename": "PostAdded", "timelineEdge": {"node": node}}
 
 
 TWO_AS_ADDED = Shown(BOB, "text", None, None, None, *NOTHING)

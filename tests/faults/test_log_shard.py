@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PAGE = """
 query ($user: ID!) {
   node(id: $user) {
-    ... on User { login followersCount timeline { liveCursor posts(first: 5) { nodes { text } } } }
+    ... on User { login followersCount timeline { liveCursor entries(first: 5) { nodes { ... on Post { text } } } } }
   }
 }
 """
@@ -61,7 +61,7 @@ async def live_cursor_of_page(graph: Graph, author: int) -> int:
     assert not result.errors, [getattr(each.original_error, "reason", "") for each in result.errors]
     assert result.data is not None
     timeline = result.data["node"]["timeline"]
-    assert [post["text"] for post in timeline["posts"]["nodes"]] == ["still here"]
+    assert [post["text"] for post in timeline["entries"]["nodes"]] == ["still here"]
     return decode_cursor(CursorKind.LOG, timeline["liveCursor"])
 
 

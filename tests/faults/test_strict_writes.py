@@ -162,7 +162,7 @@ async def compare(writer: Writer, deadline: float) -> None:
     """Assert that a user's posts and follows are the acknowledged ones, once workers have caught up."""
     acknowledged = sorted(writer.posts.items()), sorted(writer.following)
     while True:
-        posts = await pages(writer, POSTS % "timeline", "user", "timeline", "posts")
+        posts = await pages(writer, POSTS % "timeline", "user", "timeline", "entries")
         followed = await pages(writer, FOLLOWS % "following", "user", "following")
         found = sorted((number(node), node["text"]) for node in posts), sorted(node["id"] for node in followed)
         if found == acknowledged or time.monotonic() > deadline:

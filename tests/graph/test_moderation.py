@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import Event, EventBody, PostDeleted, Unreposted
+from graph.log.events import Event, EventBody, PostDeleted
 from graph.log.moderation_events import Reported, UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted
 from graph.model import FollowRefusal, ReportReason
@@ -254,20 +254,6 @@ async def test_a_removed_post_is_gone_like_a_deleted_one(graph: Graph) -> None:
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
 
 
-async def test_a_removed_plain_repost_is_taken_back(graph: Graph) -> None:
-    alice, bob = await people(graph, "alice", "bob")
-    [post] = await posts(graph, bob, "hi")
-    repost = await graph.reposts.repost(graph.visibility.of(alice), alice, post)
-
-    await graph.moderation.remove(repost.id)
-
-    assert await graph.reposts.reposted_among(alice, [post]) == [False]
-    event = await graph.log.get(await graph.log.last())
-    assert event is not None
-    assert isinstance(event.body, Unreposted)
-    assert event.body.by_operator
-
-
 async def test_an_author_and_an_operator_delete_a_post_once(graph: Graph) -> None:
     """One deletion is appended even if neither of the two is projected when the other begins."""
     [bob] = await people(graph, "bob")
@@ -341,16 +327,6 @@ async def test_a_repeated_report_appends_nothing(graph: Graph) -> None:
 
     assert await graph.log.last() == last
     assert len(await open_reports(graph)) == 1
-
-
-async def test_a_report_of_a_plain_repost_is_one_of_the_original(graph: Graph) -> None:
-    alice, bob, carol = await people(graph, "alice", "bob", "carol")
-    [post] = await posts(graph, bob, "hi")
-    repost = await graph.reposts.repost(graph.visibility.of(carol), carol, post)
-
-    await graph.moderation.report_post(graph.visibility.of(alice), alice, repost.id, SPAM)
-
-    assert [(report.subject, report.author) for report in await open_reports(graph)] == [(post, bob)]
 
 
 async def test_invalid_reports_write_nothing(graph: Graph) -> None:

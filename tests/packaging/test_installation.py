@@ -22,7 +22,7 @@ from tests.packaging.test_containers import BUILD, lines
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 READY_SECONDS = 240.0  # the demo seeds its users first, which takes long on a busy machine
-HOME = "{ viewer { user { login } homeTimeline { posts(first: 3) { edges { node { text author { login } } } } } } }"
+HOME = "{ viewer { user { login } homeTimeline { entries(first: 3) { edges { node { id author { login } } } } } } }"
 
 
 class Stage:
@@ -144,4 +144,4 @@ def test_the_demo_runs_without_extras(stage: Stage, tmp_path: Path) -> None:
         headers = {"authorization": f"Bearer {session['token']}"}
         answer = client.post("/graphql", json={"query": HOME}, headers=headers).json()
         assert answer["data"]["viewer"]["user"]["login"] == "alice"
-        assert len(answer["data"]["viewer"]["homeTimeline"]["posts"]["edges"]) == 3
+        assert len(answer["data"]["viewer"]["homeTimeline"]["entries"]["edges"]) == 3

@@ -19,13 +19,13 @@ from graph.feed.updates import (
     AuthorRemoved,
     Change,
     PostAdded,
-    PostDeletedChange,
-    PostPublishedChange,
     PostRemoved,
+    RepostAdded,
+    RepostRemoved,
     UserFollowed,
     UserUnfollowed,
 )
-from graph.model import Post
+from graph.model import Post, Repost
 from graph.paging import CursorKind, encode_cursor
 from resolvers import ids
 from resolvers.context import Context, Viewer
@@ -40,13 +40,15 @@ from server.operations.subscriptions import IN_PAYLOAD, Completion, SocketCourie
 from server.settings import Settings
 
 HOME = """subscription { homeTimeline { __typename cursor
-  ... on PostAdded { edge { node { ...Shown } } } ... on PostRemoved { postId authorId }
+  ... on PostAdded { timelineEdge { node { ...Shown } } } ... on RepostAdded { timelineEdge { node { ...Shown } } }
+  ... on PostRemoved { postId authorId } ... on RepostRemoved { repostId authorId }
   ... on AuthorAdded { userId } ... on AuthorRemoved { userId } ... on AuthorHidden { userId }
-} } fragment Shown on Post { id text author { id OWN } }"""
+} } fragment Shown on TimelineItem { id ... on Post { text } author { id OWN } }"""
 EVENTS = """subscription { events(filter: { keywords: ["x"] }) { __typename cursor
-  ... on PostPublished { post { ...Shown } } ... on PostDeleted { postId authorId }
+  ... on PostAdded { post { ...Shown } } ... on RepostAdded { repost { ...Shown } }
+  ... on PostRemoved { postId authorId } ... on RepostRemoved { repostId authorId }
   ... on UserFollowed { follower { id } followee { id } } ... on UserUnfollowed { follower { id } followee { id } }
-} } fragment Shown on Post { id text author { id OWN } }"""
+} } fragment Shown on TimelineItem { id ... on Post { text } author { id OWN } }"""
 OWN = "relationship { id }"
 ROOM = 2  # results that are sent to a client that does not read
 
@@ -93,8 +95,8 @@ class Executed:
                     else:
                         payload = streamed.payload
                         data = orjson.loads(payload)["data"] if payload else streamed.result.data or {}
-                        [got] = data.values()
-                        assert got == expected(update, viewer if own else None, own=own)
+                        [(field, got)] = data.items()
+                        assert got == expected(field, update, viewer if own else None, own=own)
                 yield update
 
 
@@ -151,19 +153,21 @@ class NotingCourier(SocketCourier):
 QUOTAS = Quotas.of(Settings(secret=("a key that is long enough for a test",)))
 
 
-def expected(update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
-    """Return the result that a client should receive for an update."""
+def expected(field: str, update: Any, viewer: int | None, *, own: bool) -> dict[str, Any]:
+    """Return the result that a client should receive for an update of a subscription."""
     event: dict[str, Any] = {
-        "__typename": type(update).__name__.removesuffix("Change"),
+        "__typename": type(update).__name__,
         "cursor": encode_cursor(CursorKind.LOG, update.number),
     }
     match update:
-        case PostAdded():
-            event["edge"] = {"node": shown(update.post, viewer, own=own)}
-        case PostPublishedChange():
-            event["post"] = shown(update.post, viewer, own=own)
-        case PostRemoved() | PostDeletedChange():
+        case PostAdded() | RepostAdded():
+            item = shown(update.post, viewer, own=own)
+            name = "repost" if isinstance(update, RepostAdded) else "post"
+            event |= {"timelineEdge": {"node": item}} if field == "homeTimeline" else {name: item}
+        case PostRemoved():
             event |= {"postId": ids.encode(ids.Kind.POST, update.post), "authorId": user_id(update.author)}
+        case RepostRemoved():
+            event |= {"repostId": ids.encode(ids.Kind.REPOST, update.post), "authorId": user_id(update.author)}
         case AuthorAdded() | AuthorRemoved() | AuthorHidden():
             event["userId"] = user_id(update.user)
         case UserFollowed() | UserUnfollowed():
@@ -179,6 +183,8 @@ def shown(post: Post, viewer: int | None, *, own: bool) -> dict[str, Any]:
     if own:
         subject = None if viewer is None else ids.encode(ids.Kind.RELATIONSHIP, viewer, post.author)
         author["relationship"] = None if subject is None else {"id": subject}
+    if isinstance(post, Repost):
+        return {"id": ids.encode(ids.Kind.REPOST, post.id), "author": author}
     return {"id": ids.encode(ids.Kind.POST, post.id), "text": post.text, "author": author}
 
 

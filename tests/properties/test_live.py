@@ -87,7 +87,7 @@ class Interleaving:
         filters = (
             EventFilter.of(users=people[:2]),
             EventFilter.of(keywords=["rain", "北京"]),
-            EventFilter.of(within=Box(30, 100, 60, 20), kinds=[EventKind.POST_PUBLISHED, EventKind.POST_DELETED]),
+            EventFilter.of(within=Box(30, 100, 60, 20), kinds=[EventKind.POST_ADDED, EventKind.POST_REMOVED]),
             EventFilter.of(users=people, sample=0.5),
         )
         self.clients: list[Client] = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from graph.model import Credentials, Post, User
+from graph.model import Credentials, Post, Repost, User
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from resolvers.errors import code_of
@@ -96,6 +96,11 @@ def user_id(user: User) -> str:
 def post_id(post: Post) -> str:
     """Return the global id of a post."""
     return ids.encode(ids.Kind.POST, post.id)
+
+
+def repost_id(repost: Repost) -> str:
+    """Return the global id of a repost."""
+    return ids.encode(ids.Kind.REPOST, repost.id)
 
 
 def texts(connection: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ SEEN = """query ($user: ID!, $post: ID!) {
           followers(first: 5) { totalCount nodes { id } }
           following(first: 5) { nodes { id } }
         }
-        homeTimeline { posts(first: 5) { nodes { id author { login } } } } } }"""
+        homeTimeline { entries(first: 5) { nodes { id author { login } } } } } }"""
 
 
 async def test_a_viewer_deletes_their_account(world: World) -> None:
@@ -88,7 +88,7 @@ async def test_nobody_finds_a_deleted_user(world: World) -> None:
     assert found.data["searchUsers"] == {"nodes": []}
     viewer = found.data["viewer"]
     assert viewer["user"]["followers"]["nodes"] == viewer["user"]["following"]["nodes"] == []
-    assert viewer["homeTimeline"]["posts"]["nodes"] == []
+    assert viewer["homeTimeline"]["entries"]["nodes"] == []
 
 
 async def test_a_deleted_login_is_refused(world: World) -> None:

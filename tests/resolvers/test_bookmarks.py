@@ -62,7 +62,7 @@ async def test_a_malformed_id_is_not_found(world: World) -> None:
 async def test_bookmarks_of_a_page_cost_no_round_trip_of_their_own(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     await world.post(bob, *"123")
-    document = '{ user(by: { login: "bob" }) { timeline { posts(first: 3) { nodes { id %s } } } } }'
+    document = '{ user(by: { login: "bob" }) { timeline { entries(first: 3) { nodes { id ... on Post { %s } } } } } }'
     await world.ask(document % "", alice)  # reads what later requests know
     without = await world.ask(document % "viewerHasLiked", alice)
     assert (await world.ask(document % "viewerHasLiked viewerHasBookmarked", alice)).round_trips == without.round_trips

@@ -20,8 +20,8 @@ from tests.resolvers.test_blocks import DIRECTIONS
 ENTITIES = """entities { __typename start end ... on MentionEntity { user { id login } } ... on HashtagEntity { tag }
     ... on LinkEntity { url } }"""
 POST = f"query ($id: ID!) {{ post(id: $id) {{ {ENTITIES} }} }}"
-HOME = f"""query ($n: Int!) {{ viewer {{ homeTimeline {{ posts(first: $n) {{ nodes {{
-    text author {{ login followersCount relationship {{ state }} }} {ENTITIES} }} }} }} }} }}"""
+HOME = f"""query ($n: Int!) {{ viewer {{ homeTimeline {{ entries(first: $n) {{ nodes {{
+    author {{ login followersCount relationship {{ state }} }} ... on Post {{ text {ENTITIES} }} }} }} }} }} }}"""
 
 
 def mention(start: int, end: int, user: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def test_mentions_of_a_page_share_the_round_trip_of_the_authors(world: Wor
     plain = await world.ask(without, alice, n=30)
     answer = await world.ask(HOME, alice, n=30)
 
-    pages = answer.data["viewer"]["homeTimeline"]["posts"]["nodes"]
+    pages = answer.data["viewer"]["homeTimeline"]["entries"]["nodes"]
     assert [[entity["user"]["login"] for entity in post["entities"]] for post in pages] == [["bob", "carol"]] * 30
     assert answer.round_trips == plain.round_trips
     assert answer.commands == plain.commands + 1
@@ -145,7 +145,7 @@ async def test_a_live_event_hides_a_mention_from_the_viewers_across_a_block(worl
     users = alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.graph.blocks.block(alice.id, bob.id)
     [post] = await world.post(carol, "for @bob")
-    text = f"subscription {{ homeTimeline {{ ... on PostAdded {{ edge {{ node {{ {ENTITIES} }} }} }} }} }}"
+    text = f"subscription {{ homeTimeline {{ ... on PostAdded {{ post {{ {ENTITIES} }} }} }} }}"
     operation = Executor(schema._schema).prepare(parse(text), {})
     assert isinstance(operation, Operation)
     group = LiveEvents().join(operation, world.graph)
@@ -157,7 +157,7 @@ async def test_a_live_event_hides_a_mention_from_the_viewers_across_a_block(worl
 
     shown = {"id": user_id(bob), "login": "bob"}
     found = [orjson.loads(outcome)["data"]["homeTimeline"] for outcome in outcomes if isinstance(outcome, bytes)]
-    assert [event["edge"]["node"]["entities"] for event in found] == [
+    assert [event["post"]["entities"] for event in found] == [
         [mention(4, 8, user)] for user in (None, shown, shown, shown)
     ]
     assert world.graph.store.round_trips - before <= 2  # the users who are mentioned, and all blocks

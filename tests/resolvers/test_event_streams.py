@@ -1,6 +1,7 @@
 """Tests of subscriptions to filtered events through the schema."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -9,13 +10,15 @@ from graph.model import Location, Permission, User
 from resolvers import ids
 from resolvers.errors import code_of
 from schema import schema
-from tests.resolvers.conftest import World, post_id, user_id
+from tests.resolvers.conftest import World, post_id, repost_id, user_id
 from tests.support.graph_worlds import PATIENCE
 
 EVENTS = """subscription ($filter: EventFilter!, $after: String) { events(filter: $filter, after: $after) {
     __typename cursor at
-    ... on PostPublished { post { id text author { login relationship { state } } } }
-    ... on PostDeleted { postId authorId }
+    ... on PostAdded { post { id text author { login relationship { state } } } }
+    ... on PostRemoved { postId authorId }
+    ... on RepostAdded { repost { id author { login } post { text repostsCount } } timelineEdge { node { id } } }
+    ... on RepostRemoved { repostId authorId }
     ... on UserFollowed { follower { login } followee { login followersCount } }
     ... on UserUnfollowed { follower { login } followee { login followersCount } }
     ... on Gap { reason } } }"""
@@ -55,7 +58,7 @@ class Streaming:
         return code_of(error.original_error), error.message
 
 
-async def test_events_of_all_four_kinds_contain_their_users_and_posts(world: World) -> None:
+async def test_events_of_all_kinds_contain_their_users_posts_and_reposts(world: World) -> None:
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     async with Streaming(world, alice, users=[user_id(bob)]) as stream:
@@ -68,19 +71,60 @@ async def test_events_of_all_four_kinds_contain_their_users_and_posts(world: Wor
         followed = await stream.next()
         await world.graph.follows.unfollow(carol.id, [bob.id])
         unfollowed = await stream.next()
+        view, [other] = world.graph.visibility.of(bob.id), await world.post(carol, "hi")
+        repost = await world.graph.reposts.repost(view, bob.id, other.id)
+        reposted = await stream.next()
+        await world.graph.reposts.unrepost(view, bob.id, other.id)
+        undone = await stream.next()
     author = {"login": "bob", "relationship": {"state": "FOLLOWING"}}
     assert published["post"] == {"id": post_id(post), "text": "hello", "author": author}
     assert (deleted["postId"], deleted["authorId"]) == (post_id(post), user_id(bob))
     assert followed["follower"] == {"login": "carol"}
     assert followed["followee"] == {"login": "bob", "followersCount": 2}
     assert unfollowed["followee"] == {"login": "bob", "followersCount": 1}
+    shown = {"id": repost_id(repost), "author": {"login": "bob"}, "post": {"text": "hi", "repostsCount": 1}}
+    assert (reposted["repost"], reposted["timelineEdge"]["node"]) == (shown, {"id": repost_id(repost)})
+    assert (undone["repostId"], undone["authorId"]) == (repost_id(repost), user_id(bob))
+    events = (published, deleted, followed, unfollowed, reposted, undone)
+    assert [event["__typename"] for event in events] == [
+        *("PostAdded", "PostRemoved", "UserFollowed", "UserUnfollowed", "RepostAdded", "RepostRemoved")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (["REPOST_ADDED"], ["RepostAdded"]),
+        (["REPOST_REMOVED"], ["RepostRemoved"]),
+        (["POST_ADDED"], ["PostAdded"]),
+        (["POST_ADDED", "REPOST_REMOVED"], ["PostAdded", "RepostRemoved"]),
+    ],
+)
+async def test_posts_and_reposts_are_kinds_of_their_own(world: World, kinds: list[str], expected: list[str]) -> None:
+    """The stream has those that it asks for, and no others between them."""
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(alice, "hi")
+    view, reposts, found = world.graph.visibility.of(bob.id), world.graph.reposts, []
+    changes: dict[str, Callable[[], Awaitable[object]]] = {
+        "PostAdded": lambda: world.post(bob, "own"),
+        "RepostAdded": lambda: reposts.repost(view, bob.id, post.id),
+        "RepostRemoved": lambda: reposts.unrepost(view, bob.id, post.id),
+    }
+    async with Streaming(world, None, users=[user_id(bob)], kinds=kinds) as stream:
+        await stream.result()
+        for _ in range(2):
+            for kind, change in changes.items():
+                await change()
+                if kind in expected:
+                    found.append((await stream.next())["__typename"])
+    assert found == expected * 2
 
 
 async def test_the_fields_of_a_filter_are_combined_with_and(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     berlin, rome = Location(52.5, 13.4), Location(41.9, 12.5)
     box = {"south": 50, "west": 10, "north": 55, "east": 15}
-    async with Streaming(world, None, keywords=["rain"], within=box, kinds=["POST_PUBLISHED"]) as stream:
+    async with Streaming(world, None, keywords=["rain"], within=box, kinds=["POST_ADDED"]) as stream:
         await stream.result()
         for author, text, place in ((bob, "sun", berlin), (bob, "rain", rome), (bob, "Rain!", berlin)):
             await world.graph.posts.publish(author.id, text, location=place)
@@ -123,7 +167,7 @@ async def test_the_cursor_of_a_reconnecting_client_is_preferred_to_the_argument(
         ({}, "firehose"),
         ({"firehose": False}, "firehose"),
         ({"sample": 0.5}, "firehose"),
-        ({"kinds": ["POST_PUBLISHED"]}, "firehose"),
+        ({"kinds": ["POST_ADDED"]}, "firehose"),
         ({"users": []}, "users"),
         ({"users": ["bob"]}, "The entry 'bob' of 'users' is not the id of a user."),
         ({"users": ["b" * 100]}, f"The entry '{'b' * 40}…' of 'users' is not the id of a user."),

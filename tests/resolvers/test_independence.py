@@ -25,7 +25,7 @@ from executor.declarations import Declarations
 from graph import Graph
 from graph.errors import ViewerNeeded
 from graph.feed import updates
-from graph.model import Location, Post
+from graph.model import Location, Post, Repost
 from resolvers.context import Context
 from resolvers.shared_context import SharedContext
 from schema import schema
@@ -94,19 +94,29 @@ def met(value: Any) -> Iterator[str]:
                 yield from met(each)
 
 
+def added(item: Post) -> updates.ItemAdded:
+    """Return the event that adds a post or a repost."""
+    if isinstance(item, Repost):
+        return updates.RepostAdded(item.id, item, item.repost_of_author or 0)
+    return updates.PostAdded(item.id, item)
+
+
 def events_of(posts: Sequence[Post], users: Sequence[int]) -> dict[str, list[Any]]:
-    """Return events of all types, by subscription."""
+    """Return events of all types, by subscription. The last post is a repost."""
     user, other = users[:2]
-    first = posts[0]
+    first, last = posts[0], posts[-1]
+    items = [
+        *map(added, posts),
+        updates.PostRemoved(first.id, first.id, first.author),
+        updates.RepostRemoved(last.id, last.id, last.author),
+    ]
     return {
         "homeTimeline": [
-            *(updates.PostAdded(post.id, post) for post in posts),
-            updates.PostRemoved(first.id, first.id, first.author),
+            *items,
             *(kind(first.id, user) for kind in (updates.AuthorAdded, updates.AuthorRemoved, updates.AuthorHidden)),
         ],
         "events": [
-            *(updates.PostPublishedChange(post.id, post) for post in posts),
-            updates.PostDeletedChange(first.id, first.id, first.author),
+            *items,
             *(kind(first.id, user, other) for kind in (updates.UserFollowed, updates.UserUnfollowed)),
         ],
         "notifications": [
@@ -138,7 +148,7 @@ async def events(world: World) -> dict[str, list[Any]]:
         await graph.users.update_profile(user.id, avatar_url="https://example.org/a.png")
     target = posts[1].id
     posts.append(await graph.posts.publish(carol.id, "answer for @bob", reply_to=target, quote_of=target))
-    posts.append(await graph.reposts.repost(graph.visibility.of(dave.id), dave.id, target))
+    posts += [await graph.reposts.repost(graph.visibility.of(user.id), user.id, target) for user in (alice, dave)]
     for user in users:
         await graph.likes.like(user.id, target)
     await graph.blocks.block(alice.id, bob.id)
@@ -169,6 +179,10 @@ async def test_independent_fields_are_the_same_for_every_viewer(world: World, ev
     assert declared() - found == {
         "Relationship_id",
         "Viewer_id",
+        "PostEdge_cursor",
+        "PostEdge_node",
+        "RepostEdge_cursor",
+        "RepostEdge_node",
     }, "the walk meets every declaration but those of the next test, and of what no event has"
 
 
@@ -191,10 +205,15 @@ async def test_open_runs_give_each_viewer_what_it_gets_alone(world: World, event
                 found |= {*met(own.data)}
     assert {
         "Relationship_id",
-        "Post_repostOf",
+        "Post_quotedPost",
         "Post_viewerHasLiked",
         "Post_likes",
         "MentionEntity_user",
+        "Repost_post",
+        "PostEdge_cursor",
+        "PostEdge_node",
+        "RepostEdge_cursor",
+        "RepostEdge_node",
     } - found == set()
 
 
@@ -209,12 +228,12 @@ DEPENDENT = (
     "viewerHasReposted",
     "likes(first: 1) { totalCount }",
     "entities { ... on MentionEntity { user { id } } }",
-    "repostOf { id }",
+    "quotedPost { id }",
     "replyTo { id }",
     "threadRoot { id }",
     "ancestors { id }",
     "replies(first: 1) { nodes { id } }",
-    "author { timeline { posts(first: 1) { nodes { id } } } }",
+    "author { timeline { entries(first: 1) { nodes { id } } } }",
     "... Liked",
     "... on Node { ... on Post { ... on Post { viewerHasLiked } } }",
 )
@@ -222,7 +241,7 @@ DEPENDENT = (
 
 def operation_of(field: str) -> Operation:
     """Return a subscription that selects a field of a post."""
-    text = f"subscription {{ homeTimeline {{ cursor ... on PostAdded {{ edge {{ node {{ id {field} }} }} }} }} }}"
+    text = f"subscription {{ homeTimeline {{ cursor ... on PostAdded {{ post {{ id {field} }} }} }} }}"
     fragment = "fragment Liked on Post { viewerHasLiked @include(if: false) }" if "Liked" in field[:9] else ""
     operation = Executor(SCHEMA).prepare(parse(text + fragment), {})
     assert isinstance(operation, Operation)
@@ -239,8 +258,8 @@ async def test_an_execution_for_several_viewers_fails_if_it_needs_one(
     world: World, events: dict[str, list[Any]]
 ) -> None:
     """So that a wrong declaration is noticed, and shows nobody anything."""
-    added = [event for event in events["homeTimeline"] if isinstance(event, updates.PostAdded)]
-    [answer] = [event for event in added if event.post.reply_to]
+    published = [event for event in events["homeTimeline"] if isinstance(event, updates.PostAdded)]
+    [answer] = [event for event in published if event.post.reply_to]
     for field in DEPENDENT:
         if field != "... Liked":
             result = await operation_of(field).run(answer, SharedContext(world.graph))
@@ -250,12 +269,12 @@ async def test_an_execution_for_several_viewers_fails_if_it_needs_one(
 @pytest.mark.parametrize(
     ("field", "can_leave_open"),
     [
-        ("viewerHasLiked repostOf { id text author { login } }", True),
+        ("viewerHasLiked quotedPost { id text author { login } }", True),
         ("author { relationship { state } }", True),
         ("entities { start ... on MentionEntity { user { id login } } }", True),
         ("entities { ... on MentionEntity { user { relationship { state } } } }", False),
-        ("repostOf { viewerHasLiked }", False),
-        ("repostOf { author { relationship { state } } }", False),
+        ("quotedPost { viewerHasLiked }", False),
+        ("quotedPost { author { relationship { state } } }", False),
         ("likes(first: 1) { nodes { relationship { state } } }", False),
     ],
 )

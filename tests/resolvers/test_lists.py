@@ -24,9 +24,10 @@ DELETE = """mutation Delete($listId: ID!) {
 LISTS = f"{{ viewer {{ lists {{ {LIST} }} }} }}"
 TIMELINE = """query Timeline($id: ID!, $first: Int, $after: String) { node(id: $id) {
     ... on UserList { id timeline { ...page } } ...page } }
-    fragment page on Timeline { id kind liveCursor posts(first: $first, after: $after) {
-        edges { cursor node { text author { login } likesCount viewerHasLiked
-            repostOf { text author { login } } } }
+    fragment page on Timeline { id kind liveCursor entries(first: $first, after: $after) {
+        edges { cursor node { __typename author { login }
+            ... on Post { text likesCount viewerHasLiked quotedPost { text author { login } } }
+            ... on Repost { post { text author { login } } } } }
         pageInfo { hasNextPage endCursor } } }"""
 REFUSED = [("NOT_FOUND", ["listId"])]
 
@@ -149,14 +150,16 @@ async def test_the_timeline_of_a_list_is_paged(world: World) -> None:
     await world.graph.reposts.repost(world.graph.visibility.of(carol.id), carol.id, one.id)
 
     timeline = (await world.ask(TIMELINE, alice, id=list_id, first=3)).data["node"]["timeline"]
-    assert (timeline["kind"], texts(timeline["posts"])) == ("LIST", ["", "three", "two"])
-    assert timeline["posts"]["edges"][0]["node"]["repostOf"] == {"text": "one", "author": {"login": "bob"}}
-    end = timeline["posts"]["pageInfo"]["endCursor"]
+    repost, *others = [edge["node"] for edge in timeline["entries"]["edges"]]
+    assert (timeline["kind"], [node["text"] for node in others]) == ("LIST", ["three", "two"])
+    shown = {"text": "one", "author": {"login": "bob"}}
+    assert repost == {"__typename": "Repost", "author": {"login": "carol"}, "post": shown}
+    end = timeline["entries"]["pageInfo"]["endCursor"]
     rest = (await world.ask(TIMELINE, alice, id=timeline["id"], first=3, after=end)).data["node"]
-    assert (rest["id"], rest["kind"], texts(rest["posts"])) == (timeline["id"], "LIST", ["one"])
+    assert (rest["id"], rest["kind"], texts(rest["entries"])) == (timeline["id"], "LIST", ["one"])
     await world.graph.blocks.mute(alice.id, bob.id)
     timeline = (await world.ask(TIMELINE, alice, id=list_id, first=3)).data["node"]["timeline"]
-    assert texts(timeline["posts"]) == ["two"]
+    assert texts(timeline["entries"]) == ["two"]
     await world.graph.blocks.block(bob.id, alice.id)
     [shown] = (await world.ask(LISTS, alice)).data["viewer"]["lists"]
     assert (logins(shown["members"]), shown["membersCount"]) == (["carol"], 2)
@@ -198,8 +201,9 @@ async def test_round_trips(world: World, size: int) -> None:
     answer = await world.ask(LISTS, alice)
     assert (len(answer.data["viewer"]["lists"]), answer.round_trips) == (size, 3)
     answer = await world.ask(TIMELINE, alice, id=list_id, first=size * 3)
-    assert (len(answer.data["node"]["timeline"]["posts"]["edges"]), answer.round_trips) == (size * 3, 5)
-    answer = await world.ask("{ viewer { lists { timeline { posts(first: 3) { nodes { text } } } } } }", alice)
+    assert (len(answer.data["node"]["timeline"]["entries"]["edges"]), answer.round_trips) == (size * 3, 5)
+    document = "{ viewer { lists { timeline { entries(first: 3) { nodes { ... on Post { text } } } } } } }"
+    answer = await world.ask(document, alice)
     assert (len(answer.data["viewer"]["lists"]), answer.round_trips) == (size, 4)
     answer = await world.ask(DELETE, alice, listId=list_id)
     assert answer.round_trips == 3

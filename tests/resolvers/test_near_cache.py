@@ -22,8 +22,8 @@ RENAME = """mutation { updateProfile(input: {name: "Alicia"}) { user { name } } 
 POST = (
     "query ($id: ID!) { node(id: $id) { ... on Post { text likesCount author { name postsCount followersCount } } } }"
 )
-PAGE = """query ($first: Int!) { viewer { homeTimeline { posts(first: $first) { nodes {
-    id text likesCount author { id login name followersCount relationship { state } } } } } } }"""
+PAGE = """query ($first: Int!) { viewer { homeTimeline { entries(first: $first) { nodes {
+    id author { id login name followersCount relationship { state } } ... on Post { text likesCount } } } } } }"""
 TRIES = 50
 
 

@@ -2,10 +2,11 @@
 
 from graph.model import User
 from resolvers import ids
-from tests.resolvers.conftest import World, post_id, user_id
+from tests.resolvers.conftest import World, post_id, repost_id, user_id
 
 NODE = """query ($id: ID!) { node(id: $id) { __typename id
-    ... on User { login } ... on Post { text } ... on Timeline { kind posts(first: 5) { nodes { text } } }
+    ... on User { login } ... on Post { text } ... on Repost { author { login } post { text } }
+    ... on Timeline { kind entries(first: 5) { nodes { ... on Post { text } ... on Repost { post { text } } } } }
     ... on Relationship { state } } }"""
 
 
@@ -26,13 +27,21 @@ async def ids_of(world: World, viewer: User, subject: User) -> dict[str, str]:
 async def test_every_type_can_be_refetched(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)
+    [old] = await world.post(alice, "old")
+    repost = await world.graph.reposts.repost(world.graph.visibility.of(bob.id), bob.id, old.id)
     [post] = await world.post(bob, "hello")
+    entries = {"nodes": [{"text": "hello"}, {"post": {"text": "old"}}]}
     found = await ids_of(world, alice, bob)
     expected: dict[str, dict[str, object]] = {
         user_id(bob): {"__typename": "User", "login": "bob"},
         post_id(post): {"__typename": "Post", "text": "hello"},
-        found["home"]: {"__typename": "Timeline", "kind": "HOME", "posts": {"nodes": [{"text": "hello"}]}},
-        found["timeline"]: {"__typename": "Timeline", "kind": "USER", "posts": {"nodes": [{"text": "hello"}]}},
+        repost_id(repost): {"__typename": "Repost", "author": {"login": "bob"}, "post": {"text": "old"}},
+        found["home"]: {
+            "__typename": "Timeline",
+            "kind": "HOME",
+            "entries": {"nodes": [*entries["nodes"], {"text": "old"}]},
+        },
+        found["timeline"]: {"__typename": "Timeline", "kind": "USER", "entries": entries},
         found["relationship"]: {"__typename": "Relationship", "state": "FOLLOWING"},
     }
     for id, node in expected.items():
@@ -55,6 +64,7 @@ async def test_an_unknown_id_is_null(world: World) -> None:
     for kind, *numbers in (
         (ids.Kind.USER, unknown),
         (ids.Kind.POST, unknown),
+        (ids.Kind.REPOST, unknown),
         (ids.Kind.USER_TIMELINE, unknown),
         (ids.Kind.HOME_TIMELINE, unknown),
         (ids.Kind.RELATIONSHIP, alice.id, unknown),
@@ -64,11 +74,36 @@ async def test_an_unknown_id_is_null(world: World) -> None:
 
 
 async def test_post_of_another_kind_of_id_is_null(world: World) -> None:
-    """`post` is null for the id of a user, and an error for a malformed id."""
+    """`post` is null for the id of a user and of a repost, and an error for a malformed id."""
     [alice] = await world.users("alice")
+    [post] = await world.post(alice, "hello")
+    repost = await world.graph.reposts.repost(world.graph.visibility.of(alice.id), alice.id, post.id)
     document = "query ($id: ID!) { post(id: $id) { text } }"
-    assert (await world.ask(document, id=user_id(alice))).data == {"post": None}
+    for id_ in (user_id(alice), repost_id(repost)):
+        assert (await world.ask(document, id=id_)).data == {"post": None}
     assert (await world.ask(document, id="x")).errors == [(("post",), "BAD_USER_INPUT")]
+
+
+async def test_an_id_with_the_number_of_another_kind_is_null(world: World) -> None:
+    """A post is not found by its number as a repost, nor a repost by its number as a post."""
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(bob, "hello")
+    repost = await world.graph.reposts.repost(world.graph.visibility.of(alice.id), alice.id, post.id)
+    quote = await world.graph.posts.publish(alice.id, "quote", quote_of=post.id)
+    forged = [
+        ids.encode(ids.Kind.POST, repost.id),
+        ids.encode(ids.Kind.REPOST, post.id),
+        ids.encode(ids.Kind.REPOST, quote.id),
+    ]
+    document = """query ($id: ID!, $ids: [ID!]!) {
+        post(id: $id) { text } node(id: $id) { __typename } nodes(ids: $ids) { __typename } }"""
+    true = [repost_id(repost), post_id(post), post_id(quote)]
+    types = [{"__typename": name} for name in ("Repost", "Post", "Post")]
+    for viewer in (alice, bob, None):
+        for id_ in forged:
+            answer = await world.ask(document, viewer, id=id_, ids=[*forged, *true])
+            assert answer.errors == []
+            assert answer.data == {"post": None, "node": None, "nodes": [None, None, None, *types]}
 
 
 async def test_nodes_are_in_the_order_of_the_ids(world: World) -> None:

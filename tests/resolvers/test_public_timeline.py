@@ -9,8 +9,8 @@ from tests.resolvers.conftest import World, texts
 from tests.support.graph_worlds import archive_log
 
 PUBLIC = """query ($first: Int, $after: String, $last: Int, $before: String) { publicTimeline { id kind liveCursor
-    posts(first: $first, after: $after, last: $last, before: $before) {
-        edges { cursor node { text author { login } } } nodes { text }
+    entries(first: $first, after: $after, last: $last, before: $before) {
+        edges { cursor node { author { login } ... on Post { text } } } nodes { ... on Post { text } }
         pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }"""
 
 
@@ -28,16 +28,16 @@ async def test_everybody_sees_the_newest_posts(world: World) -> None:
     await archive(world)
 
     first = (await world.ask(PUBLIC, None, first=2)).data["publicTimeline"]
-    info = first["posts"]["pageInfo"]
+    info = first["entries"]["pageInfo"]
     second = (await world.ask(PUBLIC, bob, first=5, after=info["endCursor"])).data["publicTimeline"]
     back = (await world.ask(PUBLIC, None, last=1)).data["publicTimeline"]
 
     assert first["kind"] == "PUBLIC"
-    assert texts(first["posts"]) == ["4", "3"]
-    assert [edge["node"]["author"]["login"] for edge in first["posts"]["edges"]] == ["alice", "bob"]
+    assert texts(first["entries"]) == ["4", "3"]
+    assert [edge["node"]["author"]["login"] for edge in first["entries"]["edges"]] == ["alice", "bob"]
     assert (info["hasNextPage"], info["hasPreviousPage"]) == (True, False)
-    assert texts(second["posts"]) == ["2", "1"]
-    assert texts(back["posts"]) == ["1"]
+    assert texts(second["entries"]) == ["2", "1"]
+    assert texts(back["entries"]) == ["1"]
     assert first["id"] == second["id"]
     assert first["liveCursor"] == second["liveCursor"]
 
@@ -50,12 +50,12 @@ async def test_it_is_a_node(world: World) -> None:
     known = (await world.ask(PUBLIC, None, first=2)).data["publicTimeline"]
 
     document = """query ($id: ID!, $ids: [ID!]!) { node(id: $id) { ... on Timeline { kind liveCursor } }
-        nodes(ids: $ids) { id ... on Timeline { posts(first: 1) { nodes { text } } } } }"""
+        nodes(ids: $ids) { id ... on Timeline { entries(first: 1) { nodes { ... on Post { text } } } } } }"""
     answer = await world.ask(document, alice, id=known["id"], ids=[known["id"], known["id"]])
 
     assert answer.errors == []
     assert answer.data["node"] == {"kind": "PUBLIC", "liveCursor": known["liveCursor"]}
-    assert answer.data["nodes"] == [{"id": known["id"], "posts": {"nodes": [{"text": "1"}]}}] * 2
+    assert answer.data["nodes"] == [{"id": known["id"], "entries": {"nodes": [{"text": "1"}]}}] * 2
 
 
 async def test_a_page_with_authors_costs_two_round_trips(world: World) -> None:
@@ -65,7 +65,7 @@ async def test_a_page_with_authors_costs_two_round_trips(world: World) -> None:
     await archive(world)
 
     answer = await world.ask(PUBLIC, alice, first=30)
-    assert len(answer.data["publicTimeline"]["posts"]["edges"]) == 30
+    assert len(answer.data["publicTimeline"]["entries"]["edges"]) == 30
     assert answer.round_trips <= 3
 
 
@@ -73,7 +73,7 @@ async def test_a_page_with_authors_costs_two_round_trips(world: World) -> None:
 async def test_an_invalid_page_is_refused(world: World, arguments: dict[str, Any]) -> None:
     answer = await world.ask(PUBLIC, None, **arguments)
 
-    assert answer.errors == [(("publicTimeline", "posts"), "BAD_USER_INPUT")]
+    assert answer.errors == [(("publicTimeline", "entries"), "BAD_USER_INPUT")]
 
 
 async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pyt
 
     monkeypatch.setattr(world.graph.archive, "published", fail)
     answer = await world.ask(document, alice, first=10)
-    assert answer.errors == [(("publicTimeline", "posts"), "ARCHIVE_UNAVAILABLE")]
+    assert answer.errors == [(("publicTimeline", "entries"), "ARCHIVE_UNAVAILABLE")]
 
     monkeypatch.setattr(world.graph.archive, "state", fail)
     answer = await world.ask(document, alice, first=10)

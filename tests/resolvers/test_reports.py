@@ -21,16 +21,17 @@ EVERYTHING = """query Everything($id: ID!, $post: ID!) {
       followers(first: 9) { totalCount nodes { login } }
       following(first: 9) { nodes { login } }
       followersYouKnow(first: 9) { totalCount nodes { login } }
-      timeline { posts(first: 9) { edges { node { text
-        author { login }
-        repostOf { text }
-        entities { ... on MentionEntity { user { login } } }
-        likes(first: 9) { totalCount nodes { login } }
-        replies(first: 9) { nodes { text } }
+      timeline { entries(first: 9) { edges { node { author { login }
+        ... on Post { text
+          quotedPost { text }
+          entities { ... on MentionEntity { user { login } } }
+          likes(first: 9) { totalCount nodes { login } }
+          replies(first: 9) { nodes { text } } }
+        ... on Repost { post { text } }
       } } } }
     }
     viewer {
-      homeTimeline { posts(first: 9) { edges { node { text author { login } } } } }
+      homeTimeline { entries(first: 9) { edges { node { author { login } ... on Post { text } } } } }
       notifications { entries(first: 9) { nodes { __typename actors { login } } } }
       mutedUsers(first: 9) { nodes { login } }
       blockedUsers(first: 9) { nodes { login } }
@@ -107,14 +108,14 @@ async def test_nothing_of_a_suspended_user_is_shown(world: World) -> None:
         found = answer.data
         assert [found[name] for name in ("user", "named", "node", "post")] == [None] * 4
         assert found["carol"]["following"]["nodes"] == []
-        edges = [edge["node"] for edge in found["carol"]["timeline"]["posts"]["edges"]]
-        assert [(post["text"], post["repostOf"]) for post in edges] == [("look", None), ("hi @bob", None)]
+        edges = [edge["node"] for edge in found["carol"]["timeline"]["entries"]["edges"]]
+        assert [(post["text"], post["quotedPost"]) for post in edges] == [("look", None), ("hi @bob", None)]
         assert edges[1]["likes"] == {"totalCount": 1, "nodes": []}
         assert edges[1]["replies"] == {"nodes": []}
         assert edges[1]["entities"] == [{"user": None}]
         assert "bob" not in str(found).replace("@bob", "")
     found = (await world.ask(EVERYTHING, alice, **variables)).data
-    assert texts(found["viewer"]["homeTimeline"]["posts"]) == ["by alice", "look", "hi @bob"]
+    assert texts(found["viewer"]["homeTimeline"]["entries"]) == ["by alice", "look", "hi @bob"]
     assert found["carol"]["followersYouKnow"] == {"totalCount": 0, "nodes": []}
     await graph.moderation.unsuspend(bob.id)
     after = await world.ask(EVERYTHING, alice, **variables)

@@ -15,10 +15,10 @@ from resolvers.context import Context
 from schema import schema
 from tests.resolvers.conftest import Answer, World, errors_of, issue_token, user_id
 
-HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor posts(first: $first) {
-    edges { cursor node { id text createdAt platform author {
+HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor entries(first: $first) {
+    edges { cursor node { id createdAt author {
         id login name followersCount followingCount postsCount relationship { id state }
-    } } }
+    } ... on Post { text platform } } }
     pageInfo { hasNextPage endCursor }
 } } } }"""
 
@@ -59,7 +59,7 @@ async def test_home_with_authors_counts_and_relations(world: World, first: int) 
     answer = await world.ask(HOME, alice, first=first)
 
     assert answer.errors == []
-    page = answer.data["viewer"]["homeTimeline"]["posts"]
+    page = answer.data["viewer"]["homeTimeline"]["entries"]
     assert [edge["node"]["text"] for edge in page["edges"]] == [f"post {n}" for n in range(109, 109 - first, -1)]
     assert {edge["node"]["author"]["relationship"]["state"] for edge in page["edges"]} == {"MUTUAL"}
     assert answer.round_trips <= 5
@@ -135,12 +135,12 @@ async def test_many_timelines_share_round_trips(world: World) -> None:
     for user in others:
         await world.post(user, f"by {user.login}")
     nested = """query ($id: ID!, $n: Int!) { user(by: {id: $id}) { followers(first: $n) { nodes {
-        timeline { posts(first: 2) { nodes { text } } } } } } }"""
+        timeline { entries(first: 2) { nodes { ... on Post { text } } } } } } } }"""
 
     one = await world.ask(nested, alice, id=user_id(bob), n=1)
     ten = await world.ask(nested, alice, id=user_id(bob), n=10)
 
-    assert [len(n["timeline"]["posts"]["nodes"]) for n in ten.data["user"]["followers"]["nodes"]] == [1] * 10
+    assert [len(n["timeline"]["entries"]["nodes"]) for n in ten.data["user"]["followers"]["nodes"]] == [1] * 10
     assert ten.round_trips == one.round_trips
 
 

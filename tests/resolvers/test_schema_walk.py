@@ -1,4 +1,4 @@
-"""What a viewer sees through every field of the schema that returns a user or a post.
+"""What a viewer sees through every field of the schema that returns a user, a post or a repost.
 
 The documents are generated from the schema, so that new fields are walked, too. The alias of each field names its type.
 """
@@ -21,16 +21,16 @@ from graphql import (
 )
 
 from executor import Executor
-from graph.model import Post, User
+from graph.model import Post, Repost, User
 from resolvers.context import Context
 from schema import schema
-from tests.resolvers.conftest import PASSWORD, World, errors_of, issue_token, post_id, user_id
+from tests.resolvers.conftest import PASSWORD, World, errors_of, issue_token, post_id, repost_id, user_id
 from tests.support.graph_worlds import archive_log
 
 SCHEMA = build_schema(schema.as_str())
-ENTITIES = {"User", "Post"}
+ENTITIES = {"User", "Post", "Repost", "TimelineItem"}
 HOPS = 2
-"""How many users and posts follow each other on a path."""
+"""How many users, posts and reposts follow each other on a path."""
 ROOTS = {
     "Query_user": ("ID!", "(by: { id: $given })"),
     "Query_post": ("ID!", "(id: $given)"),
@@ -44,7 +44,7 @@ EXECUTOR = Executor(schema._schema)
 PROFILES = {"Query_user", "Query_node", "Query_nodes"}
 """The fields at which the profile of a hidden user is visible. The viewer's `blockedUsers` are, too."""
 LOGINS = ("alice", "bob", "carol", "dave")
-HOME = ("Viewer_homeTimeline", "Timeline_posts")
+HOME = ("Viewer_homeTimeline", "Timeline_entries")
 SIZES = {"NotificationFeed_entries": 60}
 """The sizes of pages that must show more than nine entries: a notification of each kind."""
 MUTED_AT = {"Viewer_homeTimeline", "Viewer_notifications", "Query_publicTimeline"}
@@ -155,11 +155,14 @@ class Stage:
     posts: dict[str, Post]
 
     def id(self, name: str) -> str:
-        """Return the global id of a user or of a post."""
-        return user_id(self.users[name]) if name in self.users else post_id(self.posts[name])
+        """Return the global id of a user, a post or a repost."""
+        if name in self.users:
+            return user_id(self.users[name])
+        post = self.posts[name]
+        return repost_id(post) if isinstance(post, Repost) else post_id(post)
 
     def of(self, login: str) -> set[str]:
-        """Return the global ids of what a user has published, and of plain reposts of it."""
+        """Return the global ids of what a user has published or reposted, and of reposts of it."""
         return {
             self.id(name) for name in self.posts if name.startswith(f"{login}'s") or name.endswith(f"repost of {login}")
         }
@@ -167,7 +170,8 @@ class Stage:
     def roots(self) -> dict[str, list[Any]]:
         """Return the values of the arguments in ROOTS, once for each call."""
         users, posts = ([self.id(name) for name in names] for names in (self.users, self.posts))
-        some = [users[1], *posts[:2]]
+        reposts = [self.id(name) for name, post in self.posts.items() if isinstance(post, Repost)]
+        some = [users[1], *posts[:2], *reposts[:2]]
         return {
             "Query_user": users,
             "Query_post": posts,
@@ -248,7 +252,7 @@ async def test_a_block_hides_posts_likes_and_lists_at_every_field(stage: Stage) 
 
 
 async def test_a_suspension_hides_the_user_at_every_field(stage: Stage) -> None:
-    """From viewers and anonymous clients: the profile, all posts, and plain reposts of them. Others stay visible."""
+    """From everybody: the profile, all posts and reposts, and reposts of the posts. Others stay visible."""
     everything = {sight.id for sight in await stage.seen_by("dave")}
     hidden = {*stage.of("bob"), stage.id("bob")}
     assert hidden <= everything
@@ -260,7 +264,7 @@ async def test_a_suspension_hides_the_user_at_every_field(stage: Stage) -> None:
 
 
 async def test_a_deletion_hides_the_user_at_every_field(stage: Stage) -> None:
-    """From viewers and anonymous clients: the profile, all posts, and plain reposts of them. Others stay visible."""
+    """From everybody: the profile, all posts and reposts, and reposts of the posts. Others stay visible."""
     everything = {sight.id for sight in await stage.seen_by("dave")}
     hidden = {*stage.of("bob"), stage.id("bob")}
     await stage.world.graph.account_deletion.delete(stage.users["bob"].id, PASSWORD)

@@ -107,3 +107,17 @@ async def test_a_search_without_the_archive_fails_alone(world: World, monkeypatc
     answer = await world.ask(document, alice, filter={"keywords": ["tea"]}, first=10)
     assert answer.errors == [(("searchPosts",), "ARCHIVE_UNAVAILABLE")]
     assert answer.data == {"viewer": {"user": {"login": "alice"}}, "searchPosts": None}
+
+
+async def test_reposts_are_not_found(world: World) -> None:
+    """A search for the posts of a user finds only what the user has written."""
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(bob, "green tea")
+    await world.graph.reposts.repost(world.graph.visibility.of(alice.id), alice.id, post.id)
+    await world.post(alice, "red tea")
+    await archive(world)
+
+    answer = await world.ask(SEARCH, None, filter={"users": [user_id(alice)]}, first=10)
+
+    assert answer.errors == []
+    assert texts(answer.data["searchPosts"]["posts"]) == ["red tea"]

@@ -59,12 +59,13 @@ async def test_fields_before_the_log_out_of_a_document_are_executed(world: World
         late: publishPost(input: {text: "too late"}) { post { id } }
         logIn(input: {login: "bob", password: "correct horse"}) { credentials { viewer { user { login } ...Home } } }
         again: publishPost(input: {text: "as bob"}) { post { id } } }
-        fragment Home on Viewer { homeTimeline { posts(first: 1) { nodes { text } } } sessions { current } }"""
+        fragment Home on Viewer {
+            homeTimeline { entries(first: 1) { nodes { ... on Post { text } } } } sessions { current } }"""
 
     answer = await world.ask(document, alice)
 
     assert answer.data["publishPost"] == {"post": {"author": {"login": "alice"}}}
-    home = {"posts": {"nodes": [{"text": "in time"}]}}
+    home = {"entries": {"nodes": [{"text": "in time"}]}}
     assert answer.data["logIn"]["credentials"]["viewer"] == {
         "user": {"login": "bob"},
         "homeTimeline": home,

@@ -11,12 +11,16 @@ from graph.model import User
 from graph.paging import CursorKind, encode_cursor
 from resolvers.errors import code_of
 from schema import schema
-from tests.resolvers.conftest import World, post_id, user_id
+from tests.resolvers.conftest import World, post_id, repost_id, user_id
 from tests.support.graph_worlds import PATIENCE
 
 LIVE = """subscription ($after: String) { homeTimeline(after: $after) { __typename cursor at
-    ... on PostAdded { edge { cursor node { id text author { login postsCount relationship { state } } } } }
+    ... on PostAdded { post { id text author { login postsCount relationship { state } } }
+        timelineEdge { cursor node { __typename id } } }
     ... on PostRemoved { postId authorId }
+    ... on RepostAdded { repost { id author { login } post { id text author { login } } }
+        timelineEdge { cursor node { __typename id } } }
+    ... on RepostRemoved { repostId authorId }
     ... on AuthorAdded { user { login followersCount } }
     ... on AuthorRemoved { user { login followersCount } }
     ... on Gap { reason } } }"""
@@ -75,7 +79,9 @@ async def test_events_of_all_types_arrive_in_order(world: World) -> None:
         await world.follow(alice, carol)
         await world.graph.follows.unfollow(alice.id, [carol.id])
         follows = [await stream.next(), await stream.next()]
-    node = added["edge"]["node"]
+    node = added["post"]
+    edge = {"cursor": encode_cursor(CursorKind.POST, post.id), "node": {"__typename": "Post", "id": post_id(post)}}
+    assert added["timelineEdge"] == edge
     assert (node["id"], node["text"], node["author"]["login"]) == (post_id(post), "hello", "bob")
     assert node["author"]["relationship"] == {"state": "FOLLOWING"}
     assert (removed["__typename"], removed["postId"], removed["authorId"]) == (
@@ -89,6 +95,29 @@ async def test_events_of_all_types_arrive_in_order(world: World) -> None:
     ]
 
 
+async def test_reposts_have_events_of_their_own(world: World) -> None:
+    """With the post, and with an edge that is like that of a post."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
+    await world.follow(alice, bob)
+    [post] = await world.post(carol, "hi")
+    view = world.graph.visibility.of(bob.id)
+    async with live(world, alice) as stream:
+        await stream.any()
+        repost = await world.graph.reposts.repost(view, bob.id, post.id)
+        added = await stream.next()
+        await world.graph.reposts.unrepost(view, bob.id, post.id)
+        removed = await stream.next()
+    id_ = repost_id(repost)
+    shown = {"id": post_id(post), "text": "hi", "author": {"login": "carol"}}
+    assert (added["__typename"], added["repost"]) == (
+        "RepostAdded",
+        {"id": id_, "author": {"login": "bob"}, "post": shown},
+    )
+    edge = {"cursor": encode_cursor(CursorKind.POST, repost.id), "node": {"__typename": "Repost", "id": id_}}
+    assert added["timelineEdge"] == edge
+    assert (removed["__typename"], removed["repostId"], removed["authorId"]) == ("RepostRemoved", id_, user_id(bob))
+
+
 async def test_no_data_is_cached_from_one_event_to_the_next(world: World) -> None:
     [alice] = await world.users("alice")
     async with live(world, alice) as stream:
@@ -97,7 +126,7 @@ async def test_no_data_is_cached_from_one_event_to_the_next(world: World) -> Non
         for n in range(3):
             await world.post(alice, f"post {n}")
             event = await stream.next()
-            counts.append(event["edge"]["node"]["author"]["postsCount"])
+            counts.append(event["post"]["author"]["postsCount"])
     assert counts == [1, 2, 3]
 
 
@@ -109,19 +138,19 @@ async def test_resuming_replays_missed_events_once(world: World) -> None:
         cursor = (await stream.next())["cursor"]
     await world.post(alice, "missed 1", "missed 2")
     async with live(world, alice, cursor) as stream:
-        missed = [(await stream.next())["edge"]["node"]["text"] for _ in range(2)]
+        missed = [(await stream.next())["post"]["text"] for _ in range(2)]
         await world.post(alice, "live")
-        assert [*missed, (await stream.next())["edge"]["node"]["text"]] == ["missed 1", "missed 2", "live"]
+        assert [*missed, (await stream.next())["post"]["text"]] == ["missed 1", "missed 2", "live"]
 
 
 async def test_a_subscription_from_the_live_cursor_of_a_page_misses_nothing(world: World) -> None:
     [alice] = await world.users("alice")
     await world.graph.worker().drain()
-    document = "{ viewer { homeTimeline { liveCursor posts(first: 5) { nodes { id } } } } }"
+    document = "{ viewer { homeTimeline { liveCursor entries(first: 5) { nodes { id } } } } }"
     timeline = (await world.ask(document, alice)).data["viewer"]["homeTimeline"]
     [post] = await world.post(alice, "between")
     async with live(world, alice, timeline["liveCursor"]) as stream:
-        assert (await stream.next())["edge"]["node"]["id"] == post_id(post)
+        assert (await stream.next())["post"]["id"] == post_id(post)
 
 
 @pytest.mark.parametrize("after", ["", "nonsense", encode_cursor(CursorKind.POST, 1)])

@@ -9,13 +9,13 @@ from tests.resolvers.conftest import World, post_id, texts
 from tests.resolvers.test_round_trips import ask_breadth_first
 
 PUBLISH = """mutation Publish($input: PublishPostInput!) { publishPost(input: $input) {
-    post { id text replyToId repostOfId replyTo { text repliesCount } repostOf { text repostsCount quotesCount } }
-    postEdge { cursor node { id } }
+    post { id text replyToId quotedPostId replyTo { text repliesCount } quotedPost { text repostsCount quotesCount } }
+    postEdge { cursor node { id } } timelineEdge { cursor node { id } }
     userErrors { code field }
 } }"""
 
 DELETE = """mutation Delete($id: ID!) { deletePost(input: {postId: $id}) {
-    deletedPostId replyTo { id repliesCount } repostOf { id quotesCount } userErrors { code }
+    deletedPostId replyTo { id repliesCount } quotedPost { id quotesCount } userErrors { code }
 } }"""
 
 THREAD = """query Thread($id: ID!, $first: Int!) { post(id: $id) {
@@ -25,14 +25,15 @@ THREAD = """query Thread($id: ID!, $first: Int!) { post(id: $id) {
     replies(first: $first) { edges { cursor node { id text repliesCount author { login } } } pageInfo { hasNextPage } }
 } }"""
 
-HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor posts(first: $first) { nodes {
-    id text repliesCount repostsCount author { login relationship { state } }
-    repostOf { id text repliesCount author { id login relationship { state } } }
+HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor entries(first: $first) { nodes {
+    id author { login relationship { state } }
+    ... on Post { text repliesCount repostsCount
+        quotedPost { id text repliesCount author { id login relationship { state } } } }
 } } } } }"""
 
 REPLIES = """query Replies($login: String!) { user(by: {login: $login}) { repliesTimeline {
-    id kind liveCursor posts(first: 10) { nodes { text } }
-} timeline { posts(first: 10) { nodes { text } } } } }"""
+    id kind liveCursor entries(first: 10) { nodes { ... on Post { text } } }
+} timeline { entries(first: 10) { nodes { ... on Post { text } } } } } }"""
 
 
 async def test_a_reply_and_a_quote_are_published(world: World) -> None:
@@ -45,10 +46,11 @@ async def test_a_reply_and_a_quote_are_published(world: World) -> None:
     assert answer.errors == []
     payload = answer.data["publishPost"]
     assert payload["userErrors"] == []
-    assert payload["post"]["replyToId"] == payload["post"]["repostOfId"] == target
+    assert payload["post"]["replyToId"] == payload["post"]["quotedPostId"] == target
     assert payload["post"]["replyTo"] == {"text": "root", "repliesCount": 1}
-    assert payload["post"]["repostOf"] == {"text": "root", "repostsCount": 0, "quotesCount": 1}
+    assert payload["post"]["quotedPost"] == {"text": "root", "repostsCount": 0, "quotesCount": 1}
     assert payload["postEdge"]["node"]["id"] == payload["post"]["id"]
+    assert payload["timelineEdge"] is None
 
 
 @pytest.mark.parametrize("field", ["replyToId", "quotedPostId"])
@@ -72,9 +74,9 @@ async def test_deleting_a_reply_returns_its_targets_with_their_new_counts(world:
     payload = (await world.ask(DELETE, bob, id=post_id(reply))).data["deletePost"]
 
     assert payload["replyTo"] == {"id": post_id(root), "repliesCount": 0}
-    assert payload["repostOf"] == {"id": post_id(root), "quotesCount": 0}
+    assert payload["quotedPost"] == {"id": post_id(root), "quotesCount": 0}
     again = (await world.ask(DELETE, bob, id=post_id(reply))).data["deletePost"]
-    assert again == {"deletedPostId": post_id(reply), "replyTo": None, "repostOf": None, "userErrors": []}
+    assert again == {"deletedPostId": post_id(reply), "replyTo": None, "quotedPost": None, "userErrors": []}
 
 
 async def test_a_thread_with_ancestors_and_replies_takes_four_round_trips(world: World) -> None:
@@ -116,9 +118,9 @@ async def test_a_home_page_with_quoted_posts_takes_four_round_trips(world: World
     answer = await ask_breadth_first(executor, world, HOME, alice, first=30)
 
     assert (answer.errors, executor.fallen_back) == ([], 0)
-    nodes = answer.data["viewer"]["homeTimeline"]["posts"]["nodes"]
-    assert [node["repostOf"]["text"] for node in nodes] == [f"original {n}" for n in range(29, -1, -1)]
-    assert {node["repostOf"]["author"]["login"] for node in nodes} == {"carol"}
+    nodes = answer.data["viewer"]["homeTimeline"]["entries"]["nodes"]
+    assert [node["quotedPost"]["text"] for node in nodes] == [f"original {n}" for n in range(29, -1, -1)]
+    assert {node["quotedPost"]["author"]["login"] for node in nodes} == {"carol"}
     assert answer.round_trips == 4
 
 
@@ -130,7 +132,7 @@ async def test_deleted_posts_of_a_thread_are_null(world: World) -> None:
     leaf = await world.graph.posts.publish(alice.id, "leaf", reply_to=middle.id, quote_of=middle.id)
     await world.graph.posts.delete(bob.id, middle.id)
     query = """query ($id: ID!) { post(id: $id) {
-        replyToId replyTo { id } threadRoot { id } ancestors { id } repostOfId repostOf { id } } }"""
+        replyToId replyTo { id } threadRoot { id } ancestors { id } quotedPostId quotedPost { id } } }"""
 
     found = (await world.ask(query, bob, id=post_id(leaf))).data["post"]
 
@@ -139,8 +141,8 @@ async def test_deleted_posts_of_a_thread_are_null(world: World) -> None:
         "replyTo": None,
         "threadRoot": {"id": post_id(root)},
         "ancestors": [{"id": post_id(root)}, None],
-        "repostOfId": post_id(middle),
-        "repostOf": None,
+        "quotedPostId": post_id(middle),
+        "quotedPost": None,
     }
     plain = (await world.ask(query, bob, id=post_id(root))).data["post"]
     assert plain == dict.fromkeys(found) | {"ancestors": []}
@@ -171,12 +173,26 @@ async def test_replies_have_a_timeline_of_their_own(world: World) -> None:
     found = {login: (await world.ask(REPLIES, None, login=login)).data["user"] for login in ("alice", "bob")}
 
     shown = {
-        login: [[node["text"] for node in user[name]["posts"]["nodes"]] for name in ("repliesTimeline", "timeline")]
+        login: [[node["text"] for node in user[name]["entries"]["nodes"]] for name in ("repliesTimeline", "timeline")]
         for login, user in found.items()
     }
     assert shown == {"alice": [["own"], ["own", "root"]], "bob": [["foreign"], []]}
     timeline = found["bob"]["repliesTimeline"]
     assert timeline["kind"] == "REPLIES"
-    node = "query ($id: ID!) { node(id: $id) { ... on Timeline { id kind posts(first: 1) { nodes { text } } } } }"
+    node = """query ($id: ID!) { node(id: $id) {
+        ... on Timeline { id kind entries(first: 1) { nodes { ... on Post { text } } } } } }"""
     again = (await world.ask(node, None, id=timeline["id"])).data["node"]
-    assert again == {"id": timeline["id"], "kind": "REPLIES", "posts": {"nodes": [{"text": "foreign"}]}}
+    assert again == {"id": timeline["id"], "kind": "REPLIES", "entries": {"nodes": [{"text": "foreign"}]}}
+
+
+async def test_a_reply_has_an_edge_of_timelines_only_if_they_have_it(world: World) -> None:
+    """Timelines leave out replies to others."""
+    alice, bob = await world.users("alice", "bob")
+    [post] = await world.post(alice, "a thread")
+    query = """mutation ($id: ID!) { publishPost(input: { text: "a reply", replyToId: $id }) {
+        postEdge { node { text } } timelineEdge { node { __typename } } userErrors { code } } }"""
+
+    by_bob, by_alice = [(await world.ask(query, who, id=post_id(post))).data["publishPost"] for who in (bob, alice)]
+
+    assert by_bob == {"postEdge": {"node": {"text": "a reply"}}, "timelineEdge": None, "userErrors": []}
+    assert by_alice["timelineEdge"] == {"node": {"__typename": "Post"}}

@@ -7,8 +7,8 @@ from resolvers import ids
 from tests.resolvers.conftest import World, post_id, texts, user_id
 
 HOME = """query ($first: Int, $after: String, $last: Int, $before: String) { viewer { homeTimeline { id kind liveCursor
-    posts(first: $first, after: $after, last: $last, before: $before) {
-        edges { cursor node { text author { login } } } nodes { text }
+    entries(first: $first, after: $after, last: $last, before: $before) {
+        edges { cursor node { author { login } ... on Post { text } } } nodes { ... on Post { text } }
         pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } }"""
 
 
@@ -24,24 +24,24 @@ async def test_home_shows_own_and_followed_posts(world: World) -> None:
     page = (await world.ask(HOME, alice, first=10)).data["viewer"]["homeTimeline"]
 
     assert page["kind"] == "HOME"
-    assert texts(page["posts"]) == ["b2", "a1", "b1"]
-    assert [edge["node"]["author"]["login"] for edge in page["posts"]["edges"]] == ["bob", "alice", "bob"]
-    assert [node["text"] for node in page["posts"]["nodes"]] == texts(page["posts"])
-    assert page["posts"]["pageInfo"]["hasNextPage"] is False
+    assert texts(page["entries"]) == ["b2", "a1", "b1"]
+    assert [edge["node"]["author"]["login"] for edge in page["entries"]["edges"]] == ["bob", "alice", "bob"]
+    assert [node["text"] for node in page["entries"]["nodes"]] == texts(page["entries"])
+    assert page["entries"]["pageInfo"]["hasNextPage"] is False
 
 
 async def test_home_is_paged_in_both_directions(world: World) -> None:
     """Older posts are after the end cursor, newer ones before the start cursor."""
     [alice] = await world.users("alice")
     await world.post(alice, "1", "2", "3", "4")
-    page = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["posts"]
+    page = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["entries"]
     older = (await world.ask(HOME, alice, first=5, after=page["pageInfo"]["endCursor"])).data
     await world.post(alice, "5")
     newer = (await world.ask(HOME, alice, last=5, before=page["pageInfo"]["startCursor"])).data
     assert texts(page) == ["4", "3"]
     assert page["pageInfo"]["hasNextPage"] is True
-    assert texts(older["viewer"]["homeTimeline"]["posts"]) == ["2", "1"]
-    assert texts(newer["viewer"]["homeTimeline"]["posts"]) == ["5"]
+    assert texts(older["viewer"]["homeTimeline"]["entries"]) == ["2", "1"]
+    assert texts(newer["viewer"]["homeTimeline"]["entries"]) == ["5"]
 
 
 async def test_the_live_cursor_belongs_to_the_first_page(world: World) -> None:
@@ -50,11 +50,11 @@ async def test_the_live_cursor_belongs_to_the_first_page(world: World) -> None:
     await world.post(alice, "1", "2", "3")
     document = """query ($first: Int, $after: String, $last: Int, $before: String) { viewer { homeTimeline {
         liveCursor(first: $first, after: $after, last: $last, before: $before)
-        posts(first: $first, after: $after, last: $last, before: $before) { pageInfo { endCursor } } } } }"""
+        entries(first: $first, after: $after, last: $last, before: $before) { pageInfo { endCursor } } } } }"""
 
     async def page(**arguments: object) -> tuple[bool, str]:
         home = (await world.ask(document, alice, **arguments)).data["viewer"]["homeTimeline"]
-        return home["liveCursor"] is not None, home["posts"]["pageInfo"]["endCursor"]
+        return home["liveCursor"] is not None, home["entries"]["pageInfo"]["endCursor"]
 
     is_live, end = await page(first=1, after=None)
     assert is_live
@@ -83,10 +83,10 @@ async def test_user_timelines_are_public(world: World) -> None:
     await world.post(alice, "a")
     await world.post(bob, "b")
     answer = await world.ask(
-        '{ user(by: {login: "bob"}) { timeline { liveCursor posts(first: 3) { nodes { text } } } } }'
+        '{ user(by: {login: "bob"}) { timeline { liveCursor entries(first: 3) { nodes { ... on Post { text } } } } } }'
     )
     timeline = answer.data["user"]["timeline"]
-    assert timeline["posts"]["nodes"] == [{"text": "b"}]
+    assert timeline["entries"]["nodes"] == [{"text": "b"}]
     assert timeline["liveCursor"]
 
 
@@ -95,12 +95,12 @@ async def test_a_deleted_post_is_neither_in_timelines_nor_looked_up(world: World
     post, _ = await world.post(alice, "gone", "stays")
     await world.graph.posts.delete(alice.id, post.id)
     document = """query ($id: ID!) { post(id: $id) { text } node(id: $id) { id }
-        viewer { user { timeline { posts(first: 5) { nodes { text } } } } } }"""
+        viewer { user { timeline { entries(first: 5) { nodes { ... on Post { text } } } } } } }"""
     answer = await world.ask(document, alice, id=post_id(post))
     assert answer.data == {
         "post": None,
         "node": None,
-        "viewer": {"user": {"timeline": {"posts": {"nodes": [{"text": "stays"}]}}}},
+        "viewer": {"user": {"timeline": {"entries": {"nodes": [{"text": "stays"}]}}}},
     }
 
 
@@ -127,9 +127,9 @@ async def test_post_fields(world: World) -> None:
 async def test_invalid_paging_fails_the_connection_alone(world: World, arguments: str) -> None:
     """A missing or excessive count, or a cursor that is malformed or of another list, is BAD_USER_INPUT."""
     [alice] = await world.users("alice")
-    answer = await world.ask(f"{{ viewer {{ homeTimeline {{ posts{arguments} {{ nodes {{ id }} }} }} }} }}", alice)
-    assert answer.data == {"viewer": {"homeTimeline": {"posts": None}}}
-    assert answer.errors == [(("viewer", "homeTimeline", "posts"), "BAD_USER_INPUT")]
+    answer = await world.ask(f"{{ viewer {{ homeTimeline {{ entries{arguments} {{ nodes {{ id }} }} }} }} }}", alice)
+    assert answer.data == {"viewer": {"homeTimeline": {"entries": None}}}
+    assert answer.errors == [(("viewer", "homeTimeline", "entries"), "BAD_USER_INPUT")]
 
 
 async def test_a_post_cursor_is_valid_in_every_timeline(world: World) -> None:
@@ -139,11 +139,11 @@ async def test_a_post_cursor_is_valid_in_every_timeline(world: World) -> None:
     await world.post(bob, "b1")
     await world.post(alice, "a1")
     await world.post(bob, "b2")
-    home = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["posts"]
+    home = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["entries"]
     document = """query ($id: ID!, $c: String!) { user(by: {id: $id}) {
-        timeline { posts(first: 5, after: $c) { nodes { text } } } } }"""
+        timeline { entries(first: 5, after: $c) { nodes { ... on Post { text } } } } } }"""
     answer = await world.ask(document, alice, id=user_id(bob), c=home["edges"][1]["cursor"])
-    assert answer.data["user"]["timeline"]["posts"]["nodes"] == [{"text": "b1"}]
+    assert answer.data["user"]["timeline"]["entries"]["nodes"] == [{"text": "b1"}]
 
 
 async def test_relationships(world: World) -> None:

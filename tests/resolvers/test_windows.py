@@ -70,7 +70,7 @@ FIELDS = {
     "user": 'user(by: {{login: "alice"}}) {{ timeline {{ {} }} }}',
     "list": "node(id: $list) {{ ... on UserList {{ timeline {{ {} }} }} }}",
 }
-WINDOW = "a{at}: posts(first: {first}) {{ pageInfo {{ hasNextPage }} nodes {{ id }} }}"
+WINDOW = "a{at}: entries(first: {first}) {{ pageInfo {{ hasNextPage }} nodes {{ id }} }}"
 OTHERS = {
     "notifications": "viewer {{ notifications {{ {} }} }}|a{at}: entries(first: {first}) {{ nodes {{ id }} }}",
     "followers": 'user(by: {{login: "alice"}}) {{ {} }}|a{at}: followers(first: {first}) {{ nodes {{ id }} }}',

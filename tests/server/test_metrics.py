@@ -109,9 +109,9 @@ async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Pa
         assert (await metrics(api))["fanline_store_up"] == 0
 
 
-COUNTED = "{ viewer { user { timeline { posts(first: 2) { nodes { author { name followersCount } } } } } } }"
+COUNTED = "{ viewer { user { timeline { entries(first: 2) { nodes { author { name followersCount } } } } } } }"
 PAGE = """query($after: String) {
-  user(by: {login: "alice"}) { timeline { posts(first: 5, after: $after) { nodes { text } } } }
+  user(by: {login: "alice"}) { timeline { entries(first: 5, after: $after) { nodes { ... on Post { text } } } } }
 }"""
 
 
@@ -215,7 +215,7 @@ async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, 
 
 def texts(response: httpx.Response) -> list[str]:
     """Return the texts of a page."""
-    return [node["text"] for node in response.json()["data"]["user"]["timeline"]["posts"]["nodes"]]
+    return [node["text"] for node in response.json()["data"]["user"]["timeline"]["entries"]["nodes"]]
 
 
 def test_gauges_of_dead_processes_are_removed(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from tests.server.conftest import KEY, Api, events, serving
 from tests.server.endpoint.test_session_cookies import OWN, cookie_of
 
 ENTER = """%s(input: {login: "%s", password: "%s"}) { credentials { token viewer { user {
-    login relationship { state } } sessions { current } homeTimeline { posts(first: 20) { nodes { text } } } } }
+    login relationship { state } } sessions { current }
+    homeTimeline { entries(first: 20) { nodes { ... on Post { text } } } } } }
     userErrors { code } }"""
 LOG_IN, SIGN_UP = ENTER % ("logIn", "bob", "correct horse"), ENTER % ("signUp", "carol", "correct horse")
 FAIL = ENTER % ("logIn", "bob", "wrong horse")
@@ -74,7 +75,7 @@ async def test_the_payload_shows_the_new_viewer_and_later_fields_are_the_senders
     shown = result["data"][name]["credentials"]["viewer"]
     assert shown["user"] == {"login": login, "relationship": {"state": "YOU"}}
     assert sorted(each["current"] for each in shown["sessions"]) == ([False, True] if login == "bob" else [True])
-    assert shown["homeTimeline"] == {"posts": {"nodes": []}}
+    assert shown["homeTimeline"] == {"entries": {"nodes": []}}
     if anonymous:
         assert result["data"]["publishPost"] is None
         assert [each["extensions"]["code"] for each in result["errors"]] == ["UNAUTHENTICATED"]
@@ -213,6 +214,6 @@ async def test_the_points_of_the_sender_are_spent(limited: Api, anonymous: bool)
 
     answer = (await limited.ask(f"mutation {{ {LOG_IN} }}", sender)).json()
 
-    assert answer["data"]["logIn"]["credentials"]["viewer"]["homeTimeline"]["posts"]
+    assert answer["data"]["logIn"]["credentials"]["viewer"]["homeTimeline"]["entries"]
     assert [await remaining(limited, each) for each in others] == [each - question for each in of_others]
     assert before - await remaining(limited, sender) > 200, "a page of the home timeline"

@@ -37,7 +37,7 @@ RELATIONS = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on User { relationshi
 FOLLOWERS = """query ($id: ID!, $after: String) { user(by: { id: $id }) { followersCount
   followers(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }"""
 HOME = """query ($after: String) { viewer { homeTimeline {
-  posts(first: 100, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } } } }"""
+  entries(first: 100, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } } } }"""
 
 
 class RealGraph:
@@ -168,7 +168,7 @@ async def compare_homes(real: RealGraph, random: Random) -> None:
         found: list[str] = []
         after, more = None, True
         while more:
-            posts = (await real.ask(HOME, viewer, after=after))["viewer"]["homeTimeline"]["posts"]
+            posts = (await real.ask(HOME, viewer, after=after))["viewer"]["homeTimeline"]["entries"]
             found += [edge["node"]["id"] for edge in posts["edges"]]
             after, more = posts["pageInfo"]["endCursor"], posts["pageInfo"]["hasNextPage"]
         assert found == [ids.encode(ids.Kind.POST, post) for post in expected]

@@ -17,7 +17,8 @@ from server.settings import Settings, SettingsError
 from tests.server.conftest import KEY, Api, serving
 from tests.support.graph_worlds import counted
 
-HOME = "query Home { viewer { user { login followersCount timeline { posts(first: 3) { nodes { text } } } } } }"
+HOME = """query Home { viewer { user { login followersCount
+    timeline { entries(first: 3) { nodes { ... on Post { text } } } } } } }"""
 
 
 class Collector:

@@ -6,7 +6,7 @@ import pytest
 
 from graph.visibility.views import SYSTEM
 from resolvers import ids
-from tests.support.graph_worlds import PATIENCE, befriend, people
+from tests.support.graph_worlds import PATIENCE, befriend, many_posts, people
 from tests.web.stage import Stage
 from tests.web.tour import DESKTOP, PHONE, Tour
 
@@ -146,6 +146,7 @@ async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
     await asyncio.sleep(1)
     await do("go", "b", hash="#/")
     await do("missing", "b", text="Your quote is published.")
+    await do("shows", "b", texts=["Look at this", "Another one", "An original"])  # an own repost moves nothing
     await do("go", "b", hash=address(original))
 
     await do("click", "p", role="button", name="2 new posts")
@@ -174,6 +175,51 @@ async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
     await do("read", "p", text="The quoted post is not available.")
     await do("shows", "p", texts=["Look at this"])
     await tour.shoot("quote-of-deleted")
+    assert await do("errors") == []
+    assert tour.found == []
+
+
+async def test_a_post_and_its_reposts_are_shown_once(stage: Stage, tour: Tour) -> None:
+    """The newest occurrence is shown, also if the others are on later pages. Scrolling reaches the end nevertheless.
+
+    A repost that arrives is held back, and the post stays where it is until the user asks for what is new. So it does
+    when the user reposts it.
+    """
+    graph = stage.graph
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob, carol)
+    original = (await graph.posts.publish(carol, "An original")).id
+    await many_posts(graph, carol, 30)
+    await graph.reposts.repost(SYSTEM, carol, original)
+    latest = (await graph.posts.publish(bob, "The latest one")).id
+    others = [f"post {number}" for number in reversed(range(30))]
+    do = stage.browser.do
+    await stage.open("p", "alice", **DESKTOP)
+    await do("read", "p", text="carol reposted · ")
+    assert await do("posts", "p", enough=32) == ["The latest one", "An original", *others]
+    await do("click", "p", role="button", name="Repost", pressed=False)
+    await do("see", "p", role="button", name="Repost 1", pressed=True)
+    await do("focused", "p", name="Repost 1")
+    assert await do("shown", "p") == ["The latest one", "An original", *others]
+
+    await stage.hears(1)
+    await graph.reposts.repost(SYSTEM, bob, original)
+    await do("see", "p", role="button", name="1 new post")
+    assert await do("shown", "p") == ["The latest one", "An original", *others]
+    await do("click", "p", role="button", name="1 new post")
+    await do("read", "p", text="bob reposted · ")
+    await do("shows", "p", texts=["An original", "The latest one", *others])
+    await do("missing", "p", text="carol reposted")
+    await graph.reposts.unrepost(SYSTEM, bob, original)
+    await do("read", "p", text="carol reposted · ")
+    await do("shows", "p", texts=["The latest one", "An original", *others])
+    await graph.reposts.unrepost(SYSTEM, carol, original)
+    await do("shows", "p", texts=["The latest one", *others, "An original"])
+
+    await graph.reposts.repost(SYSTEM, carol, latest)
+    await do("go", "p", hash="#/@carol")
+    await do("read", "p", text="carol reposted · ")
+    assert (await do("shown", "p"))[:2] == ["The latest one", "post 29"]
     assert await do("errors") == []
     assert tour.found == []
 

@@ -57,6 +57,11 @@ class Post extends Node {
     this.platform = platform
     this.createdAt = new Date(EPOCH + Math.floor(Number(key) / SEQUENCES)).toISOString()
   }
+
+  /** The type of this `TimelineItem`. */
+  get __typename() {
+    return 'Post'
+  }
 }
 
 /** Sends one pipeline and returns its replies. Throws the first error. */

@@ -27,7 +27,7 @@ const resolvers = {
 
 const loaders = {
   Timeline: {
-    posts: batched((queries) => graph.postPages(queries.map(({ obj, params }) => ({ ...obj, ...params })))),
+    entries: batched((queries) => graph.postPages(queries.map(({ obj, params }) => ({ ...obj, ...params })))),
   },
   Post: {
     author: batched((queries) => graph.users(queries.map(({ obj }) => obj.authorKey))),

@@ -7,10 +7,11 @@ export const typeDefs = /* GraphQL */ `
   type Viewer { user: User!, homeTimeline: Timeline }
   type Relationship { state: RelationshipState! }
   type PageInfo { hasNextPage: Boolean!, endCursor: String }
-  type PostEdge { cursor: String!, node: Post! }
-  type PostConnection { edges: [PostEdge!]!, nodes: [Post!]!, pageInfo: PageInfo! }
-  type Timeline { posts(first: Int): PostConnection }
-  type Post { id: ID!, text: String!, createdAt: DateTime!, platform: String, author: User! }
+  type TimelineEdge { cursor: String!, node: TimelineItem! }
+  type TimelineConnection { edges: [TimelineEdge!]!, nodes: [TimelineItem!]!, pageInfo: PageInfo! }
+  type Timeline { entries(first: Int): TimelineConnection }
+  interface TimelineItem { id: ID!, author: User!, createdAt: DateTime! }
+  type Post implements TimelineItem { id: ID!, author: User!, createdAt: DateTime!, text: String!, platform: String }
   type FollowEdge { cursor: String!, node: User! }
   type FollowConnection { edges: [FollowEdge!]!, nodes: [User!]!, pageInfo: PageInfo! }
   type User {

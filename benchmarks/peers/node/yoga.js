@@ -19,7 +19,7 @@ const resolvers = {
     homeTimeline: ({ key }) => ({ kind: 'home', key }),
   },
   Timeline: {
-    posts: async (timeline, { first }, { posts }) =>
+    entries: async (timeline, { first }, { posts }) =>
       (await graph.postPages([{ ...timeline, first }], (keys) => posts.loadMany(keys)))[0],
   },
   Post: {

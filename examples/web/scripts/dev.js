@@ -1,6 +1,6 @@
-// Starts the demo and Vite, compiles the documents of Relay at each change, and ends everything together.
+// Builds the client kit if that is missing, starts the demo and Vite, compiles the documents of Relay at each change, and ends everything together.
 import { spawn, spawnSync } from "node:child_process";
-import { watch } from "node:fs";
+import { existsSync, watch } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -11,7 +11,10 @@ const PAUSE = 100; // milliseconds, for editors that write a file in steps
 
 const compile = () => spawnSync("npx relay-compiler", { cwd: app, shell: true, stdio: "inherit" }).status;
 
-if (compile()) process.exit(1);
+const kit = `${root}/client`;
+const buildKit = () => spawnSync("npm run build", { cwd: kit, shell: true, stdio: "inherit" }).status;
+
+if ((!existsSync(`${kit}/dist/index.js`) && buildKit()) || compile()) process.exit(1);
 const children = [];
 
 /** Run a command until the first one of all ends. */

@@ -12,7 +12,7 @@ const query = gql(PAGE);
 export function useHome(onEnd, first = 20) {
   const client = useApolloClient();
   const { data, previousData, error } = useQuery(query, { variables: { first } });
-  const timeline = (data ?? previousData)?.viewer?.homeTimeline; // there is no data while a field of a post is missing
+  const timeline = (data ?? previousData)?.viewer?.homeTimeline; // there is no data while a field of an entry is missing
   const id = timeline?.id;
   const currentCursor = useEffectEvent(() => timeline.liveCursor);
 
@@ -43,7 +43,7 @@ export function useHome(onEnd, first = 20) {
   // `fetchMore` would drop changes of the cache that it meets, so the next page is a query of its own.
   async function loadNext() {
     const cached = client.cache.readQuery({ query, variables: { first } }); // can be newer than the screen
-    const after = cached?.viewer?.homeTimeline?.posts?.pageInfo.endCursor;
+    const after = cached?.viewer?.homeTimeline?.entries?.pageInfo.endCursor;
     if (after) await client.query({ query, variables: { first, after }, fetchPolicy: "network-only" });
   }
   return { timeline, error, loadNext };

@@ -1,5 +1,10 @@
 // The operations of the lists in Apollo Client and urql. docs/client-kit.md shows them.
-const EDGE = `cursor node { __typename id text author { __typename id login } repostOf { __typename id author { __typename id } } }`;
+const POST = `id text author { id login } quotedPost { id author { id } }`;
+const EDGE = `cursor node {
+  __typename id createdAt author { id login }
+  ... on Post { ${POST} }
+  ... on Repost { post { ${POST} } }
+}`;
 
 /** All pages: `$after` is missing in the first one. */
 export const PAGE = `query Page($first: Int!, $after: String) {
@@ -8,7 +13,7 @@ export const PAGE = `query Page($first: Int!, $after: String) {
     homeTimeline {
       id
       liveCursor(first: $first, after: $after)
-      posts(first: $first, after: $after) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
+      entries(first: $first, after: $after) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
     }
   }
 }`;
@@ -17,8 +22,10 @@ export const LIVE = `subscription Live($after: String) {
   homeTimeline(after: $after) {
     __typename
     cursor
-    ... on PostAdded { edge { ${EDGE} } }
+    ... on PostAdded { timelineEdge { ${EDGE} } }
+    ... on RepostAdded { timelineEdge { ${EDGE} } }
     ... on PostRemoved { postId }
+    ... on RepostRemoved { repostId }
     ... on AuthorRemoved { userId }
     ... on AuthorHidden { userId }
   }

@@ -1,5 +1,5 @@
 // What the timelines in this folder share: the connections of one of them, and the commands that it answers.
-import { pause, resuming } from "@fanline/client";
+import { collapseReposts, pause, resuming } from "@fanline/client";
 import { createClient } from "graphql-ws";
 import WebSocket from "ws";
 
@@ -30,8 +30,16 @@ class Gate {
   }
 }
 
-const textOf = ({ text, __typename, actors, post }) =>
-  text ?? `${__typename} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
+function textOf({ text, __typename, actors, post }) {
+  if (__typename === "Repost") return `repost of ${post?.text ?? "nothing"}`;
+  return text ?? `${__typename} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
+}
+
+/** Return the entries to show. */
+function shown(timeline) {
+  const entries = timeline.entries.edges.map(({ node }) => node);
+  return collapseReposts(entries);
+}
 
 /** The connections of a timeline to the server, and how often what has happened on them. */
 export class Connection {
@@ -83,7 +91,8 @@ export class Connection {
     return this.client.subscribe(request, {
       next: (result) => {
         const [event] = Object.values(result.data ?? {});
-        if (event?.edge) this.latest = textOf(event.edge.node);
+        const edge = event?.timelineEdge ?? event?.edge;
+        if (edge) this.latest = textOf(edge.node);
         if (result.errors) this.counts.refusals += 1;
         sink.next(result);
       },
@@ -110,7 +119,7 @@ export async function drive(connection, lines, say, { show, load, refresh, reset
   const screens = [];
   for (const list of lists) screens.push(await show(list));
   let current = 0;
-  const page = () => screens[current].timeline().posts ?? screens[current].timeline().entries;
+  const page = () => screens[current].timeline().entries;
   const commands = {
     list: () => undefined,
     look: (number) => (current = Number(number)),
@@ -134,11 +143,15 @@ export async function drive(connection, lines, say, { show, load, refresh, reset
     badge,
   };
   function answer() {
-    const { unreadCount: unread } = screens[current].timeline();
+    const list = screens[current].timeline();
+    const { unreadCount: unread } = list;
     const { edges, pageInfo } = page();
     const texts = edges.map(({ node }) => textOf(node));
-    const quotes = edges.filter(({ node }) => node.repostOf).length;
-    say({ texts, hasNext: pageInfo.hasNextPage, unread, quotes, latest: connection.latest, held: first.held + later.held, ...counts });
+    const once = lists[current].shows === "home" ? shown(list).map(textOf) : texts;
+    const quotes = edges.filter(({ node }) => node.quotedPost).length;
+    const held = first.held + later.held;
+    const { latest } = connection;
+    say({ texts, shown: once, hasNext: pageInfo.hasNextPage, unread, quotes, latest, held, ...counts });
   }
   answer();
   for await (const line of lines) {

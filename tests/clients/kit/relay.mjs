@@ -7,7 +7,7 @@ const { ConnectionHandler, DefaultHandlerProvider, Environment, Network, Observa
 const { createOperationDescriptor, fetchQuery, requestSubscription } = relay;
 
 const KINDS = {
-  home: { field: "homeTimeline", list: "posts", page: "timelinePageQuery", live: "timelineLiveSubscription" },
+  home: { field: "homeTimeline", list: "entries", page: "timelinePageQuery", live: "timelineLiveSubscription" },
   notifications: { field: "notifications", list: "entries", page: "feedPageQuery", live: "feedLiveSubscription" },
 };
 
@@ -47,7 +47,7 @@ export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd
     const timeline = () => environment.lookup(operation.fragment).data.viewer[field];
     if (environment.check(operation).status !== "available") await load(settings);
 
-    const key = shows === "home" ? "timeline_posts" : "feed_entries";
+    const key = shows === "home" ? "timeline_entries" : "feed_entries";
     const connection = ConnectionHandler.getConnectionID(timeline().id, key, kinds ? { kinds } : undefined);
     const stop = live({
       liveCursor: liveCursorOf(environment, connection),

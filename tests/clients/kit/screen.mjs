@@ -15,7 +15,7 @@ export async function showing(useList, Provider, properties, onEnd) {
   function Screen() {
     list = useList();
     const owner = list.timeline ?? list.feed;
-    if (owner?.posts ?? owner?.entries) shown = owner; // there is no list while the cache lacks a field
+    if (owner?.entries) shown = owner; // there is no list while the cache lacks a field
     if (shown) draw();
     if (list.error) onEnd(list.error);
     return null;

@@ -11,7 +11,7 @@ export function useHome(onEnd, first = 20) {
   const [{ data, error }] = useQuery({ query: PAGE, variables: { first } });
   const timeline = data?.viewer?.homeTimeline;
   const [id, setId] = useState(); // stays when another fetch fails
-  if (timeline?.posts && timeline.id !== id) setId(timeline.id);
+  if (timeline?.entries && timeline.id !== id) setId(timeline.id);
   const currentCursor = useEffectEvent(() => timeline?.liveCursor);
 
   useEffect(() => {
@@ -37,7 +37,7 @@ export function useHome(onEnd, first = 20) {
   }, [client, id, first, onEnd]);
 
   function loadNext() {
-    const after = timeline.posts.pageInfo.endCursor;
+    const after = timeline.entries.pageInfo.endCursor;
     return client.query(PAGE, { first, after }).toPromise();
   }
   return { timeline, error, loadNext };

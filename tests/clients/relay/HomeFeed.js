@@ -7,7 +7,7 @@ graphql`
   @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
     homeTimeline {
       liveCursor(first: $count, after: $after)
-      posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
+      entries(first: $count, after: $after) @connection(key: "HomeFeed_entries") {
         edges {
           ...HomeFeed_edge
           node {
@@ -20,9 +20,9 @@ graphql`
 `;
 
 graphql`
-  fragment HomeFeed_edge on PostEdge {
+  fragment HomeFeed_edge on TimelineEdge {
     node {
-      ...PostCard_post
+      ...EntryCard_entry
     }
   }
 `;
@@ -33,12 +33,20 @@ export const live = graphql`
       __typename
       cursor
       ... on PostAdded {
-        edge {
+        timelineEdge {
+          ...HomeFeed_edge
+        }
+      }
+      ... on RepostAdded {
+        timelineEdge {
           ...HomeFeed_edge
         }
       }
       ... on PostRemoved {
         postId
+      }
+      ... on RepostRemoved {
+        repostId
       }
     }
   }

@@ -4,10 +4,10 @@ import { graphql } from "relay-runtime";
 graphql`
   fragment RecentPosts_user on User {
     timeline {
-      posts(first: 5) {
+      entries(first: 5) {
         edges {
           node {
-            ...RecentPosts_post
+            ...RecentPosts_post @alias
           }
         }
       }

@@ -168,7 +168,7 @@ def compare_posts(person: Person, mine: Reading, expected: Expected, neighbour: 
     for post, each in mine.posts.items():
         if each.counts != expected.counts(post):
             yield f"the counts of {login}'s post {post} are {each.counts} instead of {expected.counts(post)}"
-        reposted = (user, each.repeats or post) in world.reposted
+        reposted = (user, post) in world.reposted
         mine_of = (user, post) in world.likes, (user, post) in bookmarks, reposted
         if each.mine != mine_of:
             yield f"{login}'s post {post} shows {each.mine} instead of {mine_of} as what {login} has done"

@@ -12,8 +12,8 @@ from resolvers.ids import decode
 from tests.faults.checker.client import Client, Refused
 from tests.faults.checker.person import Person
 from tests.faults.checker.reading import (
+    ITEM,
     NOTIFICATION,
-    POST,
     Notice,
     Shown,
     home_of,
@@ -25,11 +25,13 @@ from tests.faults.checker.reading import (
 from tests.server.conftest import events
 
 EVENTS = """subscription ($users: [ID!]!) { events(filter: {users: $users}) { __typename cursor
-  ... on PostPublished { post { id text author { id } } } ... on PostDeleted { postId }
+  ... on PostAdded { post { id text author { id } } } ... on RepostAdded { repost { id author { id } } }
+  ... on PostRemoved { postId } ... on RepostRemoved { repostId }
   ... on UserFollowed { follower { id } followee { id } } ... on UserUnfollowed { follower { id } followee { id } }
   ... on Gap { reason } } }"""
 HOME = f"""subscription {{ homeTimeline {{ __typename cursor
-  ... on PostAdded {{ edge {{ node {{ {POST} }} }} }} ... on PostRemoved {{ postId }}
+  ... on PostAdded {{ timelineEdge {{ node {{ {ITEM} }} }} }} ... on PostRemoved {{ postId }}
+  ... on RepostAdded {{ timelineEdge {{ node {{ {ITEM} }} }} }} ... on RepostRemoved {{ repostId }}
   ... on AuthorAdded {{ userId }} ... on AuthorRemoved {{ userId }} ... on AuthorHidden {{ userId }}
   ... on Gap {{ reason }} }} }}"""
 NOTIFICATIONS = f"""subscription {{ notifications {{ __typename cursor
@@ -126,13 +128,14 @@ class EventsListener(Listener):
     async def take(self, event: Any) -> None:
         """Collect an event."""
         match event["__typename"]:
-            case "PostPublished":
-                post = number(event["post"])
-                self.received[post] = author = number(event["post"]["author"])
+            case "PostAdded" | "RepostAdded":
+                item = event["post" if event["__typename"] == "PostAdded" else "repost"]
+                post = number(item)
+                self.received[post] = author = number(item["author"])
                 self.published[post] += 1
                 self.by_author.setdefault(author, []).append(post)
-            case "PostDeleted":
-                self.removed.add(post := decode(event["postId"]).numbers[0])
+            case "PostRemoved" | "RepostRemoved":
+                self.removed.add(post := removed(event))
                 self.deleted[post] += 1
             case "UserFollowed":
                 self.follows.add((number(event["follower"]), number(event["followee"])))
@@ -169,13 +172,13 @@ class HomeListener(Listener):
     async def take(self, event: Any) -> None:
         """Apply an event to the held posts, or fetch them again."""
         match event["__typename"]:
-            case "PostAdded":
-                node = event["edge"]["node"]
+            case "PostAdded" | "RepostAdded":
+                node = event["timelineEdge"]["node"]
                 self.due.pop(number(node), None)
                 if number(node) >= self.floor:
                     self.held[number(node)] = shown(node)
-            case "PostRemoved":
-                post = decode(event["postId"]).numbers[0]
+            case "PostRemoved" | "RepostRemoved":
+                post = removed(event)
                 self._drop(lambda number, each: post in (number, each.repeats))
             case "AuthorRemoved":
                 user = decode(event["userId"]).numbers[0]
@@ -236,6 +239,11 @@ class NotificationsListener(Listener):
         id_ = edge["node"]["id"]
         self.held.pop(self._ids.get(id_, ""), None)
         self._ids[id_], self.held[edge["cursor"]] = edge["cursor"], notice(edge["node"])
+
+
+def removed(event: Any) -> int:
+    """Return the number of the post or repost that an event removes."""
+    return decode(event.get("postId") or event["repostId"]).numbers[0]
 
 
 def concerns(post: Shown, user: int) -> bool:

@@ -21,7 +21,7 @@ FOLLOWS, ENDED = {"FOLLOWED", "ALREADY_FOLLOWING"}, {"UNFOLLOWED", "NOT_FOLLOWIN
 LOST_SECONDS = 10.0  # after which a refusal shows that a change was lost, if changes can be lost
 AGAIN_SECONDS = 0.3  # before a request that was refused without a reason is repeated
 
-HOME = "{ viewer { homeTimeline { posts(first: 30) { nodes { id text author { login } } } } } }"
+HOME = "{ viewer { homeTimeline { entries(first: 30) { nodes { id author { login } ... on Post { text } } } } } }"
 NOTIFIED = "{ viewer { notifications { entries(first: 10) { edges { cursor } } } } }"
 NODE = "query ($id: ID!) { node(id: $id) { id } }"
 
@@ -226,7 +226,7 @@ class Person(Client):
         post = random.choice(posts)
         author, undoes = known.authors[post], (self.number, post) in known.world.reposted
         mutation = "unrepostPost" if undoes else "repostPost"
-        selection = "deletedRepostId" if undoes else "repost { id repostOf { viewerHasReposted } }"
+        selection = "deletedRepostId" if undoes else "repost { id post { viewerHasReposted } }"
         with known.using(self.number, {author}, post):
             payload = await self.change(mutation, selection, author, postId=encode(Kind.POST, post))
             if not self._is_made(mutation, payload, author, undoes=undoes):
@@ -234,7 +234,7 @@ class Person(Client):
             if undoes:
                 known.unrepost(self.number, post)
                 return
-            original = payload["repost"]["repostOf"]
+            original = payload["repost"]["post"]
             self.expect("a post was reposted", original and original["viewerHasReposted"])
             known.repost(self.number, post, decode(payload["repost"]["id"]).numbers[0])
 

@@ -14,20 +14,22 @@ from tests.support.world import ListOfUsers
 
 PAGE = 100
 LIKED_AT_ONCE = 25  # posts whose likes are read in one request
-POST = "id text createdAt author { id } replyToId repostOfId repostOf { author { id } }"
 COUNTS = "likesCount repliesCount repostsCount viewerHasLiked viewerHasBookmarked viewerHasReposted"
+REPOST = "... on Repost { post { id author { id } } }"
+POST = "text replyToId quotedPostId quotedPost { author { id } }"
+ITEM = f"__typename id createdAt author {{ id }} {REPOST} ... on Post {{ {POST} }}"
 INFO = "pageInfo { hasNextPage endCursor }"
 HOME = f"""query ($after: String) {{ viewer {{ homeTimeline {{ liveCursor(first: 100, after: $after)
-  posts(first: 100, after: $after) {{ nodes {{ {POST} }} {INFO} }} }} }} }}"""
+  entries(first: 100, after: $after) {{ nodes {{ {ITEM} }} {INFO} }} }} }} }}"""
 PROFILE = """query ($id: ID!) { user(by: {id: $id}) { login followersCount followingCount postsCount } }"""
-POSTS = f"""query ($id: ID!, $after: String) {{ user(by: {{id: $id}}) {{ %s {{ posts(first: 100, after: $after) {{
-  nodes {{ {POST} {COUNTS} }} {INFO} }} }} }} }}"""
+POSTS = f"""query ($id: ID!, $after: String) {{ user(by: {{id: $id}}) {{ %s {{ entries(first: 100, after: $after) {{
+  nodes {{ {ITEM} ... on Post {{ {COUNTS} }} }} {INFO} }} }} }} }}"""
 FOLLOWS = f"""query ($id: ID!, $after: String) {{ user(by: {{id: $id}}) {{ %s(first: 100, after: $after) {{
   totalCount nodes {{ id }} {INFO} }} }} }}"""
 OWN = f"query ($after: String) {{ viewer {{ %s(first: 100, after: $after) {{ nodes {{ id }} {INFO} }} }} }}"
 LISTS = "{ viewer { lists { id name membersCount members(first: 20) { nodes { id } } } } }"
 LIST = f"""query ($id: ID!, $after: String) {{ node(id: $id) {{ ... on UserList {{ timeline {{
-  posts(first: 100, after: $after) {{ nodes {{ {POST} }} {INFO} }} }} }} }} }}"""
+  entries(first: 100, after: $after) {{ nodes {{ {ITEM} }} {INFO} }} }} }} }} }}"""
 LIKES = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Post { id likes(first: 40) { nodes { id } } } } }"
 NOTIFICATION = "__typename id isRead actors(limit: 10) { id } actorsCount ... on PostNotification { post { id } }"
 NOTIFICATIONS = f"""query ($after: String) {{ viewer {{ notifications {{ unreadCount
@@ -37,7 +39,7 @@ EXISTING = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 
 
 class Shown(NamedTuple):
-    """A post as the API shows it.
+    """A post or a repost as the API shows it.
 
     `counts` are its likes, replies and reposts; `mine` tells whether the viewer likes, bookmarks and reposts it.
     """
@@ -104,8 +106,8 @@ class Reading:
 async def read(person: Person, neighbour: Person) -> Reading:
     """Return what a user can read, and how the user sees the timeline of another one."""
     profile = (await person.insist(PROFILE, id=person.id))["user"]
-    timeline, replies = [posts_in(await pages(person, POSTS % name, "user", name, "posts")) for name in TIMELINES]
-    other = await pages(person, POSTS % "timeline", "user", "timeline", "posts", id=neighbour.id)
+    timeline, replies = [posts_in(await pages(person, POSTS % name, "user", name, "entries")) for name in TIMELINES]
+    other = await pages(person, POSTS % "timeline", "user", "timeline", "entries", id=neighbour.id)
     followers, following = [await pages(person, FOLLOWS % name, "user", name) for name in ("followers", "following")]
     muted, blocked = [await pages(person, OWN % name, "viewer", name) for name in ("mutedUsers", "blockedUsers")]
     liked, bookmarked = [await pages(person, OWN % name, "viewer", name) for name in ("likedPosts", "bookmarks")]
@@ -129,7 +131,7 @@ async def read(person: Person, neighbour: Person) -> Reading:
         },
         sizes={number(each): each["membersCount"] for each in lists},
         list_timelines={
-            number(each): posts_in(await pages(person, LIST, "node", "timeline", "posts", id=each["id"]))
+            number(each): posts_in(await pages(person, LIST, "node", "timeline", "entries", id=each["id"]))
             for each in lists
         },
         notices={edge["cursor"]: notice(edge["node"]) for edge in notified},
@@ -165,9 +167,12 @@ def posts_in(nodes: list[Any]) -> dict[int, Shown]:
 
 
 def shown(node: Any) -> Shown:
-    """Return a post."""
-    parent, original = [node[name] and decode(node[name]).numbers[0] for name in ("replyToId", "repostOfId")]
-    author = number(node["repostOf"]["author"]) if node["repostOf"] else None
+    """Return a post or a repost."""
+    if node["__typename"] == "Repost":
+        of = number(node["post"]), number(node["post"]["author"])
+        return Shown(number(node["author"]), "", None, *of, (0, 0, 0), (False, False, False))
+    parent, original = [node[name] and decode(node[name]).numbers[0] for name in ("replyToId", "quotedPostId")]
+    author = number(node["quotedPost"]["author"]) if node["quotedPost"] else None
     counts = node.get("likesCount", 0), node.get("repliesCount", 0), node.get("repostsCount", 0)
     flags = ("viewerHasLiked", "viewerHasBookmarked", "viewerHasReposted")
     liked, bookmarked, reposted = [bool(node.get(flag)) for flag in flags]
@@ -207,7 +212,7 @@ async def home_of(client: Client, most: int = sys.maxsize) -> tuple[dict[int, Sh
     live, after = "", None
     while True:
         timeline = (await client.insist(HOME, after=after))["viewer"]["homeTimeline"]
-        page, live = timeline["posts"], live or timeline["liveCursor"]
+        page, live = timeline["entries"], live or timeline["liveCursor"]
         nodes += page["nodes"]
         if not page["pageInfo"]["hasNextPage"]:
             return posts_in(nodes), live, 0
@@ -242,10 +247,10 @@ async def likers_of(client: Client, posts: dict[int, Shown]) -> dict[int, set[in
 
 
 async def existing(client: Client, posts: list[int]) -> set[int]:
-    """Return those of the given posts that can be read."""
+    """Return those of the given posts and reposts that can be read."""
     found: set[int] = set()
-    for start in range(0, len(posts), PAGE):
-        ids = [encode(Kind.POST, post) for post in posts[start : start + PAGE]]
+    for start in range(0, len(posts), PAGE // 2):
+        ids = [encode(kind, post) for post in posts[start : start + PAGE // 2] for kind in (Kind.POST, Kind.REPOST)]
         found |= numbers(node for node in (await client.insist(EXISTING, ids=ids))["nodes"] if node)
     return found
 

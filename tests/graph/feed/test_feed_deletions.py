@@ -6,7 +6,7 @@ from graph import Graph
 from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import AuthorHidden, PostAdded, PostPublishedChange
+from graph.feed.updates import AuthorHidden, PostAdded
 from graph.log.account_events import UserDeleted, login_hash
 from tests.graph.feed.watching import feed_of, following, watching
 from tests.support.graph_worlds import PASSWORD, Open, append_events, befriend, people, posts
@@ -31,7 +31,7 @@ async def test_home_streams_tell_of_deleted_users(graph: Graph, feed: Feed, anot
         for source in (feed, fresh):
             async with following(source, chosen, before) as events, watching(source, alice, before) as home:
                 [update] = await events.take(1)
-                assert isinstance(update, PostPublishedChange)
+                assert isinstance(update, PostAdded)
                 assert update.post.id == by_carol
                 updates = await home.until(last)
                 assert [each.post.id for each in updates if isinstance(each, PostAdded)] == [by_carol]

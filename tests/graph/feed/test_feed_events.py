@@ -14,8 +14,8 @@ from graph.feed.updates import (
     Checkpoint,
     Gap,
     GapReason,
-    PostDeletedChange,
-    PostPublishedChange,
+    PostAdded,
+    PostRemoved,
     UserFollowed,
     UserUnfollowed,
 )
@@ -45,11 +45,11 @@ async def test_a_filter_by_user_matches_all_kinds_of_events(graph: Graph, feed: 
         assert await watcher.silent()
     at = numbers(updates)
     assert updates == [
-        PostPublishedChange(post.id, post),
+        PostAdded(post.id, post),
         UserFollowed(at[1], alice, bob),
         UserFollowed(at[2], bob, carol),
         UserUnfollowed(at[3], alice, bob),
-        PostDeletedChange(at[4], post.id, bob),
+        PostRemoved(at[4], post.id, bob),
     ]
     assert at == sorted(at)
 
@@ -67,7 +67,7 @@ async def test_a_live_deletion_reaches_the_filters_that_matched_the_post(graph: 
         for post in (sun, rain):
             await graph.posts.delete(alice, post)
         [update] = await words.take(1)
-        assert isinstance(update, PostDeletedChange)
+        assert isinstance(update, PostRemoved)
         assert (update.post, update.author) == (rain, alice)
         assert await words.silent()
         assert [update.post for update in await box.take(2)] == [sun, rain]
@@ -164,7 +164,7 @@ async def test_a_slow_stream_gets_a_gap_to_resume_from(
 
 async def test_a_firehose_requires_the_permission_of_a_viewer(graph: Graph, feed: Feed) -> None:
     [alice] = await people(graph, "alice")
-    everything = EventFilter.of(firehose=True, kinds=[EventKind.POST_PUBLISHED])
+    everything = EventFilter.of(firehose=True, kinds=[EventKind.POST_ADDED])
     with pytest.raises(NotPermitted):
         feed.events(None, everything)
     with pytest.raises(NotPermitted):

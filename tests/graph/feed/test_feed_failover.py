@@ -10,7 +10,7 @@ from graph import Graph, keys
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import Gap, GapReason, PostRemoved
-from graph.feed.updates import PostDeletedChange as Deleted
+from graph.feed.updates import PostRemoved as Deleted
 from graph.log.events import EventBody, Followed, PostDeleted, PostPublished
 from graph.model import number_at
 from tests.graph.feed.watching import feed_of, following, numbers, watching

@@ -3,7 +3,7 @@
 from graph import Graph
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import PostAdded, PostPublishedChange, PostRemoved
+from graph.feed.updates import PostAdded, PostRemoved
 from tests.graph.feed.watching import following, numbers, watching
 from tests.support.graph_worlds import befriend, people
 
@@ -37,7 +37,7 @@ async def test_event_streams_send_all_posts(graph: Graph, feed: Feed) -> None:
     async with following(feed, EventFilter.of(users=[alice, bob]), start) as watcher:
         updates = await watcher.until(reply.id)
 
-    assert [update.post.text for update in updates if isinstance(update, PostPublishedChange)] == ["root", "reply"]
+    assert [update.post.text for update in updates if isinstance(update, PostAdded)] == ["root", "reply"]
 
 
 async def test_replayed_posts_have_their_present_counts(graph: Graph, feed: Feed) -> None:

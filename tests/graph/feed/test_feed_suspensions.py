@@ -7,7 +7,7 @@ from graph import Graph, keys
 from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostDeletedChange, PostPublishedChange
+from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostRemoved
 from graph.log.events import PostPublished
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from tests.graph.erasure.erasing import delete, erase, settle
@@ -52,7 +52,7 @@ async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: 
             ):
                 for watcher in (anonymous, viewer):
                     [update] = await watcher.take(1)
-                    assert isinstance(update, PostPublishedChange)
+                    assert isinstance(update, PostAdded)
                     assert update.post.id == by_carol
                 updates = await home.until(last)
                 assert [each.post.id for each in updates if isinstance(each, PostAdded)] == [by_carol]
@@ -73,14 +73,14 @@ async def test_streams_tell_of_deletions_of_posts_of_hidden_users(graph: Graph, 
         await erase(graph)
 
         assert [(type(each), each.post) for each in await watcher.take(2)] == [
-            (PostDeletedChange, two),
-            (PostDeletedChange, one),
+            (PostRemoved, two),
+            (PostRemoved, one),
         ]
-        assert [(type(each), each.post) for each in await by_word.take(1)] == [(PostDeletedChange, one)]
+        assert [(type(each), each.post) for each in await by_word.take(1)] == [(PostRemoved, one)]
     async with following(feed, chosen, before) as replay:
         assert [(type(each), each.post) for each in await replay.take(2)] == [
-            (PostDeletedChange, two),
-            (PostDeletedChange, one),
+            (PostRemoved, two),
+            (PostRemoved, one),
         ]
 
 

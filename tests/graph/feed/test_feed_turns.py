@@ -9,7 +9,7 @@ from graph import Graph
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.turns import MAX_RUNNING, MAX_RUNNING_PER_HOLDER, Turn, Turns
-from graph.feed.updates import PostPublishedChange
+from graph.feed.updates import PostAdded
 from tests.graph.feed.watching import following, numbers
 from tests.support.graph_worlds import PATIENCE, many_posts, people, posts
 
@@ -121,7 +121,7 @@ async def test_other_tasks_run_between_the_updates_of_a_replay(graph: Graph, fee
     streamed = []
     async with aclosing(feed.events(None, EventFilter.of(users=[alice]), start)) as stream, asyncio.timeout(PATIENCE):
         async for update in stream:
-            streamed += [update.number] if isinstance(update, PostPublishedChange) else []
+            streamed += [update.number] if isinstance(update, PostAdded) else []
             if len(streamed) == len(written):
                 break
     beside.cancel()

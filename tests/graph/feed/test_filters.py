@@ -26,9 +26,11 @@ from graph.log.events import (
     PermissionGranted,
     PostPublished,
     ProfileChanged,
+    Reposted,
     SessionsEnded,
     Unblocked,
     Unfollowed,
+    Unreposted,
     UserCreated,
 )
 from graph.log.pair_events import Muted, Unmuted
@@ -92,7 +94,7 @@ def test_fields_are_combined_with_and() -> None:
     assert matching(events, users=[ALICE], keywords=["rain"], within=EVERYWHERE) == "1"
     assert matching(events, users=[ALICE], keywords=["rain"]) == "1 4"
     assert matching(events, keywords=["rain"], within=EVERYWHERE, firehose=True) == "1 2"
-    assert matching(events, users=[ALICE], kinds=[EventKind.POST_DELETED]) == ""
+    assert matching(events, users=[ALICE], kinds=[EventKind.POST_REMOVED]) == ""
 
 
 def test_follows_never_match_keywords_or_a_box() -> None:
@@ -103,10 +105,28 @@ def test_follows_never_match_keywords_or_a_box() -> None:
     assert matching(events, users=[ALICE], within=EVERYWHERE) == ""
 
 
-def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
+def test_reposts_have_kinds_of_their_own() -> None:
+    """They match the users who reposted, and neither words nor boxes."""
     events = {
         "post": published("!"),
         "deletion": deleted(published("!")),
+        "repost": Event(8, Reposted(ALICE, 7, BOB)),
+        "end of a repost": Event(9, Unreposted(ALICE, 7, 8, BOB)),
+    }
+
+    assert matching(events, users=[ALICE]) == "post deletion repost end of a repost"
+    assert matching(events, users=[ALICE], kinds=[EventKind.POST_ADDED, EventKind.POST_REMOVED]) == "post deletion"
+    assert matching(events, users=[ALICE], kinds=[EventKind.REPOST_ADDED]) == "repost"
+    assert matching(events, users=[ALICE], kinds=[EventKind.REPOST_REMOVED]) == "end of a repost"
+    assert matching(events, users=[ALICE], within=EVERYWHERE) == "deletion"
+
+
+def test_the_firehose_matches_all_kinds_and_no_other_events() -> None:
+    events = {
+        "post": published("!"),
+        "deletion": deleted(published("!")),
+        "repost": Event(8, Reposted(ALICE, 7, BOB)),
+        "end of a repost": Event(9, Unreposted(ALICE, 7, 8, BOB)),
         "follow": Event(1, Followed(ALICE, BOB)),
         "unfollow": Event(2, Unfollowed(ALICE, BOB)),
         "user": Event(3, UserCreated("alice", "Alice", "nonce")),
@@ -126,9 +146,9 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
         "end of an erasure": Event(16, UserErased(ALICE)),
     }
 
-    assert matching(events, firehose=True) == "post deletion follow unfollow"
-    assert matching(events, firehose=True, kinds=list(EventKind)) == "post deletion follow unfollow"
-    assert matching(events, firehose=True, kinds=[EventKind.POST_DELETED]) == "deletion"
+    assert matching(events, firehose=True) == "post deletion repost end of a repost follow unfollow"
+    assert matching(events, firehose=True, kinds=list(EventKind)) == matching(events, firehose=True)
+    assert matching(events, firehose=True, kinds=[EventKind.POST_REMOVED]) == "deletion"
     assert matching(events, users=[ALICE], kinds=[EventKind.USER_FOLLOWED, EventKind.USER_UNFOLLOWED]) == (
         "follow unfollow"
     )
@@ -137,7 +157,7 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
 @given(posts, filters, st.integers(1, MAX_NUMBER))
 def test_a_deletion_matches_the_filters_that_its_post_matched(post: Event, filter_: EventFilter, number: int) -> None:
     """The deletion matches unless the filter excludes deletions."""
-    if filter_.matches(post) and (filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds):
+    if filter_.matches(post) and (filter_.kinds is None or EventKind.POST_REMOVED in filter_.kinds):
         assert filter_.matches(deleted(post, number))
 
 
@@ -225,7 +245,7 @@ def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
     ("asked", "complaint"),
     [
         ({}, "'firehose: true'"),
-        ({"sample": 0.5, "kinds": [EventKind.POST_DELETED]}, "'firehose: true'"),
+        ({"sample": 0.5, "kinds": [EventKind.POST_REMOVED]}, "'firehose: true'"),
         ({"users": []}, "'users' must not be empty"),
         ({"users": [*range(501)]}, "'users' has 501 entries; the limit is 500"),
         ({"keywords": []}, "'keywords' must not be empty"),

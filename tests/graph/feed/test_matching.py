@@ -242,7 +242,7 @@ def test_an_event_of_another_kind_matches_no_filter() -> None:
     assert not index_of((EventFilter.of(firehose=True), 1)).matching(Event(1, ProfileChanged(1, "Alice")))
 
 
-POSTS: dict[str, Any] = {"kinds": [EventKind.POST_PUBLISHED]}
+POSTS: dict[str, Any] = {"kinds": [EventKind.POST_ADDED]}
 OTHERS: dict[str, Callable[[int], EventFilter]] = {
     "other users": lambda n: EventFilter.of(users=[1000 + n], **POSTS),
     "other words": lambda n: EventFilter.of(keywords=[f"word{n}"], **POSTS),

@@ -198,14 +198,6 @@ async def test_the_own_repost_notifies_nobody(graph: Graph) -> None:
     assert await summary(graph, alice) == [("REPOST", (bob,), 1)]
 
 
-async def test_a_repost_of_a_repost_notifies_the_author_of_the_original(graph: Graph) -> None:
-    alice, bob, carol = await people(graph, "alice", "bob", "carol")
-    [post] = await posts(graph, alice, "post")
-    await repost(graph, carol, await repost(graph, bob, post))
-    assert await summary(graph, alice) == [("REPOST", (carol, bob), 2)]
-    assert await summary(graph, bob) == []
-
-
 async def test_reposts_by_muted_and_blocked_users_are_left_out(graph: Graph) -> None:
     """Even the newest ten are left out, and can reappear. Older users who were not read are counted."""
     alice, *fans = await crowd(graph, 13)

@@ -56,17 +56,6 @@ async def test_a_repetition_appends_nothing_unless_a_later_event_has_said_otherw
         assert await graph.log.last() > undone.number
 
 
-async def test_the_bookmark_of_a_plain_repost_is_one_of_its_original(graph: Graph) -> None:
-    alice, bob = await people(graph, "alice", "bob")
-    [post] = await posts(graph, bob, "hi")
-    repost = await graph.reposts.repost(graph.visibility.of(alice), alice, post)
-
-    assert await add(graph, alice, repost.id) == post
-    assert await listed(graph, alice) == [post]
-    assert await remove(graph, alice, repost.id) == post
-    assert await listed(graph, alice) == []
-
-
 async def test_bookmarks_of_deleted_and_hidden_posts_are_skipped_and_can_be_removed(graph: Graph) -> None:
     """A page continues with the posts after them."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")

@@ -15,7 +15,7 @@ from graph.archiver.indexing import Indexing
 from graph.errors import ArchiveUnavailable, BadFilter
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter
-from graph.feed.updates import Checkpoint, PostPublishedChange
+from graph.feed.updates import Checkpoint, PostAdded
 from graph.log.events import Event, PostPublished
 from graph.model import MAX_NUMBER, Location, Post, number_at, time_of
 from graph.paging import Window
@@ -96,7 +96,7 @@ async def replayed(feed: Feed, filter_: EventFilter, upto: int) -> list[int]:
         async for update in stream:
             if isinstance(update, Checkpoint):
                 return sorted(ids, reverse=True)
-            ids += [update.number] if isinstance(update, PostPublishedChange) and update.number <= upto else []
+            ids += [update.number] if isinstance(update, PostAdded) and update.number <= upto else []
     return ids
 
 
@@ -162,7 +162,7 @@ class World:
         async with aclosing(self.feed.events(None, filter_, cursor)) as stream:
             async for update in stream:
                 cursor = update.number
-                if isinstance(update, PostPublishedChange):
+                if isinstance(update, PostAdded):
                     ids.add(update.number)
                     if self.random.random() < 0.3:
                         break

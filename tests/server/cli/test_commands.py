@@ -175,7 +175,7 @@ def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
         assert "alice, bob, carol, dave, erin, wei, xiaoming" in printed
         command = printed[printed.index("curl -s") : printed.index("\n\nServing")]
         answer = json.loads(subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout)
-        posts = answer["data"]["viewer"]["homeTimeline"]["posts"]["edges"]
+        posts = answer["data"]["viewer"]["homeTimeline"]["entries"]["edges"]
         assert len(posts) == 3
         assert {"text", "author"} <= posts[0]["node"].keys()
         token = re.search(r"Bearer ([\w.-]+)", printed)

@@ -12,7 +12,7 @@ from server.settings import Settings, SettingsError
 from tests.support.graph_worlds import counted
 
 HOME = """query Home($first: Int!) {
-    viewer { homeTimeline { posts(first: $first) { nodes { text author { login } } } } } }"""
+    viewer { homeTimeline { entries(first: $first) { nodes { author { login } ... on Post { text } } } } } }"""
 
 
 def question(document: str = HOME, login: str | None = "alice", *, warm: bool = False) -> Question:

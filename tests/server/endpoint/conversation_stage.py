@@ -23,14 +23,15 @@ from tests.support.graphs import archive_url_of, empty, open_graph, remove_archi
 HOST = "media.example.org"
 IMAGE = {"kind": "IMAGE", "url": f"https://{HOST}/a"}
 PAYLOADS = {
-    "publishPost": "post { text replyToId repostOfId attachments { url } } postEdge { node { text } }",
-    "repostPost": "repost { id repostOfId } repostEdge { node { id } }",
+    "publishPost": "post { text replyToId quotedPostId attachments { url } } "
+    "postEdge { node { text } } timelineEdge { node { id } }",
+    "repostPost": "repost { id post { id } } timelineEdge { node { __typename id } }",
     "unrepostPost": "post { id repostsCount } deletedRepostId",
     "likePost": "post { id likesCount viewerHasLiked }",
     "unlikePost": "post { id likesCount viewerHasLiked }",
     "bookmarkPost": "post { id viewerHasBookmarked }",
     "removeBookmark": "post { id viewerHasBookmarked }",
-    "deletePost": "deletedPostId viewer { id } replyTo { id } repostOf { id }",
+    "deletePost": "deletedPostId viewer { id } replyTo { id } quotedPost { id }",
     "muteUser": "user { id relationship { muting } }",
     "unmuteUser": "user { id relationship { muting } }",
     "blockUser": "user { id relationship { blocking } } viewer { id }",
@@ -124,9 +125,12 @@ async def staged(api: Api, graph: Graph) -> Stage:
     posts = {f"{login}'s post": (await graph.posts.publish(user, f"by {login}")).id for login, user in users.items()}
     posts["a deleted post"] = (await graph.posts.publish(users["bob"], "regretted")).id
     see = graph.visibility.of
-    for name in ("a deleted post", "carol's post", "eve's post", "bob's post"):
+    reposts: dict[str, int] = {}
+    for name in ("a deleted post", "carol's post", "dave's post", "eve's post", "bob's post", "frank's post"):
         plain = await graph.reposts.repost(see(users["grace"]), users["grace"], posts[name])
-        posts[f"a repost of {name}"] = plain.id
+        reposts[f"a repost of {name}"] = plain.id
+    await graph.reposts.unrepost(see(users["grace"]), users["grace"], posts["frank's post"])
+    reposts["an undone repost"] = reposts.pop("a repost of frank's post")
     await graph.posts.delete(users["bob"], posts["a deleted post"])
     await graph.follows.follow(users["bob"], [users["alice"]])
     await graph.blocks.block(users["carol"], users["alice"])
@@ -145,11 +149,13 @@ async def staged(api: Api, graph: Graph) -> Stage:
     numbers = {
         Kind.USER: {**users, "nobody": 1, "a future user": MAX_NUMBER},
         Kind.POST: {**posts, "no post": 1, "a future post": MAX_NUMBER, "a follow": users["bob"]},
+        Kind.REPOST: {**reposts, "no repost": 1, "bob's post as a repost": posts["bob's post"]},
         Kind.LIST: {"alice's list": created[0].id, "bob's list": created[1].id, "a deleted list": deleted.id},
         Kind.LIST_TIMELINE: {"the timeline of alice's list": created[0].id},
         Kind.SESSION: {"no session": 1, "an ended session": number, "bob's session": bobs.id},
     }
     numbers[Kind.LIST] |= {"no list": 1, "a full list": full.number}
+    numbers[Kind.POST] |= {f"{name} as a post": number for name, number in reposts.items()}
     known = {name: ids.encode(kind, each) for kind, some in numbers.items() for name, each in some.items()}
     tokens = {login: Tokens([KEY]).issue(session) for login, session in sessions.items()}
     return Stage(api, graph, known, tokens)

@@ -232,7 +232,7 @@ async def test_nothing_remains_of_disconnected_clients(
 async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
     """A subscription may last for days."""
     session = await api.session("alice")
-    query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { id author { login } } } } } }"
+    query = "subscription { homeTimeline { cursor ... on PostAdded { post { id author { login } } } } }"
     async with api.socket(Tokens([KEY]).issue(session)) as socket:
         await socket.subscribe("1", query)
         await socket.receive()
@@ -242,7 +242,7 @@ async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
             told = 0
             while told < len(logged):
                 message = await socket.receive()
-                told += "edge" in message["payload"]["data"]["homeTimeline"]
+                told += "post" in message["payload"]["data"]["homeTimeline"]
             gc.collect()
             kept.append(sum(type(found).__name__ == "FieldDetails" for found in gc.get_objects()))
     assert kept[2] - kept[1] < 40

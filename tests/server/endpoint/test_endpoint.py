@@ -270,7 +270,7 @@ def doubling(levels: int) -> str:
         ("{ viewer { " + "id " * 1100 + "} }", "1,101 selections"),
         (
             '{ user(by: {login: "alice"}) { '
-            + "timeline { posts(first: 1) { nodes { author { " * 6
+            + "timeline { entries(first: 1) { nodes { author { " * 6
             + "id"
             + " } } } }" * 6
             + "} }",

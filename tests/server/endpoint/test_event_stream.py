@@ -9,14 +9,14 @@ from server.settings import Settings
 from tests.server.conftest import KEY, Api, Streamed, events, serving
 
 LIVE = """subscription Live($after: String) {
-  homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { text } } } ... on Gap { reason } }
+  homeTimeline(after: $after) { __typename cursor ... on PostAdded { post { text } } ... on Gap { reason } }
 }"""
 FILTERED = 'subscription { events(filter: {keywords: ["hello"]}) { __typename cursor } }'
 
 
 def text(event: Streamed) -> str:
     """Return the text of an added post."""
-    found: str = event.data["data"]["homeTimeline"]["edge"]["node"]["text"]
+    found: str = event.data["data"]["homeTimeline"]["post"]["text"]
     return found
 
 
@@ -83,7 +83,7 @@ async def test_an_event_source_of_a_browser_resumes(api: Api) -> None:
     async with api.client.stream("GET", "/graphql", params=parameters, headers=headers) as response:
         streamed = events(response)
         kinds = [(await anext(streamed)).data["data"]["events"]["__typename"] for _ in range(2)]
-        assert kinds == ["Checkpoint", "PostPublished"]
+        assert kinds == ["Checkpoint", "PostAdded"]
 
 
 async def test_pages_of_other_origins_may_send_last_event_id(settings: Settings, graph: Graph) -> None:

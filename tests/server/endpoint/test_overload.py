@@ -25,7 +25,7 @@ from tests.support.graph_worlds import PATIENCE, posts
 from tests.support.graphs import archive_url_of, open_graph
 from tests.support.stopped import stopped
 
-LIVE = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { text } } } } }"
+LIVE = "subscription { homeTimeline { cursor ... on PostAdded { post { text } } } }"
 QUERY = "{ __typename }"
 MUCH = b"x" * 90_000
 
@@ -215,7 +215,7 @@ async def test_running_streams_continue(api: Api) -> None:
         admission(api).running += CEILING
         await posts(api.graph, session.user, "still live")
         event = await anext(streamed)
-    assert event.data["data"]["homeTimeline"]["edge"]["node"]["text"] == "still live"
+    assert event.data["data"]["homeTimeline"]["post"]["text"] == "still live"
 
 
 async def test_every_operation_gives_its_permit_back(api: Api) -> None:
@@ -380,7 +380,8 @@ async def test_a_flood_is_refused_in_part(api: Api) -> None:
     """Some operations are answered and the others refused. Afterwards all are answered again."""
     token = await api.token("alice")
     request = post(
-        "{ viewer { homeTimeline { posts(first: 30) { nodes { text } } } } }", f"Authorization: Bearer {token}"
+        "{ viewer { homeTimeline { entries(first: 30) { nodes { ... on Post { text } } } } } }",
+        f"Authorization: Bearer {token}",
     )
     statuses = Counter[int]()
 

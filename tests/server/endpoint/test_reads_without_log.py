@@ -12,9 +12,10 @@ from tests.support.graph_worlds import posts
 READ = """
 query ($login: String!) {
   viewer {
-    homeTimeline { liveCursor posts(first: 5) { nodes { text author { login followersCount } } } }
+    homeTimeline { liveCursor entries(first: 5) { nodes { author { login followersCount } ... on Post { text } } } }
   }
-  user(by: {login: $login}) { name postsCount timeline { liveCursor posts(first: 5) { nodes { text } } } }
+  user(by: {login: $login}) { name postsCount timeline { liveCursor
+    entries(first: 5) { nodes { ... on Post { text } } } } }
 }
 """
 
@@ -26,7 +27,7 @@ async def test_reads_do_not_wait_for_the_log(api: Api, store_url: str, monkeypat
     assert alice is not None
     await posts(api.graph, alice, "hi")
     answer = await api.ask(READ, token, login="alice")
-    assert answer.json()["data"]["viewer"]["homeTimeline"]["posts"]["nodes"][0]["text"] == "hi", answer.json()
+    assert answer.json()["data"]["viewer"]["homeTimeline"]["entries"]["nodes"][0]["text"] == "hi", answer.json()
     monkeypatch.setattr("graph.log.log.REFRESH_SECONDS", 1e9)
     seen: list[str] = []
 

@@ -14,9 +14,7 @@ from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving, until
 from tests.server.operations.readers import paused
 
-LIVE = (
-    "subscription { homeTimeline { __typename cursor ... on PostAdded { edge { node { text author { login } } } } } }"
-)
+LIVE = "subscription { homeTimeline { __typename cursor ... on PostAdded { post { text author { login } } } } }"
 
 
 async def next_of(socket: Any, id: str) -> Any:
@@ -35,7 +33,7 @@ async def test_a_subscription_receives_new_posts(api: Api) -> None:
         assert first["data"]["homeTimeline"]["__typename"] == "Checkpoint"
         await api.graph.posts.publish(session.user, "你好")
         event = (await next_of(socket, "1"))["data"]["homeTimeline"]
-        assert event["edge"]["node"] == {"text": "你好", "author": {"login": "alice"}}
+        assert event["post"] == {"text": "你好", "author": {"login": "alice"}}
         await socket.send(type="complete", id="1")
         await socket.send(type="ping")
         assert await socket.receive() == {"type": "pong"}

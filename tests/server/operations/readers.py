@@ -24,7 +24,7 @@ from tests.server.conftest import KEY
 from tests.support.graph_worlds import PATIENCE
 
 SHARED = """subscription ($after: String) {
-  homeTimeline(after: $after) { __typename ... on PostAdded { edge { node { text author { login followersCount } } } } }
+  homeTimeline(after: $after) { __typename ... on PostAdded { post { text author { login followersCount } } } }
 }"""
 OWN = SHARED.replace("followersCount", "relationship { state }")
 
@@ -81,9 +81,9 @@ def data_of(result: StreamedResult) -> Any:
 
 
 def node(result: StreamedResult) -> Any:
-    """Return the post of an event."""
+    """Return the post of an event, or the post that it reposts."""
     [event] = data_of(result).values()
-    return (event.get("edge") or {"node": event.get("post")})["node"]
+    return event.get("post") or event.get("repost", {}).get("post")
 
 
 class Pause:

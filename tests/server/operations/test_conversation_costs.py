@@ -19,6 +19,7 @@ ERRORS = "{ userErrors { code field message params { name value } } }"
 SEARCH = 'searchPosts(filter: {keywords: ["a"]}) { ...Page }'
 USERS = 'searchUsers(text: "a", first: $n) { nodes { id } }'
 POSTS = "posts(first: $n) { nodes { id } }"
+ENTRIES = "entries(first: $n) { nodes { id } }"
 
 
 def demand(document: str, /, **variables: Any) -> OperationCost:
@@ -55,14 +56,14 @@ async def test_each_member_of_a_list_counts_as_a_write(api: Api, change: str) ->
 async def test_a_page_of_each_list_costs_a_merge_for_each(api: Api) -> None:
     """Unlike a page of the home timeline, which all its parents share. Pages of other sizes are further merges."""
     every = "{ viewer { lists { timeline { %s } } } }"
-    one, two, three = (demand(every % aliased(n, POSTS)).points for n in (1, 2, 3))
+    one, two, three = (demand(every % aliased(n, ENTRIES)).points for n in (1, 2, 3))
     assert two - one == pytest.approx(three - two, rel=0.1)
     assert two - one > MAX_LISTS * LIST_PAGE
     token = await api.token("alice")
-    assert "errors" not in (await api.ask(every % aliased(2, POSTS), token)).json()
-    refused = await api.ask(every % aliased(4, POSTS), token)
+    assert "errors" not in (await api.ask(every % aliased(2, ENTRIES), token)).json()
+    refused = await api.ask(every % aliased(4, ENTRIES), token)
     assert [each["extensions"]["code"] for each in refused.json()["errors"]] == ["COST_LIMIT"]
-    by_id = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Timeline { posts(first: 1) { nodes { id } } } } }"
+    by_id = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Timeline { entries(first: 1) { nodes { id } } } } }"
     ten, twenty = (demand(by_id, ids=["x"] * n).points for n in (10, 20))
     assert twenty - ten > 10 * LIST_PAGE
 
@@ -83,18 +84,20 @@ HOSTILE = {
     "pages": f'{{ searchPosts(filter: {{keywords: ["a"]}}) {{ {aliased(100, POSTS)} }} }}',
     "users": f"{{ {aliased(100, USERS)} }}",
     "mentions": (
-        "{ publicTimeline { posts(first: 100) { nodes { entities { ... on MentionEntity { user { timeline { "
-        "posts(first: 9) { nodes { id } } } } } } } } } }"
+        "{ publicTimeline { entries(first: 100) { nodes { ... on Post { entities { ... on MentionEntity { user { "
+        "timeline { entries(first: 9) { nodes { id } } } } } } } } } } }"
     ),
     "actors": (
-        "{ viewer { notifications { entries(first: 100) { nodes { actors(limit: 10) { timeline { posts(first: 9) { "
+        "{ viewer { notifications { entries(first: 100) { nodes { actors(limit: 10) { timeline { entries(first: 9) { "
         "nodes { id } } } } } } } } }"
     ),
     "followers you know": (
         "{ viewer { user { followers(first: 90) { nodes { followersYouKnow(first: 100) { nodes { id } } } } } } }"
     ),
-    "likes": "{ publicTimeline { posts(first: 100) { nodes { likes(first: 100) { nodes { login } } } } } }",
-    "ancestors": "{ publicTimeline { posts(first: 100) { nodes { ancestors { text } } } } }",
+    "likes": (
+        "{ publicTimeline { entries(first: 100) { nodes { ... on Post { likes(first: 100) { nodes { login } } } } } } }"
+    ),
+    "ancestors": "{ publicTimeline { entries(first: 100) { nodes { ... on Post { ancestors { text } } } } } }",
 }
 
 

@@ -51,8 +51,8 @@ def test_nested_pages_multiply() -> None:
 
 def test_a_page_without_selections_costs_its_reads() -> None:
     """The entries are read anyway."""
-    bare = '{ user(by: {login: "a"}) { timeline { posts(first: %d) { pageInfo { hasNextPage } } } } }'
-    assert points(bare % 100) - points(bare % 1) == pytest.approx(99 * PER_ITEM["Timeline.posts"], abs=1)
+    bare = '{ user(by: {login: "a"}) { timeline { entries(first: %d) { pageInfo { hasNextPage } } } } }'
+    assert points(bare % 100) - points(bare % 1) == pytest.approx(99 * PER_ITEM["Timeline.entries"], abs=1)
 
 
 def test_points_count_the_usual_length_of_a_list_and_bytes_its_maximum() -> None:
@@ -82,7 +82,8 @@ def test_each_id_of_nodes_counts() -> None:
 
 def test_a_single_id_counts_like_a_list_of_one() -> None:
     """GraphQL coerces a value to a list, in the document and in variables."""
-    document = "query ($ids: [ID!]!) { nodes(ids: %s) { ... on Timeline { posts(first: 100) { nodes { text } } } } }"
+    page = "entries(first: 100) { nodes { ... on Post { text } } }"
+    document = f"query ($ids: [ID!]!) {{ nodes(ids: %s) {{ ... on Timeline {{ {page} }} }} }}"
     one = demand(document % "$ids", ids=["a"])
     assert one.points > 500
     assert demand(document % '"a"', ids=[]) == demand(document % "$ids", ids="a") == one
@@ -106,8 +107,8 @@ def test_only_the_executed_operation_counts() -> None:
 
 def test_home_pages_count_once_per_field() -> None:
     """All parents share one home timeline, which may have to be merged."""
-    users = 'user(by: {login: "a"}) { timeline { posts(first: 1) { nodes { id } } } }'
-    home = "viewer { homeTimeline { posts(first: 1) { nodes { id } } } }"
+    users = 'user(by: {login: "a"}) { timeline { entries(first: 1) { nodes { id } } } }'
+    home = "viewer { homeTimeline { entries(first: 1) { nodes { id } } } }"
     more = HOME_PAGE - EXTRA["Query.user"]
     assert points(f"{{ {home} }}") - points(f"{{ {users} }}") == pytest.approx(more, abs=1)
 
@@ -143,11 +144,13 @@ async def test_no_response_exceeds_its_computed_size(picturing: Api, graph: Grap
         await graph.posts.publish(viewer, "\U0001f600" * 1000)
     author = "id login name bio avatarUrl websiteUrl joinedAt "
     author += "followersCount followingCount postsCount relationship { id state following }"
-    post = f"__typename id text createdAt platform location {{ latitude longitude }} author {{ {author} }}"
+    post = f"__typename id createdAt author {{ {author} }} "
+    post += "... on Post { text platform location { latitude longitude } }"
     ends = "pageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
     edges = f"edges {{ cursor node {{ {post} }} }}"
-    posts = f"timeline {{ id kind liveCursor posts(first: 6) {{ {edges} nodes {{ text }} {ends} }} }}"
-    home = f"homeTimeline {{ id posts(last: 6) {{ nodes {{ text }} {ends} }} }}"
+    nodes = "nodes { ... on Post { text } }"
+    posts = f"timeline {{ id kind liveCursor entries(first: 6) {{ {edges} {nodes} {ends} }} }}"
+    home = f"homeTimeline {{ id entries(last: 6) {{ {nodes} {ends} }} }}"
     document = f"{{ viewer {{ id user {{ {author} {posts} }} {home} }} }}"
     response = await api.ask(document, token)
     assert "errors" not in response.json()
@@ -222,7 +225,8 @@ async def test_an_operation_beyond_the_cost_limit_is_refused(api: Api) -> None:
 async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Api) -> None:
     """A small document that requests long texts under many aliases is not executed."""
     texts = " ".join(f"a{n}: text" for n in range(100))
-    document = f'{{ user(by: {{login: "a"}}) {{ timeline {{ posts(first: 20) {{ nodes {{ {texts} }} }} }} }} }}'
+    page = f"entries(first: 20) {{ nodes {{ ... on Post {{ {texts} }} }} }}"
+    document = f'{{ user(by: {{login: "a"}}) {{ timeline {{ {page} }} }} }}'
     error = (await api.ask(document)).json()["errors"][0]
     assert error["extensions"]["code"] == "COST_LIMIT"
     assert "bytes; the limit is 5,000,000" in error["message"]
@@ -230,8 +234,8 @@ async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Ap
 
 async def test_events_have_a_lower_limit(api: Api) -> None:
     """An event may go to a thousand streams of one viewer. A page of posts is allowed, a hundred texts are not."""
-    document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostPublished {{ post {{ {0} }} }} }} }}'
-    page = "id text author { login timeline { posts(first: 20) { nodes { id text } } } }"
+    document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostAdded {{ post {{ {0} }} }} }} }}'
+    page = "id text author { login timeline { entries(first: 20) { nodes { id ... on Post { text } } } } }"
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False)
     assert execution.pin(document.format(page)) == []
     many = document.format(" ".join(f"a{n}: text" for n in range(30)))

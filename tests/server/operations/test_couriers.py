@@ -112,6 +112,23 @@ async def test_each_viewer_gets_what_depends_on_the_viewer(readers: Readers) -> 
         await befriend(readers.graph, author.id, bob.id)
 
 
+REPOSTS = SHARED.replace("... on", "... on RepostAdded { repost { post { text author { login } } } } ... on", 1)
+
+
+async def test_reposts_are_carried_like_posts(readers: Readers) -> None:
+    """With the post that they show, which is looked up for each viewer."""
+    author, bob = await friends(readers)
+    [carol] = await readers.users("carol")
+    post = await readers.graph.posts.publish(carol.id, "reposted")
+    sockets = await carried(readers, [author, bob], REPOSTS)
+    await readers.graph.reposts.repost(readers.graph.visibility.of(author.id), author.id, post.id)
+    for socket in sockets:
+        assert await socket.got(1) == [("courier", "reposted")]
+    await readers.graph.posts.publish(author.id, "own")
+    for socket in sockets:
+        assert await socket.got(2) == [("courier", "reposted"), ("courier", "own")]
+
+
 async def test_a_client_that_does_not_read_gets_the_result_from_the_task(readers: Readers) -> None:
     """Of the same execution, and before what comes later."""
     author, bob = await friends(readers)
@@ -198,7 +215,7 @@ async def test_clients_that_leave_take_nothing_from_the_others(readers: Readers)
 async def test_operations_without_a_group_have_no_courier(readers: Readers) -> None:
     """What is selected of a value that depends on the viewer depends on the viewer too."""
     author, _ = await friends(readers)
-    document = OWN.replace("author {", "repostOf { viewerHasLiked } author {")
+    document = OWN.replace("author {", "quotedPost { viewerHasLiked } author {")
     [socket] = await carried(readers, [author], document)
     await readers.graph.posts.publish(author.id, "first")
     assert await socket.got(1) == [("task", "first")]
@@ -244,7 +261,7 @@ async def test_the_outcome_of_a_withheld_event_is_not_that_of_the_next(readers: 
 FOLLOWERS = """subscription {
   homeTimeline {
     __typename
-    ... on PostAdded { edge { node { text author { followers(first: 1) { pageInfo { startCursor } } } } } }
+    ... on PostAdded { post { text author { followers(first: 1) { pageInfo { startCursor } } } } }
     ... on AuthorRemoved { user { followers(first: 1) { pageInfo { startCursor } } } }
   }
 }"""

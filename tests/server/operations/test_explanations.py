@@ -20,13 +20,13 @@ from tests.server.conftest import KEY, Api, events, serving
 from tests.support.graph_worlds import append_events, counted
 
 EXPLAIN = {"x-fanline-explain": "1"}
-HOME = """query Home($first: Int!) { viewer { homeTimeline { posts(first: $first) { nodes {
-    text author { login followersCount } } } } } }"""
+HOME = """query Home($first: Int!) { viewer { homeTimeline { entries(first: $first) { nodes {
+    author { login followersCount } ... on Post { text } } } } } }"""
 USER = """query Posts($after: String) { user(by: {login: "alice"}) { timeline {
-    posts(first: 5, after: $after) { nodes { text } } } } }"""
+    entries(first: 5, after: $after) { nodes { ... on Post { text } } } } } }"""
 VIEWER = "{ viewer { user { login } } }"
 LIVE = """subscription Live { homeTimeline {
-    __typename ... on PostAdded { edge { node { text author { login } } } } } }"""
+    __typename ... on PostAdded { post { text author { login } } } } }"""
 
 
 class Town:
@@ -167,7 +167,7 @@ async def test_layers_and_the_reason_of_a_fallback(town: Town) -> None:
     executor = explanation["executor"]
     fields = {field for layer in executor["layers"] for field in layer["fields"]}
     assert (executor["mode"], executor["reason"]) == ("plan", None)
-    assert {"Timeline.posts", "Post.author", "User.followersCount"} <= fields
+    assert {"Timeline.entries", "Post.author", "User.followersCount"} <= fields
     assert "Query.viewer" not in fields, "the viewer is known from the token"
     assert 0 < sum(layer["milliseconds"] for layer in executor["layers"]) <= explanation["milliseconds"]
 
@@ -226,7 +226,7 @@ async def test_a_socket_explains_queries_and_events(town: Town) -> None:
         await town.graph.posts.publish(alice_of(town), "hello")
         event = await socket.receive()
     explanation = event["payload"]["extensions"]["explain"]
-    assert event["payload"]["data"]["homeTimeline"]["edge"]["node"]["text"] == "hello"
+    assert event["payload"]["data"]["homeTimeline"]["post"]["text"] == "hello"
     assert explanation["executor"]["mode"] == "plan"
     assert {each["name"]: each["batches"] for each in explanation["loaders"]}["shown_users"] == [1]
     assert explanation["store"]["commands"] >= 1
@@ -268,7 +268,7 @@ async def test_an_ended_session_gets_no_explanation(town: Town) -> None:
 async def test_an_explanation_is_small(town: Town) -> None:
     """However many aliases and pages it has: a hundred of each are listed, and all are counted."""
     users = " ".join(f'a{n}: user(by: {{login: "user_{n % 5}"}}) {{ ...T }}' for n in range(49))
-    query = f"{{ {users} }} fragment T on User {{ timeline {{ a: posts(first: {{}}) {{ nodes {{ id }} }} }} }}"
+    query = f"{{ {users} }} fragment T on User {{ timeline {{ a: entries(first: {{}}) {{ nodes {{ id }} }} }} }}"
     explanation, _, _ = await town.ask(query.replace("first: {}", "first: 1"))
     assert len(json.dumps(explanation)) < 20_000
     assert len(explanation["timelines"]["read"]) <= 100

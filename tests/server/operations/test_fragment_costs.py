@@ -111,8 +111,8 @@ def test_points_and_bytes_are_each_the_highest() -> None:
 
 def test_home_pages_of_types_that_exclude_each_other_count_once() -> None:
     """A home timeline is read for a viewer or for a timeline, not for both."""
-    viewer = "... on Viewer { homeTimeline { posts(first: 1) { nodes { id } } } }"
-    timeline = "... on Timeline { posts(first: 1) { nodes { id } } }"
+    viewer = "... on Viewer { homeTimeline { entries(first: 1) { nodes { id } } } }"
+    timeline = "... on Timeline { entries(first: 1) { nodes { id } } }"
     document = '{ node(id: "x") { %s } }'
     assert cost(document % f"{viewer} {timeline}", WEIGHTS) == cost(document % viewer, WEIGHTS)
     assert cost(document % f"{timeline} {timeline}", WEIGHTS).points > 2 * HOME_PAGE
@@ -127,18 +127,27 @@ def test_what_one_type_has_prepaid_does_not_pay_for_another() -> None:
     assert Selected.most_expensive(dog | cat, sums) == Selected(10, prepaid=4)
 
 
-@pytest.mark.parametrize("field", ["node", "event", "entity"])
+@pytest.mark.parametrize("field", ["node", "event", "entity", "entry"])
 def test_interfaces_of_the_schema_count_their_most_expensive_type(field: str) -> None:
-    """A node, an event of a stream, and an entity of a text."""
+    """A node, an event of a stream, an entity of a text, and an entry of a timeline."""
     frame, parts = {
         "node": ('{ node(id: "x") { id %s } }', ["User { bio name }", "Post { text author { bio } }"]),
         "event": (
             "subscription { homeTimeline { cursor %s } }",
-            ["PostAdded { edge { node { text } } }", "AuthorAdded { user { bio } }", "Gap { reason }"],
+            [
+                "PostAdded { post { text } }",
+                "RepostAdded { repost { id } }",
+                "AuthorAdded { user { bio } }",
+                "Gap { reason }",
+            ],
         ),
         "entity": (
             '{ post(id: "x") { entities { start %s } } }',
             ["MentionEntity { user { bio } }", "HashtagEntity { tag }", "LinkEntity { url }"],
+        ),
+        "entry": (
+            "{ viewer { homeTimeline { entries(first: 30) { nodes { id %s } } } } }",
+            ["Post { text quotedPost { text author { bio } } }", "Repost { post { text author { bio } } }"],
         ),
     }[field]  # fmt: skip
     alone = [cost(frame % f"... on {part}", WEIGHTS) for part in parts]

@@ -17,6 +17,7 @@ from tests.server.conftest import KEY, Api, serving, until
 from tests.support.graph_worlds import archive_log, people
 
 PAGE = "posts(first: 1) { nodes { text } pageInfo { hasNextPage } }"
+ENTRIES = "entries(first: 1) { nodes { ... on Post { text } } pageInfo { hasNextPage } }"
 SEARCH = f'{{ searchPosts(filter: {{keywords: ["北京大"]}}) {{ {PAGE} }} }}'
 FALSE = "京大 北京"
 
@@ -83,7 +84,7 @@ async def test_a_search_stops_at_the_budget_of_its_operation(strict: Api, graph:
 @pytest.mark.parametrize(
     "root",
     [
-        f"publicTimeline {{ {PAGE} }}",
+        f"publicTimeline {{ {ENTRIES} }}",
         f'searchPosts(filter: {{keywords: ["x"]}}) {{ {PAGE} }}',
         'searchUsers(text: "x", first: 1) { nodes { login } }',
     ],

@@ -314,9 +314,11 @@ async def test_rate_limits_add_no_round_trip(settings: Settings, graph: Graph) -
         for each in (free, api):
             store = each.app.state.graph.store
             for _ in range(3):
-                await each.ask("{ viewer { user { login } homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
+                await each.ask(
+                    "{ viewer { user { login } homeTimeline { entries(first: 3) { nodes { id } } } } }", token
+                )
             before = store.round_trips
-            await each.ask("{ viewer { user { login } homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
+            await each.ask("{ viewer { user { login } homeTimeline { entries(first: 3) { nodes { id } } } } }", token)
             trips.append(store.round_trips - before)
         assert trips[0] == trips[1]
 

@@ -11,8 +11,9 @@ COMPONENTS = 40
 CHAIN = 8  # components that contain one another
 USER = "__typename id login name bio followersCount followingCount relationship { id state }"
 SCREEN = """query Screen($first: Int!) { viewer { user { %(tops)s }
-  homeTimeline { liveCursor(first: $first) posts(first: $first) {
-    edges { cursor node { id text createdAt author { %(tops)s } } } pageInfo { hasNextPage endCursor } } } } }"""
+  homeTimeline { liveCursor(first: $first) entries(first: $first) {
+    edges { cursor node { id createdAt author { %(tops)s } ... on Post { text } } }
+    pageInfo { hasNextPage endCursor } } } } }"""
 
 
 def screen() -> str:

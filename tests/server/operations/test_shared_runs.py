@@ -14,7 +14,7 @@ from tests.support.graph_worlds import PATIENCE, counted
 
 FILTERED = """subscription ($filter: EventFilter!, $named: Boolean = false) {
   events(filter: $filter) {
-    __typename ... on PostPublished { post { text author { login name @include(if: $named) } } }
+    __typename ... on PostAdded { post { text author { login name @include(if: $named) } } }
   }
 }"""
 

@@ -28,7 +28,7 @@ def demand(document: str, /, **variables: Any) -> OperationCost:
 def test_a_live_cursor_is_no_page(list_: str, paging: str) -> None:
     """It has the arguments of the page beside it, but reads none, so that one document serves all pages."""
     assert demand(list_ % f"liveCursor{paging}", n=100) == demand(list_ % "liveCursor")
-    page = "posts(first: 3) { nodes { id } }" if list_ is not FEED else "entries(first: 3) { nodes { id } }"
+    page = f"{'posts' if list_ is SEARCH else 'entries'}(first: 3) {{ nodes {{ id }} }}"
     alone, both = (demand(list_ % f"{page} {more}", n=100) for more in ("", f"liveCursor{paging}"))
     assert both.points - alone.points <= 1 + 50 * LEAF < min(HOME_PAGE, LIST_PAGE)
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 SECRET = "a-key-of-restarts-that-is-long-enough"
 LIVE = """subscription ($after: String) {
-  homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { text } } } }
+  homeTimeline(after: $after) { __typename cursor ... on PostAdded { post { text } } }
 }"""
 PUBLISH = "mutation ($input: PublishPostInput!) { publishPost(input: $input) { post { text } } }"
 
@@ -109,7 +109,7 @@ class Listener:
         self.after = event["cursor"]
         assert event["__typename"] in ("Checkpoint", "PostAdded")
         if event["__typename"] == "PostAdded":
-            self.texts.append(event["edge"]["node"]["text"])
+            self.texts.append(event["post"]["text"])
 
 
 class SocketListener(Listener):

@@ -21,7 +21,7 @@ from tests.server.conftest import KEY, Api, events, serving, until
 from tests.support.graph_worlds import PATIENCE
 
 LIVE = "subscription { homeTimeline { cursor } }"
-PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
+PAGE = "viewer { homeTimeline { entries(first: 100) { nodes { ... on Post { text } } } } }"
 LARGE = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(40))} }}"  # 12 MB
 Ask = Callable[[sockets.socket, str], Awaitable[None]]
 HANDSHAKE = (

@@ -14,7 +14,7 @@ from server.settings import Settings
 from tests.server.conftest import KEY, Api, Clock, until
 from tests.server.transport.conftest import FAST, HANDSHAKE, LONG, Raw, limit_times, post, refused
 
-PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
+PAGE = "viewer { homeTimeline { entries(first: 100) { nodes { ... on Post { text } } } } }"
 MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(30))} }}"  # 9 MB
 
 
@@ -96,7 +96,7 @@ async def test_an_incomplete_request_does_not_abort_an_earlier_response(api: Api
     raw = await Raw.open(api)
     await until(lambda: len(api.app.state.connections) == 1)
     limit_times(api, head=FAST, linger=FAST)  # from now on: the first request may take longer
-    query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { text } } } } }"
+    query = "subscription { homeTimeline { cursor ... on PostAdded { post { text } } } }"
     await raw.send(post(query, "Accept: text/event-stream", f"Authorization: Bearer {token}") + b"POST /gra")
     await raw.until(b"event: next")
     await until(lambda: refused(api) == {"header_timeout": 1})

@@ -1,8 +1,9 @@
 import { useRef } from "react";
 import { ConnectionHandler, graphql, usePaginationFragment } from "react-relay";
 import { useLiveHome } from "../live/useLiveHome";
+import { shownEntries } from "../post/entries";
+import { EntryCard } from "../post/EntryCard";
 import { NewPosts } from "../post/NewPosts";
-import { PostCard } from "../post/PostCard";
 import { useHeld } from "../post/useHeld";
 import { EndlessList } from "../ui/EndlessList";
 import type { HomeFeedNextQuery } from "./__generated__/HomeFeedNextQuery.graphql";
@@ -15,7 +16,7 @@ interface Props {
   isShown: boolean;
 }
 
-/** The home timeline. The connection in the store always has all posts, also those that are held back. */
+/** The home timeline. The connection in the store always has all entries, also those that are held back. */
 export function HomeFeed({ viewer, isShown }: Props) {
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<HomeFeedNextQuery, HomeFeed_viewer$key>(
     graphql`
@@ -28,12 +29,18 @@ export function HomeFeed({ viewer, isShown }: Props) {
         homeTimeline {
           id
           liveCursor(first: $count, after: $after) # for liveCursorOf and watchPages
-          posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
+          entries(first: $count, after: $after) @connection(key: "HomeFeed_entries") {
             edges {
               cursor
               node {
+                __typename
                 id
-                ...PostCard_post
+                ... on Repost {
+                  post {
+                    id
+                  }
+                }
+                ...EntryCard_entry
               }
             }
           }
@@ -42,15 +49,17 @@ export function HomeFeed({ viewer, isShown }: Props) {
     `,
     viewer,
   );
-  if (!data.homeTimeline?.posts) throw new Error("The server did not return the home timeline.");
-  const { edges } = data.homeTimeline.posts;
-  const { visible, count, hold, showAll } = useHeld(edges);
+  if (!data.homeTimeline?.entries) throw new Error("The server did not return the home timeline.");
+  const entries = data.homeTimeline.entries.edges.map(({ node }) => node);
+  const { visible, count, hold, showAll } = useHeld(entries, shownEntries);
   const top = useRef<HTMLDivElement>(null);
 
   useLiveHome({
-    connection: ConnectionHandler.getConnectionID(data.homeTimeline.id, "HomeFeed_posts"),
-    onPost({ node }) {
-      if (node.author.id !== data.user.id) hold(node.id); // the viewer's own appear at once
+    connection: ConnectionHandler.getConnectionID(data.homeTimeline.id, "HomeFeed_entries"),
+    onEntry({ node }) {
+      // The viewer's own posts appear at once. An own repost would take the place of the post that the viewer is looking at.
+      const isOwn = node.author.id === data.user.id;
+      if (!isOwn || node.__typename === "Repost") hold(node.id, !isOwn);
     },
   });
 
@@ -76,8 +85,8 @@ export function HomeFeed({ viewer, isShown }: Props) {
           </>
         }
       >
-        {visible.map(({ node }) => (
-          <PostCard key={node.id} post={node} />
+        {visible.map((entry) => (
+          <EntryCard key={entry.id} entry={entry} />
         ))}
       </EndlessList>
     </section>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { fetchQuery, graphql, useLazyLoadQuery, usePaginationFragment, useRelayEnvironment } from "react-relay";
-import { PostCard } from "../post/PostCard";
+import { shownEntries } from "../post/entries";
+import { EntryCard } from "../post/EntryCard";
 import { useProblem } from "../post/useProblem";
 import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
@@ -57,11 +58,17 @@ function Posts({ timeline }: { timeline: ListPosts_timeline$key }) {
       fragment ListPosts_timeline on Timeline
       @refetchable(queryName: "ListPostsNextQuery")
       @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
-        posts(first: $count, after: $after) @connection(key: "ListPosts_posts") {
+        entries(first: $count, after: $after) @connection(key: "ListPosts_entries") {
           edges {
             node {
+              __typename
               id
-              ...PostCard_post
+              ... on Repost {
+                post {
+                  id
+                }
+              }
+              ...EntryCard_entry
             }
           }
         }
@@ -69,6 +76,7 @@ function Posts({ timeline }: { timeline: ListPosts_timeline$key }) {
     `,
     timeline,
   );
+  const entries = (data.entries?.edges ?? []).map(({ node }) => node);
   return (
     <EndlessList
       name="posts"
@@ -77,8 +85,8 @@ function Posts({ timeline }: { timeline: ListPosts_timeline$key }) {
       loadNext={(onComplete) => loadNext(20, { onComplete })}
       empty={<p>No posts yet. Open the profile of a user to add the user to this list.</p>}
     >
-      {(data.posts?.edges ?? []).map(({ node }) => (
-        <PostCard key={node.id} post={node} />
+      {shownEntries(entries).map((entry) => (
+        <EntryCard key={entry.id} entry={entry} />
       ))}
     </EndlessList>
   );

@@ -2,7 +2,7 @@ import { failure, live } from "@fanline/client";
 import { applyEvent, liveCursorOf, watchPages } from "@fanline/client/relay";
 import { useEffect, useEffectEvent } from "react";
 import { graphql, requestSubscription, useRelayEnvironment } from "react-relay";
-import { forgetPost } from "../post/connections";
+import { forget } from "../post/connections";
 import { sessionChanged } from "../session/changes";
 import { fetchPages } from "./fetchPages";
 import type { useLiveHomeQuery } from "./__generated__/useLiveHomeQuery.graphql";
@@ -12,7 +12,7 @@ export const PAGE = 20;
 const MOST = 100;
 
 type Event = useLiveHomeSubscription["response"]["homeTimeline"];
-type Edge = NonNullable<Event["edge"]>;
+type Edge = NonNullable<Event["timelineEdge"]>;
 
 /** All pages, when the list is fetched again. */
 const query = graphql`
@@ -29,19 +29,36 @@ const subscription = graphql`
       __typename
       cursor
       ... on PostAdded {
-        edge {
+        timelineEdge {
           cursor
           node {
+            __typename
             id
             author {
               id
             }
-            ...PostCard_post
+            ...EntryCard_entry
+          }
+        }
+      }
+      ... on RepostAdded {
+        timelineEdge {
+          cursor
+          node {
+            __typename
+            id
+            author {
+              id
+            }
+            ...EntryCard_entry
           }
         }
       }
       ... on PostRemoved {
         postId
+      }
+      ... on RepostRemoved {
+        repostId
       }
       ... on AuthorRemoved {
         userId
@@ -55,14 +72,14 @@ const subscription = graphql`
 
 interface Options {
   connection: string;
-  /** Called with each post that is added. */
-  onPost: (edge: Edge) => void;
+  /** Called with each post and repost that is added. */
+  onEntry: (edge: Edge) => void;
 }
 
 /** Keep the connection of the home timeline up to date. */
-export function useLiveHome({ connection, onPost }: Options): void {
+export function useLiveHome({ connection, onEntry }: Options): void {
   const environment = useRelayEnvironment();
-  const added = useEffectEvent(onPost);
+  const added = useEffectEvent(onEntry);
 
   useEffect(() => {
     let hasChanged = false;
@@ -75,7 +92,7 @@ export function useLiveHome({ connection, onPost }: Options): void {
           connection,
           page: PAGE,
           most: MOST,
-          pageInfo: ({ viewer }) => viewer?.homeTimeline?.posts?.pageInfo,
+          pageInfo: ({ viewer }) => viewer?.homeTimeline?.entries?.pageInfo,
         }),
       subscribe(after, sink) {
         const { dispose } = requestSubscription<useLiveHomeSubscription>(environment, {
@@ -83,7 +100,8 @@ export function useLiveHome({ connection, onPost }: Options): void {
           variables: { after },
           updater: (store, data) => {
             hasChanged = applyEvent(store, connection, store.getRootField("homeTimeline"));
-            if (data?.homeTimeline.postId) forgetPost(environment, store, data.homeTimeline.postId);
+            const removed = data?.homeTimeline.postId ?? data?.homeTimeline.repostId;
+            if (removed) forget(environment, store, removed);
           },
           onNext: (data) => data && sink.next(data.homeTimeline),
           onError: (problem) => sink.error(problem),
@@ -92,8 +110,8 @@ export function useLiveHome({ connection, onPost }: Options): void {
         return dispose;
       },
       apply(event) {
-        // The updater has changed the store already, unless it had the post or leaves it to a next page.
-        if (event.edge && hasChanged) added(event.edge);
+        // The updater has changed the store already, unless it had the entry or leaves it to a next page.
+        if (event.timelineEdge && hasChanged) added(event.timelineEdge);
       },
       watchPages: (arrived) => watchPages(connection, arrived),
       onEnd(problem) {

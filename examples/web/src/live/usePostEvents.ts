@@ -1,7 +1,7 @@
 import { failure, live } from "@fanline/client";
 import { useEffect, useEffectEvent } from "react";
 import { graphql, requestSubscription, useRelayEnvironment } from "react-relay";
-import { forgetPost, prependPost } from "../post/connections";
+import { addPostOf, forget } from "../post/connections";
 import { sessionChanged } from "../session/changes";
 import type { usePostEventsSubscription } from "./__generated__/usePostEventsSubscription.graphql";
 
@@ -14,7 +14,7 @@ const subscription = graphql`
     events(filter: $filter, after: $after) {
       __typename
       cursor
-      ... on PostPublished {
+      ... on PostAdded {
         post {
           id
           replyToId
@@ -27,8 +27,11 @@ const subscription = graphql`
           }
           ...PostCard_post
         }
+        timelineEdge {
+          cursor
+        }
       }
-      ... on PostDeleted {
+      ... on PostRemoved {
         postId
       }
     }
@@ -49,10 +52,10 @@ interface Options {
   onPost: (post: Post) => void;
 }
 
-/** Add the new posts of a stream to the top of a list, and forget those that are deleted. */
+/** Add the new posts of a stream to a list, and forget those that are deleted. */
 export function usePostEvents({ connection, filter, liveCursor, accepts, refetch, onPost }: Options): void {
   const environment = useRelayEnvironment();
-  const key = JSON.stringify({ ...filter, kinds: ["POST_PUBLISHED", "POST_DELETED"] });
+  const key = JSON.stringify({ ...filter, kinds: ["POST_ADDED", "POST_REMOVED"] });
   const isWanted = useEffectEvent((post: Post) => accepts?.(post) ?? true);
   const added = useEffectEvent(onPost);
   const fetchAgain = useEffectEvent(refetch);
@@ -68,10 +71,9 @@ export function usePostEvents({ connection, filter, liveCursor, accepts, refetch
           variables: { filter: JSON.parse(key) as Variables["filter"], after },
           updater(store, data) {
             const { post, postId } = data?.events ?? {};
-            const record = store.getRootField("events").getLinkedRecord("post");
-            const isAdded = post && isWanted(post) && prependPost(store, connection, record);
+            const isAdded = post && isWanted(post) && addPostOf(store.getRootField("events"), store, connection);
             addedPost = isAdded ? post : undefined;
-            if (postId) forgetPost(environment, store, postId);
+            if (postId) forget(environment, store, postId);
           },
           onNext(data) {
             if (!data) return;

@@ -42,24 +42,34 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
   const [publish, isPublishing] = useMutation<ComposerMutation>(graphql`
     mutation ComposerMutation($input: PublishPostInput!) {
       publishPost(input: $input) {
+        post {
+          id
+          author {
+            id
+            postsCount
+          }
+          replyToId
+          replyTo {
+            id
+            repliesCount
+          }
+          quotedPost {
+            id
+            quotesCount
+          }
+        }
         postEdge {
           cursor
           node {
             id
             ...PostCard_post
-            author {
-              id
-              postsCount
-            }
-            replyToId
-            replyTo {
-              id
-              repliesCount
-            }
-            repostOf {
-              id
-              quotesCount
-            }
+          }
+        }
+        timelineEdge {
+          cursor
+          node {
+            id
+            ...EntryCard_entry
           }
         }
         userErrors {
@@ -90,11 +100,10 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
       },
       updater(store) {
         // Other posts may have arrived since the server published this one.
-        const edge = store.getRootField("publishPost").getLinkedRecord("postEdge");
-        addPost(environment, store, edge, user.id);
+        addPost(environment, store, store.getRootField("publishPost"), user.id);
       },
       onCompleted({ publishPost }) {
-        if (publishPost?.postEdge) {
+        if (publishPost?.post) {
           setText("");
           toast(texts.done);
           onPublished?.();

@@ -1,7 +1,7 @@
 import { graphql, useMutation, useRelayEnvironment } from "react-relay";
 import { useToast } from "../ui/Toasts";
 import { outage } from "../ui/userErrors";
-import { forgetPost } from "./connections";
+import { forget } from "./connections";
 import type { DeleteButtonMutation } from "./__generated__/DeleteButtonMutation.graphql";
 
 export function DeleteButton({ postId }: { postId: string }) {
@@ -21,9 +21,8 @@ export function DeleteButton({ postId }: { postId: string }) {
           id
           repliesCount
         }
-        repostOf {
+        quotedPost {
           id
-          repostsCount
           quotesCount
         }
         userErrors {
@@ -38,7 +37,7 @@ export function DeleteButton({ postId }: { postId: string }) {
     remove({
       variables: { input: { postId } },
       updater(store, data) {
-        if (data?.deletePost?.deletedPostId) forgetPost(environment, store, postId);
+        if (data?.deletePost?.deletedPostId) forget(environment, store, postId);
       },
       onCompleted: ({ deletePost }) => {
         const [error] = deletePost?.userErrors ?? [];

@@ -13,14 +13,14 @@ import type { PostView_post$key } from "./__generated__/PostView_post.graphql";
 interface Props {
   post: PostView_post$key;
   /** Whether it is next to the post that it replies to. */
-  isInThread: boolean;
+  isInThread?: boolean;
   /** Why it is in a list. */
   note?: ReactNode;
 }
 
 /** A post with all that it says and shows. */
-export function PostView({ post, isInThread, note }: Props) {
-  const { id, createdAt, platform, author, replyToId, replyTo, repostOfId, repostOf, ...data } = useFragment(
+export function PostView({ post, isInThread = false, note }: Props) {
+  const { id, createdAt, platform, author, replyToId, replyTo, quotedPostId, quotedPost, ...data } = useFragment(
     graphql`
       fragment PostView_post on Post {
         id
@@ -34,8 +34,8 @@ export function PostView({ post, isInThread, note }: Props) {
             login
           }
         }
-        repostOfId
-        repostOf {
+        quotedPostId
+        quotedPost {
           ...QuotedPost_post
         }
         author {
@@ -87,7 +87,7 @@ export function PostView({ post, isInThread, note }: Props) {
         )}
         <PostText post={data} />
         <Attachments post={data} />
-        {repostOfId && <QuotedPost post={repostOf} />}
+        {quotedPostId && <QuotedPost post={quotedPost} />}
         <footer className="quiet">
           <PostActions post={data} />
           <span className="post-end">

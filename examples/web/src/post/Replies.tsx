@@ -43,9 +43,9 @@ export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props)
     `,
     post,
   );
-  const edges = data.replies?.edges ?? [];
-  const { visible, count, hold, showAll } = useHeld(edges);
-  const users = new Set([...authors, ...edges.map(({ node }) => node.author.id)]);
+  const replies = (data.replies?.edges ?? []).map(({ node }) => node);
+  const { visible, count, hold, showAll } = useHeld(replies);
+  const users = new Set([...authors, ...replies.map(({ author }) => author.id)]);
 
   usePostEvents({
     connection: replyConnection(data.id),
@@ -71,8 +71,8 @@ export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props)
         loadNext={(onComplete) => loadNext(20, { onComplete })}
         empty={<p>No replies yet.</p>}
       >
-        {visible.map(({ node }) => (
-          <PostCard key={node.id} post={node} isInThread />
+        {visible.map((reply) => (
+          <PostCard key={reply.id} post={reply} isInThread />
         ))}
       </EndlessList>
     </section>

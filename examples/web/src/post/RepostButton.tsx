@@ -3,7 +3,7 @@ import { graphql, useFragment, useMutation, useRelayEnvironment } from "react-re
 import type { RecordSourceProxy } from "relay-runtime";
 import { RepostIcon } from "../ui/icons";
 import { Action } from "./Action";
-import { addTo, forgetPost, postConnections } from "./connections";
+import { addTo, forget, shows, timelineConnections } from "./connections";
 import { useProblem } from "./useProblem";
 import type { RepostButtonMutation } from "./__generated__/RepostButtonMutation.graphql";
 import type { RepostButtonUnrepostMutation } from "./__generated__/RepostButtonUnrepostMutation.graphql";
@@ -25,7 +25,7 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
   const [repost, isReposting] = useMutation<RepostButtonMutation>(graphql`
     mutation RepostButtonMutation($input: RepostPostInput!) {
       repostPost(input: $input) {
-        repostEdge {
+        timelineEdge {
           cursor
           node {
             id
@@ -33,7 +33,7 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
               id
               postsCount
             }
-            ...PostCard_post
+            ...EntryCard_entry
           }
         }
         userErrors {
@@ -71,7 +71,7 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
       unrepost({
         ...options,
         updater(store, data) {
-          if (data?.unrepostPost?.deletedRepostId) forgetPost(environment, store, data.unrepostPost.deletedRepostId);
+          if (data?.unrepostPost?.deletedRepostId) forget(environment, store, data.unrepostPost.deletedRepostId);
         },
         onCompleted: (data) => onErrors(data.unrepostPost?.userErrors),
       });
@@ -79,9 +79,11 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
       repost({
         ...options,
         updater(store, data) {
-          const author = data?.repostPost?.repostEdge?.node.author.id;
-          const edge = store.getRootField("repostPost").getLinkedRecord("repostEdge");
-          for (const list of author ? postConnections(environment, author) : []) addEdge(store, list, edge);
+          const author = data?.repostPost?.timelineEdge?.node.author.id;
+          const edge = store.getRootField("repostPost").getLinkedRecord("timelineEdge");
+          // In a list that shows the post, the repost would take its place, under the hand of the user.
+          const lists = author ? timelineConnections(environment, author).filter((list) => !shows(store, list, id)) : [];
+          for (const list of lists) addEdge(store, list, edge);
         },
         onCompleted: (data) => onErrors(data.repostPost?.userErrors),
       });

@@ -3,8 +3,8 @@ import { ConnectionHandler } from "react-relay";
 import { ROOT_ID } from "relay-runtime";
 import type { Environment, RecordProxy, RecordSourceProxy } from "relay-runtime";
 
-/** Return those of the lists with a user's posts that are in the store: the home timeline and the user's own. */
-export function postConnections(environment: Environment, userId: string): string[] {
+/** Return those of the timelines with a user's posts that are in the store: the home timeline and the user's own. */
+export function timelineConnections(environment: Environment, userId: string): string[] {
   const source = environment.getStore().getSource();
   const refOf = (id: string | undefined, field: string): string | undefined =>
     id === undefined ? undefined : (source.get(id)?.[field] as { __ref?: string } | null | undefined)?.__ref;
@@ -12,7 +12,8 @@ export function postConnections(environment: Environment, userId: string): strin
     const timeline = refOf(owner, field);
     return timeline && ConnectionHandler.getConnectionID(timeline, key);
   };
-  const ids = [of(refOf(ROOT_ID, "viewer"), "homeTimeline", "HomeFeed_posts"), of(userId, "timeline", "ProfilePosts_posts")];
+  const home = of(refOf(ROOT_ID, "viewer"), "homeTimeline", "HomeFeed_entries");
+  const ids = [home, of(userId, "timeline", "ProfilePosts_entries")];
   return ids.filter((id): id is string => id !== undefined && source.has(id));
 }
 
@@ -21,52 +22,67 @@ export function replyConnection(postId: string): string {
   return ConnectionHandler.getConnectionID(postId, "Replies_replies");
 }
 
-/** Insert a published post where it belongs: a reply below its post, and any other post into the lists of its author. */
+/** Insert the post of the payload of `publishPost` where it belongs: below its post, and into the timelines of its author. */
 export function addPost(
   environment: Environment,
   store: RecordSourceProxy,
-  edge: RecordProxy | null | undefined,
+  payload: RecordProxy | null | undefined,
   userId: string,
 ): void {
-  const parent: unknown = edge?.getLinkedRecord("node")?.getValue("replyToId");
-  const lists = typeof parent === "string" ? [replyConnection(parent)] : postConnections(environment, userId);
-  for (const list of lists) addEdge(store, list, edge);
-}
-
-/** Insert a post from a stream at the top of a list. Return false if the list has it. */
-export function prependPost(store: RecordSourceProxy, connectionId: string, post: RecordProxy): boolean {
-  const connection = store.get(connectionId);
-  if (!connection) return false;
-  const edges = connection.getLinkedRecords("edges") ?? [];
-  if (edges.some((edge) => edge.getLinkedRecord("node")?.getDataID() === post.getDataID())) return false;
-  const edge = ConnectionHandler.createEdge(store, connection, post, "PostEdge");
-  edge.setValue("", "cursor"); // the stream does not know it, and no page begins here
-  ConnectionHandler.insertEdgeBefore(connection, edge);
-  return true;
+  const parent: unknown = payload?.getLinkedRecord("post")?.getValue("replyToId");
+  if (typeof parent === "string") addEdge(store, replyConnection(parent), payload?.getLinkedRecord("postEdge"));
+  const edge = payload?.getLinkedRecord("timelineEdge"); // null for a reply that belongs in no timeline of these
+  if (edge) for (const list of timelineConnections(environment, userId)) addEdge(store, list, edge);
 }
 
 /**
- * Remove a deleted post and its reposts from all lists, and the post from the store: quotes then show that it is gone.
+ * Insert the post of a `PostAdded` into a list of posts, which takes the cursors of timelines. Return false if the list has
+ * it, or will have it with a next page.
+ */
+export function addPostOf(
+  event: RecordProxy | null | undefined,
+  store: RecordSourceProxy,
+  connectionId: string,
+): boolean {
+  const connection = store.get(connectionId);
+  const post = event?.getLinkedRecord("post");
+  const cursor: unknown = event?.getLinkedRecord("timelineEdge")?.getValue("cursor");
+  if (!connection || !post || typeof cursor !== "string") return false;
+  const edge = ConnectionHandler.createEdge(store, connection, post, "PostEdge");
+  edge.setValue(cursor, "cursor");
+  return addEdge(store, connectionId, edge);
+}
+
+const LISTS = new Set(["TimelineConnection", "PostConnection"]);
+
+/**
+ * Remove a deleted post and its reposts, or a repost that was undone, from all lists, and then from the store: quotes of a
+ * deleted post show that it is gone.
  *
  * Lists come first: an edge without its node is not allowed.
  */
-export function forgetPost(environment: Environment, store: RecordSourceProxy, postId: string): void {
+export function forget(environment: Environment, store: RecordSourceProxy, entryId: string): void {
   const source = environment.getStore().getSource();
   for (const id of source.getRecordIDs()) {
-    if (source.get(id)?.["__typename"] !== "PostConnection") continue;
+    if (!LISTS.has(String(source.get(id)?.["__typename"]))) continue;
     const connection = store.get(id);
     const edges = connection?.getLinkedRecords("edges");
-    const kept = edges?.filter((edge) => !isGone(edge.getLinkedRecord("node"), postId));
+    const kept = edges?.filter((edge) => !isOf(edge.getLinkedRecord("node"), entryId));
     if (kept && kept.length !== edges?.length) connection?.setLinkedRecords(kept, "edges");
   }
-  store.delete(postId);
+  store.delete(entryId);
 }
 
-/** Return whether a post is the deleted one, or a repost of it without a text. */
-function isGone(post: RecordProxy | null | undefined, postId: string): boolean {
-  if (post?.getDataID() === postId) return true;
-  const isPlain = post?.getValue("text") === "" && post.getLinkedRecords("attachments")?.length === 0;
-  return isPlain && post.getLinkedRecord("repostOf")?.getDataID() === postId;
+/** Return whether a list has a post or a repost of it. */
+export function shows(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
+  const edges = store.get(connectionId)?.getLinkedRecords("edges") ?? [];
+  return edges.some((edge) => isOf(edge.getLinkedRecord("node"), postId));
+}
+
+/** Return whether an entry has this id, or is a repost of the post that has it. */
+function isOf(entry: RecordProxy | null | undefined, id: string): boolean {
+  if (entry?.getDataID() === id) return true;
+  return entry?.getType() === "Repost" && entry.getLinkedRecord("post")?.getDataID() === id;
 }
 
 /** Change a count of a post in the store. */

@@ -1,35 +1,42 @@
 import { useEffect, useRef, useState } from "react";
 
-interface Edge {
-  readonly node: { readonly id: string };
+interface Entry {
+  readonly id: string;
 }
 
-interface Held<E extends Edge> {
-  /** The posts to show. */
+interface Held<E extends Entry> {
+  /** The entries to show. */
   visible: readonly E[];
-  /** How many others there are. */
+  /** How many others there are that were announced. */
   count: number;
-  /** Hold a post back that arrives, unless it is on the screen: a subscription repeats what a new page overwrites. */
-  hold: (id: string) => void;
+  /** Hold an entry back that arrives, unless the user has it: a subscription repeats what a new page overwrites. */
+  hold: (id: string, isAnnounced?: boolean) => void;
   showAll: () => void;
 }
 
-/** Hold posts back that arrive while the user reads, until the user asks for them, so that nothing moves. */
-export function useHeld<E extends Edge>(edges: readonly E[]): Held<E> {
-  const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
-  const shown = useRef(new Set<string>());
-  const visible = edges.filter(({ node }) => !held.has(node.id));
+/**
+ * Hold entries back that arrive while the user reads, until the user asks for them, so that nothing moves. `select` leaves
+ * out what is not shown at all.
+ */
+export function useHeld<E extends Entry>(entries: readonly E[], select: (entries: readonly E[]) => readonly E[] = all): Held<E> {
+  const [held, setHeld] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const known = useRef(new Set<string>());
+  const released = entries.filter(({ id }) => !held.has(id));
 
   useEffect(() => {
-    shown.current = new Set(visible.map(({ node }) => node.id));
+    known.current = new Set(released.map(({ id }) => id));
   });
 
   return {
-    visible,
-    count: edges.length - visible.length,
-    hold(id) {
-      if (!shown.current.has(id)) setHeld((old) => new Set(old).add(id));
+    visible: select(released),
+    count: select(entries).filter(({ id }) => held.get(id) === true).length,
+    hold(id, isAnnounced = true) {
+      if (!known.current.has(id)) setHeld((old) => new Map(old).set(id, isAnnounced));
     },
-    showAll: () => setHeld(new Set()),
+    showAll: () => setHeld(new Map()),
   };
+}
+
+function all<E>(entries: readonly E[]): readonly E[] {
+  return entries;
 }

@@ -108,22 +108,18 @@ async function newReplies(environment: Environment, postId: string): Promise<rea
   commitLocalUpdate(environment, (store) => {
     const page = store.get(postId)?.getLinkedRecord("replies", { first: PAGE }) as RecordProxy | null | undefined;
     const fetched = page?.getLinkedRecords("edges") ?? [];
-    const known = knownEdges(store, postId);
+    const known = knownIds(store, postId);
     if (pageInfo?.hasNextPage && !edges.some(({ node }) => known.has(node.id))) return;
-    for (const edge of fetched) {
-      const cursor: unknown = edge.getValue("cursor");
-      known.get(idOf(edge))?.setValue(String(cursor), "cursor"); // the stream has not told it
-    }
     const ids = new Set(fetched.filter((edge) => addEdge(store, replyConnection(postId), edge)).map(idOf));
     added = edges.map(({ node }) => node).filter(({ id }) => ids.has(id));
   });
   return added;
 }
 
-/** Return the edges of the list by the ids of their posts. */
-function knownEdges(store: RecordSourceProxy, postId: string): Map<string, RecordProxy> {
+/** Return the ids of the posts in the list. */
+function knownIds(store: RecordSourceProxy, postId: string): Set<string> {
   const edges = store.get(replyConnection(postId))?.getLinkedRecords("edges") ?? [];
-  return new Map(edges.map((edge) => [idOf(edge), edge]));
+  return new Set(edges.map(idOf));
 }
 
 function idOf(edge: RecordProxy): string {

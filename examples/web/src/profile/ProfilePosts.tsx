@@ -1,5 +1,6 @@
 import { graphql, useLazyLoadQuery, usePaginationFragment } from "react-relay";
-import { PostCard } from "../post/PostCard";
+import { shownEntries } from "../post/entries";
+import { EntryCard } from "../post/EntryCard";
 import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
 import type { ProfilePostsNextQuery } from "./__generated__/ProfilePostsNextQuery.graphql";
@@ -31,11 +32,17 @@ function Posts({ user }: { user: ProfilePosts_user$key }) {
       @refetchable(queryName: "ProfilePostsNextQuery")
       @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
         timeline {
-          posts(first: $count, after: $after) @connection(key: "ProfilePosts_posts") {
+          entries(first: $count, after: $after) @connection(key: "ProfilePosts_entries") {
             edges {
               node {
+                __typename
                 id
-                ...PostCard_post
+                ... on Repost {
+                  post {
+                    id
+                  }
+                }
+                ...EntryCard_entry
               }
             }
           }
@@ -44,6 +51,7 @@ function Posts({ user }: { user: ProfilePosts_user$key }) {
     `,
     user,
   );
+  const entries = (data.timeline.entries?.edges ?? []).map(({ node }) => node);
   return (
     <EndlessList
       name="posts"
@@ -52,8 +60,8 @@ function Posts({ user }: { user: ProfilePosts_user$key }) {
       loadNext={(onComplete) => loadNext(20, { onComplete })}
       empty={<p>No posts yet.</p>}
     >
-      {(data.timeline.posts?.edges ?? []).map(({ node }) => (
-        <PostCard key={node.id} post={node} />
+      {shownEntries(entries).map((entry) => (
+        <EntryCard key={entry.id} entry={entry} />
       ))}
     </EndlessList>
   );

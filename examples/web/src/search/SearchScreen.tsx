@@ -98,7 +98,7 @@ function Found({ found, keywords, viewerId, fetchAgain }: Props) {
   if (!data.searchPosts?.posts) throw new Error("The server did not search.");
   const { liveCursor } = data.searchPosts;
   const { __id: connection, edges } = data.searchPosts.posts;
-  const { visible, count, hold, showAll } = useHeld(edges);
+  const { visible, count, hold, showAll } = useHeld(edges.map(({ node }) => node));
 
   usePostEvents({
     connection,
@@ -123,8 +123,8 @@ function Found({ found, keywords, viewerId, fetchAgain }: Props) {
         loadNext={(onComplete) => loadNext(20, { onComplete })}
         empty={<p>No posts yet. New ones appear here.</p>}
       >
-        {visible.map(({ node }) => (
-          <PostCard key={node.id} post={node} />
+        {visible.map((post) => (
+          <PostCard key={post.id} post={post} />
         ))}
       </EndlessList>
     </section>

@@ -1,24 +1,49 @@
 import { graphql } from "relay-runtime";
 
 graphql`
+  fragment timelineEntry on TimelineItem {
+    __typename
+    id
+    author {
+      id
+    }
+    ... on Post {
+      text
+      quotedPost {
+        id
+        author {
+          id
+        }
+      }
+    }
+    ... on Repost {
+      post {
+        id
+        text
+        author {
+          id
+        }
+        quotedPost {
+          id
+          author {
+            id
+          }
+        }
+      }
+    }
+  }
+`;
+
+graphql`
   query timelinePageQuery($count: Int!, $after: String) {
     viewer {
       homeTimeline {
         id
         liveCursor(first: $count, after: $after)
-        posts(first: $count, after: $after) @connection(key: "timeline_posts") {
+        entries(first: $count, after: $after) @connection(key: "timeline_entries") {
           edges {
             node {
-              id
-              text
-              author {
-                id
-              }
-              repostOf {
-                author {
-                  id
-                }
-              }
+              ...timelineEntry @relay(mask: false)
             }
           }
         }
@@ -33,25 +58,26 @@ graphql`
       __typename
       cursor
       ... on PostAdded {
-        edge {
+        timelineEdge {
           cursor
           node {
-            __typename
-            id
-            text
-            author {
-              id
-            }
-            repostOf {
-              author {
-                id
-              }
-            }
+            ...timelineEntry @relay(mask: false)
+          }
+        }
+      }
+      ... on RepostAdded {
+        timelineEdge {
+          cursor
+          node {
+            ...timelineEntry @relay(mask: false)
           }
         }
       }
       ... on PostRemoved {
         postId
+      }
+      ... on RepostRemoved {
+        repostId
       }
       ... on AuthorHidden {
         userId

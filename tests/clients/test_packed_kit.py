@@ -1,0 +1,83 @@
+"""The client kit as npm publishes it: packed into a file, and installed from it into a project without any script."""
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.clients.programs import FOLDER
+from tests.conftest import need
+
+pytestmark = pytest.mark.slow
+
+KIT = FOLDER.parents[1] / "client"
+PACKAGES = KIT / "node_modules"
+QUIET = ("--offline", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
+
+
+def command(folder: Path, *arguments: str) -> str:
+    """Run a command in a folder, and return what it prints."""
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def packed(node: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pack a copy of the kit that has never been compiled. Compiling it in place would disturb other tests."""
+    need(PACKAGES.is_dir(), "`npm install` in client")
+    folder = tmp_path_factory.mktemp("packed")
+    copy = shutil.copytree(KIT, folder / "client", ignore=shutil.ignore_patterns("node_modules", "dist"))
+    (copy / "node_modules").symlink_to(PACKAGES)
+    command(copy, "npm", "pack", "--pack-destination", str(folder), *QUIET)
+    [file] = folder.glob("*.tgz")
+    return file
+
+
+@pytest.fixture
+def project(packed: Path, tmp_path: Path) -> Path:
+    """Install the file into an empty project, without scripts, next to the libraries whose types the kit uses."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"type": "module"}')
+    command(project, "npm", "install", "--ignore-scripts", *QUIET, str(packed))
+    for library in PACKAGES.iterdir():
+        if not library.name.startswith("."):
+            (project / "node_modules" / library.name).symlink_to(library)
+    return project
+
+
+def test_the_package_has_its_programs_and_types_and_needs_no_script(packed: Path) -> None:
+    """It has nothing but what is compiled, and nothing runs when it is installed."""
+    with tarfile.open(packed) as archive:
+        names = {name.removeprefix("package/") for name in archive.getnames()}
+        manifest = json.load(archive.extractfile("package/package.json") or pytest.fail("there is no manifest"))
+    modules = {path.stem for path in (KIT / "src").glob("*.ts")}
+    compiled = {f"dist/{module}{ending}" for module in modules for ending in (".js", ".d.ts")}
+    assert names == compiled | {"package.json", "README.md"}
+    assert not {"preinstall", "install", "postinstall", "prepare"} & set(manifest["scripts"])
+    assert "dependencies" not in manifest
+    exported = {path.removeprefix("./") for entry in manifest["exports"].values() for path in entry.values()}
+    assert exported <= compiled
+
+
+def test_a_project_imports_the_installed_package(project: Path) -> None:
+    """Node finds all entry points, and TypeScript finds that their types fit those of the libraries."""
+    installed = project / "node_modules" / "@fanline" / "client"
+    assert not installed.is_symlink()
+    entries = [f"@fanline/client{name[1:]}" for name in json.loads((installed / "package.json").read_text())["exports"]]
+    program = f"for (const name of {json.dumps(entries)}) console.log(Object.keys(await import(name)).length > 0)"
+    assert command(project, "node", "--input-type=module", "-e", program).split() == ["true"] * len(entries)
+
+    types = (KIT / "test" / "types.ts").read_text("utf-8")
+    types = types.replace("../dist/index.js", "@fanline/client")
+    types = re.sub(r"\.\./dist/(\w+)\.js", r"@fanline/client/\1", types)
+    assert set(entries) == set(re.findall(r'"(@fanline/client.*?)"', types))
+    (project / "types.ts").write_text(types, "utf-8")
+    options = json.loads((KIT / "tsconfig.json").read_text())["compilerOptions"] | {"noEmit": True, "rootDir": "."}
+    (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "include": ["types.ts"]}))
+    command(project, "node", str(PACKAGES / "typescript" / "bin" / "tsc"))
