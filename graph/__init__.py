@@ -102,8 +102,12 @@ class Graph:
         self.rates = Rates(store)
         self._prepare_accounts()
         self._prepare_pages(cache)
-        self.feed = Feed(
-            store,
+        self.feed = self._new_feed()
+        self._prepare_background(tuning)
+
+    def _new_feed(self) -> Feed:
+        return Feed(
+            self.store,
             self.log,
             self.posts,
             self.follows,
@@ -112,8 +116,8 @@ class Graph:
             self.projections,
             self.visibility,
             self.notifications,
+            self.lists,
         )
-        self._prepare_background(tuning)
 
     def _prepare_pages(self, cache: HomeCache) -> None:
         """Create the services for moderation, lists of users, bookmarks, timelines and searches."""

@@ -69,7 +69,11 @@ def decode_or_error(text: str) -> ids.GlobalId | BadInput:
 
 
 async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Record | Exception]:
-    """Return each object, or the error if its look-up failed; None if it does not exist or is not visible."""
+    """Return each object, or the error if its look-up failed; None if it does not exist or is not visible.
+
+    The watermark for live cursors is read first, because it must not be newer than the counts of a post.
+    """
+    await context.watermark()
     user_ids = [key.numbers[-1] for key in keys if key.kind in USER_KINDS]
     post_ids = [key.numbers[0] for key in keys if key.kind in POST_KINDS]
     subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]

@@ -17,8 +17,12 @@ async def post(
     *,
     id: Annotated[strawberry.ID, strawberry.argument(description="The global id of the post.")],
 ) -> Post | None:
-    """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id."""
+    """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id.
+
+    The watermark for the live cursor is read first, because it must not be newer than the counts of the post.
+    """
     number = ids.number(ids.Kind.POST, id)
+    await context.watermark()
     found = None if number is None else await context.loaders.posts.fetch(number)
     return None if isinstance(found, Repost) else found
 

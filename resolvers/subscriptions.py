@@ -18,15 +18,20 @@ from graph.feed.updates import (
     NotificationAdded,
     NotificationsChanged,
     NotificationUpdate,
+    PostChanged,
     PostRemoved,
+    ReplyAdded,
     RepostRemoved,
     StreamUpdate,
+    ThreadUpdate,
+    TimelineUpdate,
     UserFollowed,
     UserUnfollowed,
 )
 from graph.log.notification_groups import Notification, NotificationFeed
 from graph.model import Post, User
 from graph.paging import CursorKind, decode_cursor, encode_cursor
+from graph.post_lists import REPLIED, TIMELINE
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput
@@ -48,6 +53,75 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
     """
     viewer = context.require_viewer()
     return context.graph.feed.home(viewer.user, _position(context, after), viewer.session, courier=context.courier)
+
+
+async def timeline(
+    context: Context,
+    *,
+    timeline_id: Annotated[
+        strawberry.ID,
+        strawberry.argument(description="The global id of a timeline, other than the public timeline."),
+    ],
+    after: After = None,
+) -> AsyncGenerator[TimelineUpdate, None]:
+    """Stream the updates of a timeline in log order: the replay after the cursor, then live updates.
+
+    One round trip to find its owner. Raises BadInput for an id that does not name a timeline which the viewer can see,
+    BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
+    """
+    feed, viewer, position = context.graph.feed, context.viewer, _position(context, after)
+    user, session = (viewer.user, viewer.session) if viewer else (None, None)
+    updates: AsyncGenerator[TimelineUpdate]
+    match ids.decode(timeline_id):
+        case ids.GlobalId(ids.Kind.USER_TIMELINE | ids.Kind.REPLIES_TIMELINE as kind, (owner,)) if (
+            await context.loaders.users.fetch(owner)
+        ):
+            of, holder = TIMELINE if kind is ids.Kind.USER_TIMELINE else REPLIED, context.client.holder
+            updates = feed.timeline(user, of, owner, position, session, holder=holder, courier=context.courier)
+        case ids.GlobalId(ids.Kind.LIST_TIMELINE, (list_id,)) if viewer and await context.loaders.lists.fetch(list_id):
+            updates = feed.list_timeline(viewer.user, list_id, position, session, courier=context.courier)
+        case ids.GlobalId(ids.Kind.HOME_TIMELINE, (owner,)) if viewer and owner == viewer.user:
+            updates = feed.home(owner, position, session, courier=context.courier)
+        case ids.GlobalId(ids.Kind.PUBLIC_TIMELINE, _):
+            raise BadInput("The public timeline has no live events. Fetch it again from time to time.")
+        case _:
+            raise BadInput("'timelineId' is not the id of a timeline that you can see. Use the 'id' of a timeline.")
+    async with aclosing(updates):
+        async for update in updates:
+            yield update
+
+
+async def thread(
+    context: Context,
+    *,
+    post_id: Annotated[
+        strawberry.ID, strawberry.argument(description="The global id of the post whose direct replies are sent.")
+    ],
+    after: After = None,
+) -> AsyncGenerator[ThreadUpdate, None]:
+    """Stream the updates of a thread in log order: the replay after the cursor, then live updates.
+
+    The post must be visible, which takes one round trip. But a client that resumes learns from the replay that the post
+    was deleted, which takes another one. Raises BadInput for an id that does not name such a post, BadPaging for an
+    invalid cursor, and SessionOver if the session has ended or ends.
+    """
+    viewer, position = context.viewer, _position(context, after)
+    user, session = (viewer.user, viewer.session) if viewer else (None, None)
+    post = ids.number(ids.Kind.POST, post_id)
+    found = None if post is None else await context.loaders.posts.fetch(post)
+    if post is None or not (is_post(found) or (position and await context.graph.posts.are_deleted([post]) == [True])):
+        raise BadInput("'postId' is not the id of a post that you can see. Use the 'id' of a post.")
+    holder, delay = context.client.holder, context.client.event_delay
+    async with aclosing(
+        context.graph.feed.thread(user, post, found and found.author, position, session, holder=holder, delay=delay)
+    ) as updates:
+        async for update in updates:
+            yield update
+
+
+def is_post(found: Post | None) -> bool:
+    """Return whether a record is that of a post, and not of a repost."""
+    return found is not None and not found.is_plain_repost
 
 
 def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGenerator[NotificationUpdate, None]:
@@ -126,18 +200,26 @@ def user_number(id_: str) -> int:
     return user
 
 
-def cursors(updates: Sequence[HomeUpdate | StreamUpdate | NotificationUpdate], context: Context) -> list[str]:
+def cursors(
+    updates: Sequence[TimelineUpdate | ThreadUpdate | StreamUpdate | NotificationUpdate], context: Context
+) -> list[str]:
     """Return the cursors to resume from after these updates."""
     return [encode_cursor(CursorKind.LOG, update.number) for update in updates]
 
 
-def items(updates: Sequence[ItemAdded], context: Context) -> list[Post]:
+def items(updates: Sequence[ItemAdded | ReplyAdded], context: Context) -> list[Post]:
     """Return the posts and reposts of updates. Each also serves as the value of its edge."""
     return [update.post for update in updates]
 
 
-def post_ids(updates: Sequence[PostRemoved], context: Context) -> list[str]:
-    """Return the global ids of deleted posts."""
+async def changed_posts(updates: Sequence[PostChanged], context: Context) -> list[Post | None]:
+    """Return the posts whose counts have changed; None if deleted or hidden since. One round trip."""
+    await context.watermark()
+    return await context.loaders.posts.fetch_many(update.post for update in updates)
+
+
+def post_ids(updates: Sequence[PostRemoved | PostChanged], context: Context) -> list[str]:
+    """Return the global ids of deleted or changed posts."""
     return [ids.encode(ids.Kind.POST, update.post) for update in updates]
 
 

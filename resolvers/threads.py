@@ -7,13 +7,25 @@ import strawberry
 
 from executor.loader import DataLoader
 from graph.model import Page, Post
-from graph.paging import CursorKind, Window
+from graph.paging import CursorKind, Window, encode_cursor
 from graph.posts.publication import MAX_ANCESTORS
 from resolvers import ids
-from resolvers.connections import After, Before, First, Last, PostPage, as_post_pages, checked_limit
+from resolvers.connections import (
+    After,
+    Before,
+    First,
+    Last,
+    PostPage,
+    as_post_pages,
+    checked_limit,
+    is_first_page,
+    same_argument,
+)
 from resolvers.context import Context
 from resolvers.page_loading import PageKey
 
+SameNumber = Annotated[int | None, same_argument("replies")]
+SameCursor = Annotated[str | None, same_argument("replies")]
 LimitOfAncestors = Annotated[
     int, strawberry.argument(description=f"The number of nearest posts to return, 1 to {MAX_ANCESTORS}.")
 ]
@@ -116,7 +128,31 @@ def replies(
 ) -> Awaitable[list[PostPage | Exception]]:
     """Return a page of the direct replies to each post, newest first. Two round trips. Raises BadPaging."""
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
-    return context.start(pages(context.loaders.replies, posts, window))
+    return context.start(pages_of_replies(context, posts, window))
+
+
+async def pages_of_replies(context: Context, posts: Sequence[Post], window: Window) -> list[PostPage | Exception]:
+    """Return a page of each post's replies. The watermark for the live cursor is read first: it must not be newer."""
+    await context.watermark()
+    return await pages(context.loaders.replies, posts, window)
+
+
+async def live_cursors(
+    posts: Sequence[Post],
+    context: Context,
+    *,
+    first: SameNumber = None,
+    after: SameCursor = None,
+    last: SameNumber = None,
+    before: SameCursor = None,
+) -> list[str | None]:
+    """Return log cursors. A subscription to a thread that starts from one receives every later change of its replies.
+
+    The cursor is a watermark from before any page is read. None if the arguments are not those of a first page.
+    """
+    if not is_first_page(after, before):
+        return [None] * len(posts)
+    return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(posts)
 
 
 def reposts(

@@ -105,6 +105,13 @@ class Post(timeline_item.TimelineItem):
         description="The global id of the post that this post quotes, even after it has been deleted. Null if this "
         "post is not a quote.",
     )
+    live_cursor: str | None = batched(
+        threads.live_cursors,
+        description="Pass this cursor as `after` to the subscription `thread`, so that no event after this response is "
+        "missed. Select it with the arguments of `replies`, in a query of the post by its id. Null if `after` or "
+        "`before` is given: then keep the cursor that you have, which is the `cursor` of the last event or the "
+        "`liveCursor` of the first page.",
+    )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,
         description="The direct replies, newest first. Requires `first` or `last`. As in `Timeline.entries`, a "

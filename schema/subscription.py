@@ -9,6 +9,7 @@ from executor.fields import OfRecord, batched, live
 from graph.feed import updates
 from resolvers import subscriptions
 from resolvers.enums import GapReason
+from schema.connections import PostEdge
 from schema.notification import NotificationEdge, NotificationFeed
 from schema.post import Post
 from schema.repost import Repost
@@ -16,7 +17,7 @@ from schema.timeline import TimelineEdge
 from schema.user import User
 
 
-@strawberry.interface(description="An event of the viewer's home timeline.")
+@strawberry.interface(description="An event of a timeline.")
 class TimelineEvent(OfRecord):
     """The values are the updates of home streams in `graph.feed.updates`."""
 
@@ -40,6 +41,18 @@ class StreamEvent(OfRecord):
     at: datetime = strawberry.field(description="The time of the event.")
 
 
+@strawberry.interface(description="An event of a thread.")
+class ThreadEvent(OfRecord):
+    """The values are the updates of threads in `graph.feed.updates`."""
+
+    cursor: str = batched(
+        subscriptions.cursors,
+        independent=True,
+        description="The cursor of the event. Pass it as `after` to resume after the event.",
+    )
+    at: datetime = strawberry.field(description="The time of the event.")
+
+
 @strawberry.interface(description="An event of the viewer's notifications.")
 class NotificationEvent(OfRecord):
     """The values are the updates of notifications in `graph.feed.updates`."""
@@ -53,8 +66,8 @@ class NotificationEvent(OfRecord):
 
 
 EDGE = (
-    "The edge to insert where its cursor belongs, into the timelines in which the entry belongs. That of "
-    "`homeTimeline` belongs in the home timeline."
+    "The edge to insert where its cursor belongs, into the timelines in which the entry belongs: that of "
+    "`homeTimeline` into the home timeline, and that of `timeline` into this timeline."
 )
 
 
@@ -79,11 +92,12 @@ class RepostAdded(TimelineEvent, StreamEvent):
 
 
 @strawberry.type(
-    description="A post was deleted. Remove it, and reposts of it, from caches and lists. `homeTimeline` sends it only "
-    "if the author's posts are in the timeline; reposts of other posts end with `RepostRemoved`. `events` sends it to "
-    "every subscriber whose filter matched the post, and sometimes to others."
+    description="A post was deleted. Remove it, and reposts of it, from caches and lists. Streams of timelines send it "
+    "only if the author's posts are in the timeline; reposts of other posts end with `RepostRemoved`. `thread` sends "
+    "it for the post of the thread, too. `events` sends it to every subscriber whose filter matched the post, and "
+    "sometimes to others."
 )
-class PostRemoved(TimelineEvent, StreamEvent):
+class PostRemoved(TimelineEvent, StreamEvent, ThreadEvent):
     """The values are `graph.feed.updates.PostRemoved`."""
 
     record: ClassVar[type] = updates.PostRemoved
@@ -111,11 +125,11 @@ class RepostRemoved(TimelineEvent, StreamEvent):
 
 
 @strawberry.type(
-    description="A user's earlier posts were added to the home timeline, because the viewer followed, unmuted or "
-    "unblocked the user, or the user unblocked the viewer. Also sent when the suspension of any user is lifted. Fetch "
-    "the first page, then subscribe again from its `liveCursor`."
+    description="A user's earlier posts were added to the timeline, or replies to the thread, because the viewer "
+    "followed, unmuted or unblocked the user, or the user unblocked the viewer. Also sent when the suspension of any "
+    "user is lifted. Fetch the first page, then subscribe again from its `liveCursor`."
 )
-class AuthorAdded(TimelineEvent):
+class AuthorAdded(TimelineEvent, ThreadEvent):
     """The values are `graph.feed.updates.AuthorAdded`."""
 
     record: ClassVar[type] = updates.AuthorAdded
@@ -126,9 +140,7 @@ class AuthorAdded(TimelineEvent):
     )
 
 
-@strawberry.type(
-    description="The viewer unfollowed a user. Remove this user's posts and reposts from the home timeline."
-)
+@strawberry.type(description="The viewer unfollowed a user. Remove this user's posts and reposts from the timeline.")
 class AuthorRemoved(TimelineEvent):
     """The values are `graph.feed.updates.AuthorRemoved`."""
 
@@ -142,14 +154,54 @@ class AuthorRemoved(TimelineEvent):
 
 @strawberry.type(
     description="The viewer muted a user, one of the two blocked the other, or the user was suspended or deleted. "
-    "Remove this user's posts and reposts, and reposts of this user's posts, from the home timeline."
+    "Remove this user's posts and reposts, and reposts of this user's posts, from the timeline, and the user's replies "
+    "from a thread. Mutes concern home timelines and lists only."
 )
-class AuthorHidden(TimelineEvent):
+class AuthorHidden(TimelineEvent, ThreadEvent):
     """The values are `graph.feed.updates.AuthorHidden`."""
 
     record: ClassVar[type] = updates.AuthorHidden
 
     user_id: strawberry.ID = batched(subscriptions.user_ids, independent=True, description="The global id of the user.")
+
+
+@strawberry.type(description="A direct reply to the post of the thread was published.")
+class ReplyAdded(ThreadEvent):
+    """The values are `graph.feed.updates.ReplyAdded`."""
+
+    record: ClassVar[type] = updates.ReplyAdded
+
+    reply: Post = batched(subscriptions.items, independent=True, description="The reply.")
+    post_edge: PostEdge = batched(
+        subscriptions.items,
+        independent=True,
+        description="The edge to insert into `Post.replies`, where its cursor belongs.",
+    )
+
+
+@strawberry.type(
+    description="Counts of the post of the thread have changed: of its likes, replies, reposts or quotes. Sent at most "
+    "once a second."
+)
+class PostChanged(ThreadEvent):
+    """The values are `graph.feed.updates.PostChanged`."""
+
+    record: ClassVar[type] = updates.PostChanged
+
+    post_id: strawberry.ID = batched(subscriptions.post_ids, independent=True, description="The post's global id.")
+    post: Post | None = batched(
+        subscriptions.changed_posts, description="The post with its new counts. Null if it is deleted or hidden."
+    )
+
+
+@strawberry.type(
+    description="The members of the list have changed, or the list was deleted. Fetch the list's timeline again, then "
+    "subscribe again from its `liveCursor`."
+)
+class TimelineChanged(TimelineEvent):
+    """The values are `graph.feed.updates.TimelineChanged`."""
+
+    record: ClassVar[type] = updates.TimelineChanged
 
 
 @strawberry.type(description="A user followed another user.")
@@ -209,7 +261,7 @@ class NotificationsChanged(NotificationEvent):
     description="All events up to this cursor have been sent. A checkpoint is the first event of a subscription, and "
     "is sent periodically while there are no other events."
 )
-class Checkpoint(TimelineEvent, StreamEvent, NotificationEvent):
+class Checkpoint(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
     """The values are `graph.feed.updates.Checkpoint`."""
 
     record: ClassVar[type] = updates.Checkpoint
@@ -219,7 +271,7 @@ class Checkpoint(TimelineEvent, StreamEvent, NotificationEvent):
     description="Events are missing at this point, or data has changed without events. Fetch any data that must be "
     "complete, then subscribe again from its `liveCursor`."
 )
-class Gap(TimelineEvent, StreamEvent, NotificationEvent):
+class Gap(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
     """The values are `graph.feed.updates.Gap`."""
 
     record: ClassVar[type] = updates.Gap
@@ -235,6 +287,17 @@ class Subscription:
         subscriptions.home_timeline,
         description="Stream the events of the viewer's home timeline in order, each exactly once. A `Gap` reports "
         "missing events.",
+    )
+    timeline: TimelineEvent = live(
+        subscriptions.timeline,
+        description="Stream the events of a timeline in order, each exactly once: of a user's timeline, of a user's "
+        "replies, of one of the viewer's lists, or of the viewer's home timeline. A `Gap` reports missing events.",
+    )
+    thread: ThreadEvent = live(
+        subscriptions.thread,
+        description="Stream the events of a thread in order: the direct replies to a post, its counts, and its "
+        "deletion. Begin from the `liveCursor` of the post. Changes of counts are combined, and may be sent again "
+        "after a resumption. A `Gap` reports missing events.",
     )
     notifications: NotificationEvent = live(
         subscriptions.notifications_of_viewer,

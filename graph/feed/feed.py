@@ -14,6 +14,7 @@ from graph.accounts.sessions import Sessions
 from graph.accounts.users import Users
 from graph.errors import NotPermitted, StoreUnavailable
 from graph.feed.buffer import Buffer, C, size_of
+from graph.feed.combined_stream import CombinedStream
 from graph.feed.deletions import deleted_posts
 from graph.feed.filter_source import FilterSource, stream_update
 from graph.feed.filters import EventFilter
@@ -23,12 +24,21 @@ from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
 from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, NotificationSource
-from graph.feed.notification_stream import NotificationStream
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.subscription import Shared, Subscription
+from graph.feed.thread_source import ThreadReads, ThreadSource
+from graph.feed.timeline_source import ListTimelineSource, TimelineIndex, TimelineSource
 from graph.feed.turns import Turn, Turns
-from graph.feed.updates import GapReason, HomeUpdate, NotificationUpdate, StreamChange, StreamUpdate
+from graph.feed.updates import (
+    GapReason,
+    HomeUpdate,
+    NotificationUpdate,
+    StreamChange,
+    StreamUpdate,
+    ThreadUpdate,
+    TimelineUpdate,
+)
 from graph.log.account_events import UserDeleted
 from graph.log.events import Event, Publication
 from graph.log.log import Log
@@ -36,6 +46,8 @@ from graph.log.moderation_events import StoreRepaired, UserSuspended, UserUnsusp
 from graph.model import Permission
 from graph.notifications.notifications import Notifications
 from graph.people.follows import Follows
+from graph.people.lists import Lists
+from graph.post_lists import PostList
 from graph.posts.posts import Posts
 from graph.projections.projections import Projections
 from graph.store.store import Store
@@ -67,20 +79,24 @@ class Feed:
         projections: Projections,
         visibility: Visibility,
         notifications: Notifications,
+        lists: Lists,
         *,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
         self._posts = posts
         self._follows = follows
+        self._lists = lists
         self._projections = projections
         self._notification_reads = NotificationReads(log, notifications, projections, visibility)
         self._reader = LogReader(store, log, self)
+        self._thread_reads = ThreadReads(log, self._reader, projections, posts)
         self._session_watch = SessionWatch(sessions, users, checkpoint_seconds)
         self._live: set[Buffer[Any]] = set()
         self._shared = Shared(log, posts, self._reader, self._session_watch, self._live, checkpoint_seconds, Handover())
         self._visibility = visibility
         self._views = LiveViews()
         self._homes = HomeIndex()
+        self._timelines = TimelineIndex()
         self._notified = NotificationIndex()
         self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
         self._turns = Turns()
@@ -106,6 +122,69 @@ class Feed:
         )
         return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer), courier).updates()
 
+    def timeline(
+        self,
+        viewer: int | None,
+        of: PostList,
+        owner: int,
+        after: int | None = None,
+        session: str | None = None,
+        *,
+        holder: Hashable = None,
+        courier: Courier | None = None,
+    ) -> AsyncGenerator[TimelineUpdate]:
+        """Stream the changes of a list of posts of a user, as seen by the viewer, in log order, each once.
+
+        `of` is TIMELINE or REPLIED. `viewer` is None if anonymous. `holder` names the owner of the replays then. See
+        `home` for the other parameters and errors.
+        """
+        view = LiveView(self._visibility, viewer)
+        source = TimelineSource(view, of, owner, self._timelines, self._views, self._projections)
+        claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
+        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
+        return Subscription(self._shared, source, after, claims, turn, courier).updates()
+
+    def thread(
+        self,
+        viewer: int | None,
+        post: int,
+        author: int | None = None,
+        after: int | None = None,
+        session: str | None = None,
+        *,
+        holder: Hashable = None,
+        delay: Callable[[], float] = float,
+    ) -> AsyncGenerator[ThreadUpdate]:
+        """Stream the changes of a thread: of the direct replies to a post, and of its counts at most once a second.
+
+        `author` is the author of the post, None if it is deleted. See `timeline` for the other parameters and errors,
+        and `notifications` for `delay`.
+        """
+        view = LiveView(self._visibility, viewer)
+        source = ThreadSource(view, post, author, self._timelines, self._views, self._projections)
+        claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
+        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
+        subscription = Subscription(self._shared, source, after, claims, turn)
+        return CombinedStream(post, self._thread_reads, delay).updates(subscription.updates())
+
+    def list_timeline(
+        self,
+        viewer: int,
+        list_id: int,
+        after: int | None = None,
+        session: str | None = None,
+        *,
+        courier: Courier | None = None,
+    ) -> AsyncGenerator[TimelineUpdate]:
+        """Stream the changes of the timeline of one of the viewer's lists in log order, each once.
+
+        See `home` for the other parameters and errors.
+        """
+        view = LiveView(self._visibility, viewer)
+        source = ListTimelineSource(view, viewer, list_id, self._lists, self._timelines, self._views, self._projections)
+        claims: list[Claim] = [] if session is None else [(viewer, session)]
+        return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer), courier).updates()
+
     def notifications(
         self,
         viewer: int,
@@ -123,7 +202,7 @@ class Feed:
         claims: list[Claim] = [] if session is None else [(viewer, session)]
         source = NotificationSource(viewer, self._notified)
         subscription = Subscription(self._shared, source, after, claims, Turn(self._turns, viewer))
-        stream = NotificationStream(viewer, self._notification_reads, delay)
+        stream = CombinedStream(viewer, self._notification_reads, delay)
         return stream.updates(subscription.updates())
 
     def events(
@@ -195,7 +274,10 @@ class Feed:
 
     def _concerns_any(self, event: Event) -> bool:
         return (
-            self._homes.has_receivers(event) or self._filters.matches_any(event) or self._notified.has_receivers(event)
+            self._homes.has_receivers(event)
+            or self._timelines.has_receivers(event)
+            or self._filters.matches_any(event)
+            or self._notified.has_receivers(event)
         )
 
     def receive(self, event: Event) -> int:
@@ -207,18 +289,20 @@ class Feed:
             self._begin_again()
             return 0
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
-        notified = self._notified.receivers(event)
-        if not (homes or filtered or notified) or event.number in self._deleted:
+        timelines, notified = self._timelines.deliveries(event), self._notified.receivers(event)
+        if not (homes or timelines or filtered or notified) or event.number in self._deleted:
             return 0
         # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
         is_checked = event.number in self._checked or not isinstance(event.body, Publication)
         for change, buffers in homes:
             self._add(change, buffers, is_checked=is_checked)
+        for each, listening in timelines:
+            self._add(each, listening, is_checked=is_checked)
         if filtered and (streamed := stream_update(event)):
             self._add(streamed, filtered, is_checked=is_checked)
         for notice, viewers in notified:
             self._add(notice, viewers, is_checked=True)
-        return len(homes) + len(filtered) + sum(len(viewers) for _, viewers in notified)
+        return len(homes) + len(timelines) + len(filtered) + sum(len(viewers) for _, viewers in notified)
 
     def _add(self, update: C, buffers: Iterable[Buffer[C]], *, is_checked: bool) -> None:
         now, size = asyncio.get_running_loop().time(), size_of(update)

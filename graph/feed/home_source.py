@@ -22,14 +22,10 @@ from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
     Event,
-    EventBody,
     Followed,
-    PostDeleted,
-    PostPublished,
-    Reposted,
     Unblocked,
     Unfollowed,
-    Unreposted,
+    author_of,
     listed_author_of,
     publication_of,
 )
@@ -270,12 +266,3 @@ class HomeSource(Source[HomeChange]):
         self._index.remove(self.viewer, buffer)
         self._remove_view()
         self._remove_view = nothing
-
-
-def author_of(body: EventBody) -> int | None:
-    """Return the author of the post or plain repost that an event creates or removes, or None for other events."""
-    match body:
-        case PostPublished(author) | PostDeleted(author) | Reposted(author) | Unreposted(author):
-            return author
-        case _:
-            return None

@@ -68,6 +68,10 @@ class LiveView:
         exclusions = await self._visibility.of(self.viewer).exclusions(users)
         return found | {user for user in users if exclusions.hides(user)}
 
+    async def hidden(self, users: Set[int]) -> Set[int]:
+        """Return the users among those given who are hidden from the viewer. Costs the same as `blocked`."""
+        return await self.blocked(users) | self._visibility.suspended_now(users)
+
     async def silenced(self, users: Set[int]) -> Set[int]:
         """Return the users among those given who are hidden or muted. Costs the same as `blocked`."""
         found = {user for user in users if self.exclusions.silences(user)} | self._visibility.suspended_now(users)
@@ -92,17 +96,24 @@ class LiveView:
 
         return list(filter(is_visible, updates))
 
-    async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that do not show a hidden user and are not plain reposts of silenced users' posts.
+    async def visible_in_timeline(self, updates: Sequence[C]) -> Sequence[C]:
+        """Return the updates that do not show a hidden user. Costs the same as `blocked`.
 
-        Costs the same as `blocked`, or twice as much if there are plain reposts. Removals of posts by suspended and
-        deleted users are left out: `AuthorHidden` has told the client to drop all posts of these users.
+        Removals of posts by suspended and deleted users are left out: `AuthorHidden` has told the client to drop all
+        posts of these users.
         """
         if self._sees_all(updates):
             return updates
         users = {user for update in updates for user in users_of(update)}
-        hidden = await self.blocked(users) | self._visibility.suspended_now(users)
-        visible = [update for update in updates if hidden.isdisjoint(users_of(update))]
+        hidden = await self.hidden(users)
+        return [update for update in updates if hidden.isdisjoint(users_of(update))]
+
+    async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
+        """Return the updates of `visible_in_timeline` that are not plain reposts of silenced users' posts.
+
+        Costs the same, or twice as much if there are plain reposts.
+        """
+        visible = await self.visible_in_timeline(updates)
         silenced = await self.silenced({each.original_author for each in visible if isinstance(each, RepostAdded)})
         return [each for each in visible if not isinstance(each, RepostAdded) or each.original_author not in silenced]
 

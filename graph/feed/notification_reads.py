@@ -1,6 +1,7 @@
-"""The alarms and reads that the notification streams of one viewer share.
+"""The reads that the notification streams of one viewer share.
 
-Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in one
+Of several updates in a group of notifications, only the newest is sent, and at most one change of the whole list. So a
+group is sent at most once a second, however often its post is liked. Streams that ask for the same updates in one
 iteration of the event loop share one read of these updates, which begins in that iteration.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from graph.archive.usage import Usage, used_by
+from graph.feed.combined_stream import Reads, retrieve_exception
 from graph.feed.updates import Notice, NotificationAdded, NotificationChange, NotificationsChanged
 from graph.log.events import Event
 from graph.log.log import Log
@@ -19,9 +21,6 @@ from graph.notifications.notifications import Notifications
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.visibility.views import Visibility
-
-EARLY_SECONDS = 0.01
-LATE_SECONDS = 0.05
 
 
 @dataclass(slots=True)
@@ -43,60 +42,38 @@ class Waiting:
         return len(self.added) + len(self.changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
-    """An event-loop time, and a future that is done at that time."""
-
-    at: float
-    rings: "asyncio.Future[None]"
-
-
-class NotificationReads:
+class NotificationReads(Reads[Notice, NotificationChange, Waiting]):
     """The alarms and reads of the notification streams of a process. Requires a running event loop."""
 
     def __init__(
         self, log: Log, notifications: Notifications, projections: Projections, visibility: Visibility
     ) -> None:
+        super().__init__()
         self._log = log
         self._notifications = notifications
         self._projections = projections
         self._visibility = visibility
-        self._alarms: dict[int, list[Alarm]] = {}
         self._reads: dict[Hashable, asyncio.Task[list[NotificationChange]]] = {}
 
-    def alarm(self, viewer: int, at: float) -> Alarm:
-        """Return an alarm for a viewer's stream, at most 10 ms earlier and at most 50 ms later than `at`."""
-        alarms = self._alarms.setdefault(viewer, [])
-        for alarm in alarms:
-            if at - EARLY_SECONDS <= alarm.at <= at + LATE_SECONDS:
-                return alarm
-        loop = asyncio.get_running_loop()
-        alarm = Alarm(at, loop.create_future())
-        alarms.append(alarm)
-        loop.call_at(at, self._ring, viewer, alarm)
-        return alarm
+    def waiting(self) -> Waiting:
+        """Return a collection of waiting updates, which is empty."""
+        return Waiting()
 
-    def _ring(self, viewer: int, alarm: Alarm) -> None:
-        alarm.rings.set_result(None)
-        self._alarms[viewer].remove(alarm)
-        if not self._alarms[viewer]:
-            del self._alarms[viewer]
-
-    async def read(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
-        """Return the updates to send to a viewer, in the order of their numbers.
+    async def read(self, subject: int, waiting: Waiting) -> list[NotificationChange]:
+        """Return the updates to send to the viewer `subject`, in the order of their numbers.
 
         Two round trips, shared by all streams that ask for the same updates at the same time, and more if events are
         not projected. A change of the whole list is sent even if the viewer may have seen its effect. Groups that no
         longer exist are left out.
         """
         added = frozenset((group, event.number) for group, event in waiting.added.items())
-        key = viewer, added, tuple(event.number for event in waiting.changes)
+        key = subject, added, tuple(event.number for event in waiting.changes)
         task = self._reads.get(key)
         if task is None:
             loop = asyncio.get_running_loop()
             # in its own context: the read belongs to all streams that ask, not only to the one that starts it
-            task = self._reads[key] = loop.create_task(self._read(viewer, waiting), context=Context())
-            task.add_done_callback(_retrieve)
+            task = self._reads[key] = loop.create_task(self._read(subject, waiting), context=Context())
+            task.add_done_callback(retrieve_exception)
             loop.call_soon(partial(self._reads.pop, key))
         return await asyncio.shield(task)
 
@@ -131,8 +108,3 @@ class NotificationReads:
         wanted = list(groups)
         found = await self._notifications.get_many(self._visibility.of(viewer), wanted)
         return {group: each for group, each in zip(wanted, found, strict=True) if each is not None}
-
-
-def _retrieve(task: "asyncio.Task[list[NotificationChange]]") -> None:
-    if not task.cancelled():
-        task.exception()  # mark the exception as retrieved: all streams that asked may have ended

@@ -9,7 +9,7 @@ from graph.feed.updates import Gap
 from graph.log.events import Event
 
 Unprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
-"""Yields the events up to an update, if they may not be projected yet and concern the viewer's home page.
+"""Yields the events up to an update, if they may not be projected yet and concern the page that a client fetches again.
 
 These are the events of the given authors' posts, the viewer's follows, mutes and blocks, and all suspensions and
 deletions of users.

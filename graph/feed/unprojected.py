@@ -11,7 +11,18 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from graph.log.account_events import UserDeleted
-from graph.log.events import Blocked, Event, Followed, SessionsEnded, Unblocked, Unfollowed, listed_author_of
+from graph.log.events import (
+    Blocked,
+    Event,
+    Followed,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
+    SessionsEnded,
+    Unblocked,
+    Unfollowed,
+    author_of,
+)
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.pair_events import Muted, Unmuted
 
@@ -22,6 +33,8 @@ def users_of(event: Event) -> tuple[int, ...]:
     """Return the users whose subscriptions must apply an event when they join."""
     match event.body:
         case Followed(user, _) | Unfollowed(user, _) | Muted(user, _) | Unmuted(user, _) | SessionsEnded(user, _):
+            return (user,)
+        case ListCreated(user) | ListChanged(user, _) | ListDeleted(user, _):
             return (user,)
         case Blocked(user, other) | Unblocked(user, other):
             return user, other
@@ -41,8 +54,8 @@ class Generation:
     of_all: list[Event] = field(default_factory=list)
 
     def add(self, event: Event) -> None:
-        """Add the next event of the log, if it decides what a home timeline shows or whether a session is open."""
-        author = listed_author_of(event.body)
+        """Add the next event of the log, if it decides what a timeline shows or whether a session is open."""
+        author = author_of(event.body)
         if author is not None:
             self.by_author.setdefault(author, array("q")).append(event.number)
         elif isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):

@@ -91,6 +91,33 @@ class AuthorHidden(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class TimelineChanged(Change):
+    """The members of a list have changed, or the list was deleted: clients refetch its timeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountsChanged(Change):
+    """An event changed a count of the post of a thread. Streams of threads combine these updates into `PostChanged`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyAdded(Change):
+    """A direct reply to the post of a thread was published."""
+
+    post: Post
+
+
+@dataclass(frozen=True, slots=True)
+class PostChanged(Change):
+    """Counts of the post of a thread have changed. `post` is an id.
+
+    `number` is below the numbers of the events that changed them: a client that resumes after it gets them all again.
+    """
+
+    post: int
+
+
+@dataclass(frozen=True, slots=True)
 class UserFollowed(Change):
     """A user followed another. Both fields are ids."""
 
@@ -155,7 +182,11 @@ ItemAdded: TypeAlias = PostAdded | RepostAdded
 ItemRemoved: TypeAlias = PostRemoved | RepostRemoved
 HomeChange: TypeAlias = ItemAdded | ItemRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
 StreamChange: TypeAlias = ItemAdded | ItemRemoved | UserFollowed | UserUnfollowed
+TimelineChange: TypeAlias = HomeChange | TimelineChanged | CountsChanged
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
+ThreadChange: TypeAlias = ReplyAdded | PostChanged | PostRemoved | AuthorAdded | AuthorHidden
+ThreadUpdate: TypeAlias = ThreadChange | Checkpoint | Gap
+TimelineUpdate: TypeAlias = TimelineChange | Checkpoint | Gap
 StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap
 NotificationChange: TypeAlias = NotificationAdded | NotificationsChanged
 NotificationUpdate: TypeAlias = NotificationChange | Checkpoint | Gap

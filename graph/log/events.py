@@ -365,6 +365,15 @@ def publication_of(body: EventBody) -> PostPublished | None:
     return body if isinstance(body, PostPublished) else None
 
 
+def author_of(body: EventBody) -> int | None:
+    """Return the author of the post or repost that an event creates or ends; None for other events."""
+    match body:
+        case PostPublished(author) | PostDeleted(author) | Reposted(author) | Unreposted(author):
+            return author
+        case _:
+            return None
+
+
 def listed_author_of(body: EventBody) -> int | None:
     """Return the author of the listed post or repost that an event creates or ends; None for other events."""
     match body:

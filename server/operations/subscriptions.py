@@ -23,11 +23,12 @@ from executor.observer import Observer
 from executor.plan import Fallback
 from graph.feed.updates import (
     Change,
-    HomeUpdate,
     NotificationAdded,
     NotificationsChanged,
     NotificationUpdate,
     StreamUpdate,
+    ThreadUpdate,
+    TimelineUpdate,
 )
 from graph.recording import recorded
 from resolvers.context import Context
@@ -41,7 +42,7 @@ from server.operations.observation import Observation
 from server.operations.quotas import CHECKPOINT, share
 from server.operations.rates import SUBSCRIPTION, Meter
 
-Update: TypeAlias = HomeUpdate | StreamUpdate | NotificationUpdate
+Update: TypeAlias = TimelineUpdate | ThreadUpdate | StreamUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
 
 SendNow: TypeAlias = Callable[[bytes], bool]

@@ -38,6 +38,7 @@ IDS = 100  # maximum ids of one mutation
 EXTRA: dict[str, float] = {
     "Query.node": 60,
     "Query.post": 60,
+    "PostChanged.post": 60,
     "Query.user": 60,
     "Viewer.user": 10,
     "Query.searchPosts": 450,
@@ -163,6 +164,7 @@ BYTES: dict[str, int] = {
     "LinkEntity.url": 20,  # on average: 50 links have at most the 1,000 characters of a text
     "Timeline.liveCursor": 32,
     "PostSearch.liveCursor": 32,
+    "Post.liveCursor": 32,
     "TimelineEdge.cursor": 32,
     "PostEdge.cursor": 32,
     "RepostEdge.cursor": 32,
@@ -178,6 +180,7 @@ BYTES: dict[str, int] = {
     "NotificationEvent.cursor": 32,
     "TimelineEvent.cursor": 32,
     "StreamEvent.cursor": 32,
+    "ThreadEvent.cursor": 32,
     "Credentials.token": 500,
     "Session.userAgent": 200,
     "User.avatarUrl": 500,

@@ -20,7 +20,7 @@ GROUPS = {
     ),
     "Users": ("search-users", "followers-with-relations", "profile", "viewer"),
     "Notifications": ("notifications", "mark-read", "new-notifications"),
-    "Live updates": ("live", "new-followers", "events"),
+    "Live updates": ("live", "live-timeline", "live-thread", "new-followers", "events"),
     "Changes": (
         *(
             "publish",

@@ -54,6 +54,7 @@ async def _about_users(graph: Graph, view: View, viewer: int, followed: int) -> 
         "unmute": {"userId": _user(muted[0].user if muted else other)},
         "unblock": {"userId": _user(blocked[0].user if blocked else other)},
         "new-followers": {"userIds": [_user(viewer)]},
+        "live-timeline": {"timelineId": ids.encode(ids.Kind.USER_TIMELINE, followed)},
         "node": {"id": _user(followed)},
         "nodes": {"ids": [_user(followed)]},
     }
@@ -73,13 +74,15 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
     if not found:
         return values
     post = _id(found[0].id)
+    thread = _id(next((each for each in found if each.replies), found[0]).id)
     liked = (await graph.likes.pages.of_user(view, viewer, NEWEST)).items
     bookmarked = (await graph.bookmarks.page(view, viewer, NEWEST)).items
     reposted = [each.repost_of for each in own.items if each.is_plain_repost and each.repost_of is not None]
     return values | {
         "post": {"id": post},
         "nodes": {"ids": [_user(followed), post]},
-        "thread": {"id": _id(next((each for each in found if each.replies), found[0]).id)},
+        "thread": {"id": thread},
+        "live-thread": {"postId": thread},
         "reply": {"replyToId": post},
         "quote": {"quotedPostId": post},
         "like": {"postId": post},

@@ -72,6 +72,10 @@ def warm_up(victim: Victim) -> None:
     with open_socket(victim, token) as opened:
         subscribe(opened, "events", EVENTS)
         subscribe(opened, "home", "subscription { homeTimeline { cursor } }")
+        subscribe(
+            opened, "timeline", f'subscription {{ timeline(timelineId: "{victim.world.timeline}") {{ cursor }} }}'
+        )
+        subscribe(opened, "thread", f'subscription {{ thread(postId: "{victim.world.posts[0]}") {{ cursor }} }}')
         run_on_socket(opened, "{ viewer { homeTimeline { entries(first: 9) { nodes { ... on Post { text } } } } } }")
     with victim.client(token) as client:
         ask(client, 'mutation { publishPost(input: {text: "The first one"}) { post { id } } }')

@@ -79,6 +79,8 @@ HUGE: dict[str, tuple[str, Any]] = {
         'query ($after: String) { user(by: {login: "loud"}) { followers(first: 1, after: $after) { totalCount } } }',
         {"after": base64.urlsafe_b64encode(f"f{DIGITS}".encode()).decode()},
     ),
+    "the id of a timeline": ("subscription ($id: ID!) { timeline(timelineId: $id) { cursor } }", {"id": an_id(DIGITS)}),
+    "the id of a thread": ("subscription ($id: ID!) { thread(postId: $id) { cursor } }", {"id": DIGITS}),
     "a cursor of events": (
         'subscription ($after: String) { events(filter: {keywords: ["a"]}, after: $after) { cursor } }',
         {"after": DIGITS},

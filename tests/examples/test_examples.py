@@ -25,6 +25,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "create-list": {"name": "x"},
     "lists": {},
     "list-timeline": {"id": LIST},
+    "live-timeline": {"timelineId": USER},
+    "live-thread": {"postId": POST},
     **{name: {"listId": LIST} for name in ("update-list", "delete-list")},
     "mark-read": {"upTo": "notification-00000000000001"},
     "new-followers": {"userIds": [USER]},

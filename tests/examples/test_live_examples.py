@@ -63,6 +63,67 @@ async def test_live_reposts(alice: Alice) -> None:
     assert events[2]["repostId"] == repost["id"]
 
 
+async def test_live_timeline(alice: Alice) -> None:
+    """From the live cursor of a profile: a post, and its deletion."""
+    timeline = (await alice.run("profile", by={"login": "bob"}))["user"]["timeline"]
+    post = await alice.graph.posts.publish(alice.people["bob"], "in between")
+    events: list[dict[str, Any]] = []
+    given = {"timelineId": timeline["id"], "after": timeline["liveCursor"]}
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("live-timeline", **given)) as live:
+        async for event in live:
+            events.append(event["timeline"])
+            if len(events) == 2:
+                await alice.graph.posts.delete(alice.people["bob"], post.id)
+            if len(events) == 3:
+                break
+    assert [event["__typename"] for event in events] == ["Checkpoint", "PostAdded", "PostRemoved"]
+    assert events[1]["timelineEdge"]["node"]["text"] == "in between"
+    assert events[2]["postId"] == events[1]["timelineEdge"]["node"]["id"]
+
+
+async def test_live_timeline_of_a_list(alice: Alice) -> None:
+    """From the live cursor of its page. A new member changes the timeline."""
+    users = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("bob", "carol")]
+    created = (await alice.run("create-list", name="friends", userIds=users[:1]))["createList"]["list"]
+    timeline = (await alice.run("list-timeline", id=created["id"]))["node"]["timeline"]
+    await alice.graph.posts.publish(alice.people["bob"], "by a member")
+    events: list[dict[str, Any]] = []
+    given = {"timelineId": timeline["id"], "after": timeline["liveCursor"]}
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("live-timeline", **given)) as live:
+        async for event in live:
+            events.append(event["timeline"])
+            if len(events) == 2:
+                await alice.run("update-list", listId=created["id"], addUserIds=users[1:])
+            if len(events) == 3:
+                break
+    assert [event["__typename"] for event in events] == ["Checkpoint", "PostAdded", "TimelineChanged"]
+    assert events[1]["timelineEdge"]["node"]["text"] == "by a member"
+
+
+async def test_live_thread(alice: Alice) -> None:
+    """From the live cursor of the thread: the new counts, a reply, and its deletion."""
+    edge = (await alice.run("publish", text="a question"))["publishPost"]["timelineEdge"]
+    thread = (await alice.run("thread", id=edge["node"]["id"]))["post"]
+    reply = (await alice.run("reply", replyToId=thread["id"]))["publishPost"]["postEdge"]
+    events: list[dict[str, Any]] = []
+    given = {"postId": thread["id"], "after": thread["liveCursor"]}
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("live-thread", **given)) as live:
+        async for event in live:
+            events.append(event["thread"])
+            if len(events) == 3:
+                await alice.run("delete-post", postId=reply["node"]["id"])
+            if len(events) == 5:
+                break
+    kinds = ["Checkpoint", "PostChanged", "ReplyAdded", "PostChanged", "PostRemoved"]
+    assert [event["__typename"] for event in events] == kinds
+    assert [event["post"]["repliesCount"] for event in events if "post" in event] == [1, 0]
+    assert (events[2]["postEdge"]["cursor"], events[2]["postEdge"]["node"]["id"]) == (
+        reply["cursor"],
+        reply["node"]["id"],
+    )
+    assert events[4]["postId"] == reply["node"]["id"]
+
+
 async def test_new_followers(alice: Alice) -> None:
     """A follow and an unfollow of the user, and none of others."""
     users = [alice.people[login] for login in ("xiaoming", "bob", "alice")]

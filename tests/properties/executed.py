@@ -19,9 +19,12 @@ from graph.feed.updates import (
     AuthorRemoved,
     Change,
     PostAdded,
+    PostChanged,
     PostRemoved,
+    ReplyAdded,
     RepostAdded,
     RepostRemoved,
+    TimelineChanged,
     UserFollowed,
     UserUnfollowed,
 )
@@ -44,6 +47,11 @@ HOME = """subscription { homeTimeline { __typename cursor
   ... on PostRemoved { postId authorId } ... on RepostRemoved { repostId authorId }
   ... on AuthorAdded { userId } ... on AuthorRemoved { userId } ... on AuthorHidden { userId }
 } } fragment Shown on TimelineItem { id ... on Post { text } author { id OWN } }"""
+TIMELINE_EVENTS = HOME.replace("homeTimeline", 'timeline(timelineId: "any")')
+THREAD = """subscription { thread(postId: "any") { __typename cursor
+  ... on ReplyAdded { postEdge { node { ...Shown } } } ... on PostRemoved { postId authorId }
+  ... on PostChanged { postId } ... on AuthorAdded { userId } ... on AuthorHidden { userId }
+} } fragment Shown on Post { id text author { id OWN } }"""
 EVENTS = """subscription { events(filter: { keywords: ["x"] }) { __typename cursor
   ... on PostAdded { post { ...Shown } } ... on RepostAdded { repost { ...Shown } }
   ... on PostRemoved { postId authorId } ... on RepostRemoved { repostId authorId }
@@ -163,13 +171,19 @@ def expected(field: str, update: Any, viewer: int | None, *, own: bool) -> dict[
         case PostAdded() | RepostAdded():
             item = shown(update.post, viewer, own=own)
             name = "repost" if isinstance(update, RepostAdded) else "post"
-            event |= {"timelineEdge": {"node": item}} if field == "homeTimeline" else {name: item}
+            event |= {"timelineEdge": {"node": item}} if field != "events" else {name: item}
+        case ReplyAdded():
+            event["postEdge"] = {"node": shown(update.post, viewer, own=own)}
+        case PostChanged():
+            event["postId"] = ids.encode(ids.Kind.POST, update.post)
         case PostRemoved():
             event |= {"postId": ids.encode(ids.Kind.POST, update.post), "authorId": user_id(update.author)}
         case RepostRemoved():
             event |= {"repostId": ids.encode(ids.Kind.REPOST, update.post), "authorId": user_id(update.author)}
         case AuthorAdded() | AuthorRemoved() | AuthorHidden():
             event["userId"] = user_id(update.user)
+        case TimelineChanged():
+            pass
         case UserFollowed() | UserUnfollowed():
             event |= {"follower": {"id": user_id(update.follower)}, "followee": {"id": user_id(update.followee)}}
         case _:

@@ -1,9 +1,8 @@
-"""Clients of the live feed that follow its documentation, and the expected state."""
+"""Clients of the live feed that follow its documentation."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from graph import Graph
@@ -19,73 +18,20 @@ from graph.feed.updates import (
     Gap,
     GapReason,
     PostAdded,
+    PostChanged,
     PostRemoved,
+    ReplyAdded,
+    TimelineChanged,
 )
-from graph.log.events import Blocked, Event, Followed, PostDeleted, PostPublished, Unblocked, Unfollowed
-from graph.log.moderation_events import UserSuspended, UserUnsuspended
-from graph.log.pair_events import Muted, Unmuted
-from tests.properties.executed import EVENTS, HOME, Executed
-from tests.support.graph_worlds import home
+from graph.log.events import Event, PostDeleted, PostPublished
+from graph.model import Counts
+from tests.properties.executed import EVENTS
+from tests.properties.live_subjects import Subject, Thread, World
 
 POLL_SECONDS = 0.004
 PATIENCE = 60.0
 
 Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
-
-
-@dataclass
-class World:
-    """The expected state: follows, mutes and blocks, posts, all events, and the end of what retention has removed.
-
-    `executed` has the executions of each feed's process. `suspected` are the users who are or were suspended: streams
-    may omit their actions.
-    """
-
-    people: list[int]
-    follows: set[tuple[int, int]] = field(default_factory=set)
-    mutes: set[tuple[int, int]] = field(default_factory=set)
-    blocks: set[tuple[int, int]] = field(default_factory=set)
-    suspended: set[int] = field(default_factory=set)
-    suspected: set[int] = field(default_factory=set)
-    posts: dict[int, int] = field(default_factory=dict)
-    deleted: set[int] = field(default_factory=set)
-    events: list[Event] = field(default_factory=list)
-    trimmed: int = 0
-    executed: dict[Feed, Executed] = field(default_factory=dict)
-
-    def apply(self, event: Event) -> None:
-        """Apply an event."""
-        self.events.append(event)
-        match event.body:
-            case PostPublished(author):
-                self.posts[event.number] = author
-            case PostDeleted(_, post):
-                self.posts.pop(post, None)
-                self.deleted.add(post)
-            case Followed(follower, followee):
-                if self.blocks.isdisjoint({(follower, followee), (followee, follower)}):
-                    self.follows.add((follower, followee))
-            case Unfollowed(follower, followee):
-                self.follows.discard((follower, followee))
-            case Muted(user, other):
-                self.mutes.add((user, other))
-            case Unmuted(user, other):
-                self.mutes.discard((user, other))
-            case Blocked(user, other) | Unblocked(user, other):
-                (self.blocks.add if isinstance(event.body, Blocked) else self.blocks.discard)((user, other))
-                self.follows -= {(user, other), (other, user)}
-            case UserSuspended(user):
-                self.suspended.add(user)
-                self.suspected.add(user)
-            case UserUnsuspended(user):
-                self.suspended.discard(user)
-            case _:
-                pass
-
-    def home(self, viewer: int) -> set[int]:
-        """Return the posts of a home timeline according to its definition."""
-        shown = {viewer, *(other for user, other in self.follows - self.mutes if user == viewer)}
-        return {post for post, author in self.posts.items() if author in shown - self.suspended}
 
 
 class Client:
@@ -145,7 +91,8 @@ class Client:
         if isinstance(update, Checkpoint | Gap):
             assert before is None or update.number >= before, "cursors never go back"
         else:
-            assert before is None or update.number > before, f"{update} came after {before}"
+            least = update.number + 1 if isinstance(update, PostChanged) else update.number
+            assert before is None or least > before, f"{update} came after {before}"
         if isinstance(update, Gap) and update.reason is GapReason.RETENTION:
             assert before is not None
             assert before < self.world.trimmed, "only retention loses events"
@@ -173,18 +120,20 @@ class Client:
         await self.disconnect()
 
 
-class HomeClient(Client):
-    """Holds a home timeline: fetches it once, applies every update, and fetches it again if an update demands it."""
+class TimelineClient(Client):
+    """Holds a timeline: fetches it once, applies every update, and fetches it again if an update demands it."""
 
-    def __init__(self, world: World, viewer: int, *, own: bool = False, by_courier: bool = False) -> None:
+    def __init__(
+        self, world: World, subject: Subject, viewer: int | None, *, own: bool = False, by_courier: bool = False
+    ) -> None:
         def stream(feed: Feed, after: int | None) -> AsyncGenerator[Any]:
             def subscribe(courier: Courier) -> AsyncGenerator[Any]:
-                return feed.home(viewer, after, courier=courier)
+                return subject.stream(feed, after, courier)
 
-            return world.executed[feed].stream(subscribe, HOME, viewer, own=own, by_courier=by_courier)
+            return world.executed[feed].stream(subscribe, subject.document, viewer, own=own, by_courier=by_courier)
 
         super().__init__(world, stream)
-        self.viewer = viewer
+        self.subject = subject
         self.held: dict[int, int | None] | None = None
         self._waiting: list[Any] = []
 
@@ -199,7 +148,7 @@ class HomeClient(Client):
 
         While the page cannot be read, updates wait for it: it may lack posts that are not projected.
         """
-        if isinstance(update, AuthorAdded | Gap):
+        if isinstance(update, AuthorAdded | TimelineChanged | Gap):
             self.held, self._waiting = None, []
         else:
             self._waiting.append(update)
@@ -213,7 +162,7 @@ class HomeClient(Client):
         waiting, self._waiting = self._waiting, []
         for update in waiting:
             match update:
-                case PostAdded():
+                case PostAdded() | ReplyAdded():
                     held[update.post.id] = update.post.author
                 case PostRemoved():
                     held.pop(update.post, None)
@@ -227,17 +176,48 @@ class HomeClient(Client):
         authors = {
             event.number: event.body.author for event in self.world.events if isinstance(event.body, PostPublished)
         }
-        self.held = {post: authors[post] for post in await home(graph, self.viewer)}
+        self.held = {post: authors[post] for post in await self.subject.read(graph)}
         self.history.append(f"holds {sorted(self.held)}")
 
     async def check(self, graph: Graph) -> None:
-        """Assert that the client holds the expected home timeline."""
+        """Assert that the client holds the expected timeline."""
         if self.held is None:
             await self._read(graph)
         assert self.held is not None
         self._apply_waiting(self.held)
-        held, true = set(self.held), self.world.home(self.viewer)
-        assert held == true, f"viewer {self.viewer} lacks {true - held} and has {held - true}: {self.history}"
+        held, true = set(self.held), self.subject.expected(self.world)
+        assert held == true, f"{self.subject} lacks {true - held} and has {held - true}: {self.history}"
+
+
+class ThreadClient(TimelineClient):
+    """Holds the replies to a post and its counts, which it reads anew when the stream says that they have changed."""
+
+    def __init__(self, world: World, post: int, viewer: int | None) -> None:
+        super().__init__(world, Thread(post, viewer), viewer)
+        self.post = post
+        self.counts: Counts | None = None
+
+    async def begin(self, graph: Graph) -> None:
+        """Fetch the replies and the counts."""
+        await super().begin(graph)
+        await self._count(graph)
+
+    async def apply(self, update: Any, graph: Graph) -> None:
+        """Apply an update. Read the counts if they have changed, and if the last read has failed."""
+        await super().apply(update, graph)
+        if self.counts is None or isinstance(update, PostChanged | Gap):
+            await self._count(graph)
+
+    async def _count(self, graph: Graph) -> None:
+        self.counts = None
+        with suppress(StoreUnavailable):
+            [self.counts] = await graph.posts.counts([self.post])
+
+    async def check(self, graph: Graph) -> None:
+        """Assert that the client holds the expected replies and counts."""
+        await super().check(graph)
+        if self.counts is not None:
+            assert [self.counts] == await graph.posts.counts([self.post]), self.history
 
 
 class EventsClient(Client):

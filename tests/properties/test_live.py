@@ -1,6 +1,6 @@
 """Property tests of the live feed: any interleaving of events, disconnects, slow clients, outages and retention.
 
-A home client that applies every update holds the home timeline. An events client gets every matching event exactly
+A client that applies every update of a timeline holds the timeline. An events client gets every matching event exactly
 once, in log order, and every deletion that was in the log when it subscribed. A Gap reports what retention removed.
 """
 
@@ -19,15 +19,29 @@ from graph import Graph
 from graph.errors import Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log.events import Blocked, EventBody, Followed, PostDeleted, PostPublished, Unblocked, Unfollowed
+from graph.log.events import (
+    Blocked,
+    Event,
+    EventBody,
+    Followed,
+    Liked,
+    ListChanged,
+    PostDeleted,
+    PostPublished,
+    Unblocked,
+    Unfollowed,
+    Unliked,
+)
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
 from graph.log.pair_events import Muted, Unmuted
 from graph.model import Location
+from graph.post_lists import REPLIED
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
 from tests.properties.executed import Executed
-from tests.properties.live import Client, EventsClient, HomeClient, World
+from tests.properties.live import Client, EventsClient, ThreadClient, TimelineClient
+from tests.properties.live_subjects import Home, OfList, Own, World
 from tests.support.graph_worlds import append_events, crowd
 from tests.support.graphs import empty, open_graph
 from tests.support.stores import Fault, HookedStore, sends
@@ -47,12 +61,21 @@ CHANGES: dict[str, type[Muted | Unmuted | Blocked | Unblocked]] = {
     "block": Blocked,
     "unblock": Unblocked,
 }
-APPLIED = (PostPublished, PostDeleted, Followed, Unfollowed, UserSuspended, UserUnsuspended, *CHANGES.values())
+APPLIED = (
+    PostPublished,
+    PostDeleted,
+    Followed,
+    Unfollowed,
+    ListChanged,
+    UserSuspended,
+    UserUnsuspended,
+    *CHANGES.values(),
+)
 
 Step = tuple[Any, ...]
 
 person = st.integers(0, PEOPLE - 1)
-client = st.integers(0, 8)
+client = st.integers(0, 14)
 process = st.integers(0, 1)
 step = st.one_of(
     *[st.tuples(st.just("publish"), person, st.integers(0, 3), st.integers(1, 4))] * 4,
@@ -61,6 +84,9 @@ step = st.one_of(
     *[st.tuples(st.just("tell"), person, st.integers(0, 3), st.integers(1, 4))] * 3,
     *[st.tuples(st.just("follow or unfollow"), person, person)] * 2,
     *[st.tuples(st.just("silence"), person, person, st.sampled_from((*CHANGES,)), st.booleans())] * 2,
+    *[st.tuples(st.just("reply"), person, st.integers(0, 30), st.booleans())] * 2,
+    *[st.tuples(st.just("change list"), person, st.booleans())] * 2,
+    *[st.tuples(st.just("like"), person, st.booleans())] * 2,
     *[st.tuples(st.just("suspend"), person, st.booleans(), st.booleans())] * 2,
     *[st.tuples(st.just("move"), client, process)] * 2,
     st.tuples(st.just("delete"), st.integers(0, 30)),
@@ -78,11 +104,15 @@ steps = st.lists(step, min_size=20, max_size=80)
 class Interleaving:
     """Two processes with a feed each, a third process that writes, clients of both feeds, and the expected state."""
 
-    def __init__(self, writer: Graph, feeds: list[tuple[Graph, Feed]], raw: Redis, people: list[int]) -> None:
+    def __init__(
+        self, writer: Graph, feeds: list[tuple[Graph, Feed]], raw: Redis, people: list[int], list_id: int, root: int
+    ) -> None:
         self.writer = writer
         self.feeds = feeds
         self.raw = raw
         self.people = people
+        self.list_id = list_id
+        self.root = root
         self.world = World(people)
         filters = (
             EventFilter.of(users=people[:2]),
@@ -91,12 +121,18 @@ class Interleaving:
             EventFilter.of(users=people, sample=0.5),
         )
         self.clients: list[Client] = [
-            HomeClient(self.world, people[0]),
-            HomeClient(self.world, people[1], by_courier=True),
+            TimelineClient(self.world, Home(people[0]), people[0]),
+            TimelineClient(self.world, Home(people[1]), people[1], by_courier=True),
             *(EventsClient(self.world, chosen, by_courier=place != 0) for place, chosen in enumerate(filters)),
-            HomeClient(self.world, people[0], own=True, by_courier=True),
-            HomeClient(self.world, people[1], own=True, by_courier=True),
-            HomeClient(self.world, people[2], by_courier=True),
+            TimelineClient(self.world, Home(people[0]), people[0], own=True, by_courier=True),
+            TimelineClient(self.world, Home(people[1]), people[1], own=True, by_courier=True),
+            TimelineClient(self.world, Home(people[2]), people[2], by_courier=True),
+            TimelineClient(self.world, Own(people[0], None), None, by_courier=True),
+            TimelineClient(self.world, Own(people[0], people[1]), people[1]),
+            TimelineClient(self.world, Own(people[1], people[0], REPLIED), people[0], by_courier=True),
+            TimelineClient(self.world, OfList(people[0], list_id), people[0], by_courier=True),
+            ThreadClient(self.world, root, None),
+            ThreadClient(self.world, root, people[1]),
         ]
         self.world.executed = {feed: Executed(graph) for graph, feed in feeds}
         self.at = [n // 2 % 2 for n in range(len(self.clients))]
@@ -114,9 +150,43 @@ class Interleaving:
         await self._poll_all(20)
         await self._publish(author, kind, times)
 
+    async def _reply(self, author: int, which: int, only_commit: bool) -> None:
+        """Reply to a post of another user. Perhaps commit without projecting."""
+        user = self.people[author]
+        parents = [(post, by) for post, by in sorted(self.world.posts.items()) if by != user]
+        if user != self.people[0] and which % 2:
+            parents = [(self.root, self.people[0])]
+        if parents:
+            parent, by = parents[which % len(parents)]
+            body = PostPublished(user, "a reply", reply_to=parent, root=parent, reply_to_author=by, listed=False)
+            publish = self.writer.posts.publish
+            with suppress(Rejected):  # there is a block, or a user is suspended
+                await self._commit(
+                    append_events(self.writer, [body]) if only_commit else publish(user, "a reply", reply_to=parent)
+                )
+
+    async def _like(self, who: int, only_commit: bool) -> None:
+        """Like the post of the thread, or undo it. Perhaps commit without projecting."""
+        user, author = self.people[who], self.people[0]
+        [likes] = await self.writer.likes.liked_among(user, [self.root]) or [False]
+        body = (Unliked if likes else Liked)(user, self.root, author)
+        change = self.writer.likes.unlike if likes else self.writer.likes.like
+        with suppress(Rejected):  # there is a block, or a user is suspended
+            await self._commit(append_events(self.writer, [body]) if only_commit else change(user, self.root))
+
+    async def _change_list(self, who: int, only_commit: bool) -> None:
+        """Add a member to the list, or remove one. Perhaps commit without projecting."""
+        user = self.people[who]
+        removed, added = ((user,), ()) if user in self.world.members else ((), (user,))
+        bodies: list[EventBody] = [ListChanged(self.people[0], self.list_id, added=added, removed=removed)]
+        await self._commit(append_events(self.writer, bodies))
+        if not only_commit:
+            await self.writer.worker().drain()
+
     async def _delete(self, which: int) -> None:
-        if self.world.posts:
-            post, author = sorted(self.world.posts.items())[which % len(self.world.posts)]
+        posts = sorted((post, author) for post, author in self.world.posts.items() if post != self.root)
+        if posts:
+            post, author = posts[which % len(posts)]
             with suppress(Rejected):  # the post is not projected yet
                 await self._commit(self.writer.posts.delete(author, post))
 
@@ -216,8 +286,12 @@ async def run(url: str, steps_taken: list[Step]) -> None:
         writer, *readers = graphs
         raw = await stack.enter_async_context(Redis.from_url(url, decode_responses=True))
         people = await crowd(writer, PEOPLE)
+        friends = await writer.lists.create(people[0], "friends", [])
+        root = await writer.posts.publish(people[0], "the post of a thread")
+        await writer.worker().drain()
         feeds = [(graph, await stack.enter_async_context(feed_of(graph, CHECKPOINT_SECONDS))) for graph in readers]
-        interleaving = Interleaving(writer, feeds, raw, people)
+        interleaving = Interleaving(writer, feeds, raw, people, friends.id, root.id)
+        interleaving.world.apply(Event(root.id, PostPublished(people[0], root.text)))
         try:
             for name, *arguments in steps_taken:
                 await interleaving.step(name, *arguments)
@@ -238,6 +312,8 @@ def test_clients_receive_every_update_once_in_order(
 ) -> None:
     """All limits are small, so that each of them is reached."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1300)
+    monkeypatch.setattr("graph.feed.combined_stream.SEND_SECONDS", 0.02)
+    monkeypatch.setattr("graph.feed.combined_stream.SETTLE_SECONDS", 0.002)
     monkeypatch.setattr("graph.feed.buffer.TAKE_BATCH", 2)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 3)
     monkeypatch.setattr("graph.feed.subscription.REPLAY_BATCH", 3)

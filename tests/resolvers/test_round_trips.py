@@ -147,10 +147,11 @@ async def test_many_timelines_share_round_trips(world: World) -> None:
 async def ask_breadth_first(
     executor: Executor, world: World, document: str, by: User, /, **variables: object
 ) -> Answer:
-    """Execute a query breadth first, with the session check in parallel like the server."""
+    """Execute a query breadth first, with the session check in parallel like the server. See `World.ask`."""
     viewer = await world.viewer(by)
     assert viewer is not None
     store = world.graph.store
+    await world.graph.log.watermark()
     trips, commands = store.round_trips, store.commands
     live = world.graph.sessions.is_live(viewer.user, viewer.session)
     context = Context(world.graph, viewer, issue_token)

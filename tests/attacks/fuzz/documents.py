@@ -50,6 +50,8 @@ class Writer:
         match name:
             case "id" | "authorId" | "postId":
                 return tape.pick((*world.users[:8], world.timeline, *world.posts, "nonsense"))
+            case "timelineId":
+                return tape.pick((world.timeline, *world.users[:2], "nonsense"))
             case "ids" | "userIds" | "users":
                 return [tape.pick((*world.users[:8], world.timeline, "nonsense")) for _ in range(1 + tape.below(3))]
             case "by":

@@ -10,11 +10,11 @@ import pytest
 
 from graph import Graph
 from graph.errors import SessionOver
-from graph.feed import notification_stream
+from graph.feed import combined_stream
+from graph.feed.combined_stream import CombinedStream
 from graph.feed.feed import Feed
 from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, notices
-from graph.feed.notification_stream import NotificationStream
 from graph.feed.updates import Checkpoint, Gap, GapReason, Notice, NotificationAdded, NotificationsChanged
 from graph.log.events import Event, Followed, Liked, NotificationsRead, PostPublished, Unfollowed
 from graph.log.notification_groups import Group, NotificationKind
@@ -55,7 +55,7 @@ async def mention(graph: Graph, author: int, *users: int) -> int:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notification_stream, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(combined_stream, "SEND_SECONDS", 0.2)
 
 
 async def test_a_notification_is_sent_with_its_users(graph: Graph, feed: Feed) -> None:
@@ -306,7 +306,7 @@ async def test_a_gap_comes_after_the_updates_before_it(graph: Graph) -> None:
         yield Gap(post, at, GapReason.SLOW_CONSUMER)
         await asyncio.Event().wait()
 
-    stream = NotificationStream(alice, reads_of(graph), float)
+    stream = CombinedStream(alice, reads_of(graph), float)
     updates: Any = stream.updates(source())
     found = [type(await anext(updates)) for _ in range(3)]
     await updates.aclose()

@@ -32,7 +32,7 @@ def test_events_are_remembered_until_they_are_projected(monkeypatch: pytest.Monk
 
 
 def test_events_of_posts_are_known_by_number_and_author() -> None:
-    """Replies that are not listed are left out: home pages do not show them."""
+    """Including replies that are not listed: pages of replies show them."""
     known = Unprojected(0)
     reply = PostPublished(2, "a reply", reply_to=10, listed=False)
     for event in (
@@ -44,7 +44,7 @@ def test_events_of_posts_are_known_by_number_and_author() -> None:
         Event(60, PostPublished(3, "not asked for")),
     ):
         known.add(event)
-    assert known.by_authors([2, 1, 4]) == [10, 20, 40, 50]
+    assert known.by_authors([2, 1, 4]) == [10, 20, 30, 40, 50]
 
 
 def test_what_retention_has_removed_is_forgotten() -> None:

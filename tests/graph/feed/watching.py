@@ -11,6 +11,7 @@ from graph import Graph
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import Checkpoint
+from graph.post_lists import TIMELINE, PostList
 from tests.support.graph_worlds import PATIENCE
 
 CHECKPOINT_SECONDS = 0.1
@@ -58,6 +59,31 @@ async def watching(
 
 
 @asynccontextmanager
+async def on_timeline(
+    feed: Feed, owner: int, after: int | None = None, viewer: int | None = None, of: PostList = TIMELINE
+) -> AsyncIterator[Watcher]:
+    """Subscribe to a list of a user's posts and take the first checkpoint. Without `after`, it is live."""
+    async with _begun(feed.timeline(viewer, of, owner, after), after) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
+async def on_thread(
+    feed: Feed, post: int, after: int | None = None, viewer: int | None = None, author: int | None = None
+) -> AsyncIterator[Watcher]:
+    """Subscribe to the thread of a post and take the first checkpoint. Without `after`, the subscription is live."""
+    async with _begun(feed.thread(viewer, post, author, after), after) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
+async def on_list(feed: Feed, viewer: int, list_id: int, after: int | None = None) -> AsyncIterator[Watcher]:
+    """Subscribe to the timeline of a list and take the first checkpoint. Without `after`, the subscription is live."""
+    async with _begun(feed.list_timeline(viewer, list_id, after), after) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
 async def following(
     feed: Feed,
     filter_: EventFilter,
@@ -95,6 +121,7 @@ async def feed_of(graph: Graph, checkpoint_seconds: float = CHECKPOINT_SECONDS) 
         graph.projections,
         graph.visibility,
         graph.notifications,
+        graph.lists,
         checkpoint_seconds=checkpoint_seconds,
     )
     try:

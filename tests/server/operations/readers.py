@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import orjson
@@ -26,6 +26,8 @@ from tests.support.graph_worlds import PATIENCE
 SHARED = """subscription ($after: String) {
   homeTimeline(after: $after) { __typename ... on PostAdded { post { text author { login followersCount } } } }
 }"""
+TIMELINE = """subscription ($timelineId: ID!) { timeline(timelineId: $timelineId) {
+  __typename ... on PostAdded { post { text author { login followersCount } } } } }"""
 OWN = SHARED.replace("followersCount", "relationship { state }")
 
 
@@ -54,10 +56,18 @@ class Readers:
         await reader.next()
         return reader
 
+    async def _live(self, count: int) -> None:
+        """Wait until the streams of readers are live, for a second at most: those that replay share no executions."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                while len(self.graph.feed) < count:  # noqa: ASYNC110 - the feed does not announce it
+                    await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+
     async def tell(self, author: User, readers: Sequence["Reader"], text: str = "hello") -> list[StreamedResult]:
         """Publish a post and return what each reader gets."""
         waiting = [asyncio.create_task(reader.next()) for reader in readers]
-        await asyncio.sleep(0)
+        await self._live(len(readers))
         await self.graph.posts.publish(author.id, text)
         return await asyncio.gather(*waiting)
 

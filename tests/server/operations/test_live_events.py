@@ -10,10 +10,11 @@ import pytest
 
 from graph import Graph
 from graph.archive.usage import USAGE
-from graph.feed import notification_reads, notification_stream
+from graph.feed import combined_stream
 from graph.log.events import PostPublished
 from graph.model import User
 from graph.store.near_cache import Moment
+from resolvers import ids
 from server.operations.live_events import AT_ONCE, STARTS, EventTurns
 from server.operations.quotas import CHECKPOINT, DELIVERY, EventPoints, share
 from server.settings import Settings
@@ -28,18 +29,21 @@ NOTIFIED = """subscription { notifications { __typename ... on NotificationAdded
   } }
   feed { unreadCount entries(first: 10) { nodes { id } } }
 } } }"""
+THREAD = """subscription ($postId: ID!) { thread(postId: $postId) {
+  ... on PostChanged { post { likesCount repliesCount } } ... on ReplyAdded { reply { text } }
+} }"""
 STREAMS = 20
 
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notification_stream, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(combined_stream, "SEND_SECONDS", 0.2)
 
 
 @pytest.fixture
 def _one_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make streams share an alarm even if the machine is so busy that they receive the event more than 10 ms apart."""
-    monkeypatch.setattr(notification_reads, "EARLY_SECONDS", PATIENCE)
+    monkeypatch.setattr(combined_stream, "EARLY_SECONDS", PATIENCE)
 
 
 @pytest.fixture
@@ -220,6 +224,22 @@ async def test_a_viewer_without_points_gets_notifications_later_and_combined(cha
     told = data_of(await waiting)["notifications"]
     assert told["edge"]["node"]["actorsCount"] == len(fans)
     assert told["edge"]["node"]["actors"][0]["name"] == "Another"
+
+
+async def test_a_viewer_without_points_gets_a_thread_later_and_combined(charged: Readers, clock: Clock) -> None:
+    """The counts are as new as when they are sent."""
+    alice, *fans = await charged.users("alice", "bob", "carol", "dave")
+    post = await charged.graph.posts.publish(alice.id, "hello")
+    stream = await charged.subscribe(alice, THREAD, postId=ids.encode(ids.Kind.POST, post.id))
+    put_in_debt(charged, alice)
+    waiting = asyncio.create_task(stream.next())
+    for fan in fans:
+        await charged.graph.likes.like(fan.id, post.id)
+    await charged.graph.posts.publish(alice.id, "a reply", reply_to=post.id)
+    assert not waiting.done()
+    clock.advance(DEBT_SECONDS)
+    told = [data_of(await waiting)["thread"], data_of(await stream.next())["thread"]]
+    assert told == [{"post": {"likesCount": 3, "repliesCount": 1}}, {"reply": {"text": "a reply"}}]
 
 
 async def test_a_viewer_without_points_gets_a_gap_when_the_buffer_is_full(charged: Readers, clock: Clock) -> None:

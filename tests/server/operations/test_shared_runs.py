@@ -8,8 +8,9 @@ from graphql import GraphQLObjectType
 
 from graph.errors import StoreUnavailable
 from graph.paging import CursorKind, encode_cursor
+from resolvers import ids
 from schema import schema
-from tests.server.operations.readers import OWN, SHARED, Readers, data_of, fail_once, node, paused
+from tests.server.operations.readers import OWN, SHARED, TIMELINE, Readers, data_of, fail_once, node, paused
 from tests.support.graph_worlds import PATIENCE, counted
 
 FILTERED = """subscription ($filter: EventFilter!, $named: Boolean = false) {
@@ -36,6 +37,26 @@ async def test_an_event_is_executed_once_for_all_of_a_group(readers: Readers, so
     assert {id(each.payload) for each in told} == {id(told[0].payload)}
     assert told[0].payload is not None
     assert node(told[0]) == {"text": "third", "author": {"login": "author", "followersCount": 2}}
+
+
+async def test_streams_of_timelines_share_executions(readers: Readers) -> None:
+    """Of several viewers, of a user and of a list."""
+    author, bob, carol = await readers.users("author", "bob", "carol")
+    friends = await readers.graph.lists.create(bob.id, "friends", [author.id])
+    own = ids.encode(ids.Kind.USER_TIMELINE, author.id)
+    several = [await readers.subscribe(user, TIMELINE, timelineId=own) for user in (author, bob, carol)]
+    await readers.tell(author, several[:1], "first")
+    for reader in several[1:]:
+        await reader.next()
+    async with counted(readers.graph) as alone:
+        await readers.tell(author, several, "second")
+    listed = ids.encode(ids.Kind.LIST_TIMELINE, friends.id)
+    several.append(await readers.subscribe(bob, TIMELINE, timelineId=listed))
+    async with counted(readers.graph) as together:
+        told = await readers.tell(author, several, "third")
+    assert together.round_trips == alone.round_trips
+    assert [node(each)["text"] for each in told] == ["third"] * 4
+    assert len({id(each.payload) for each in told[:3]}) == 1
 
 
 async def test_each_viewer_has_what_depends_on_the_viewer(readers: Readers) -> None:

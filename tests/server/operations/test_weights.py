@@ -16,21 +16,41 @@ HOME = "{ viewer { homeTimeline { %s } } }"
 LISTS = "{ viewer { lists { timeline { %s } } } }"
 FEED = "{ viewer { notifications { %s } } }"
 NODES = 'query ($n: Int) { nodes(ids: ["a", "b"]) { ... on Timeline { %s } } }'
+THREAD = '{ post(id: "x") { %s } }'
 SEARCH = '{ searchPosts(filter: {keywords: ["a"]}) { %s } }'
+PAGES = {SEARCH: "posts", THREAD: "replies"}
 
 
 def demand(document: str, /, **variables: Any) -> OperationCost:
     return CostAnalysis(WEIGHTS, parse(document), variables).of(None)
 
 
-@pytest.mark.parametrize("list_", [HOME, LISTS, FEED, NODES, SEARCH], ids=["home", "lists", "feed", "nodes", "search"])
+@pytest.mark.parametrize(
+    "list_", [HOME, LISTS, FEED, NODES, SEARCH, THREAD], ids=["home", "lists", "feed", "nodes", "search", "thread"]
+)
 @pytest.mark.parametrize("paging", ["(first: 30)", '(last: 100, before: "x")', "(first: $n)"])
 def test_a_live_cursor_is_no_page(list_: str, paging: str) -> None:
     """It has the arguments of the page beside it, but reads none, so that one document serves all pages."""
     assert demand(list_ % f"liveCursor{paging}", n=100) == demand(list_ % "liveCursor")
-    page = f"{'posts' if list_ is SEARCH else 'entries'}(first: 3) {{ nodes {{ id }} }}"
+    page = f"{PAGES.get(list_, 'entries')}(first: 3) {{ nodes {{ id }} }}"
     alone, both = (demand(list_ % f"{page} {more}", n=100) for more in ("", f"liveCursor{paging}"))
     assert both.points - alone.points <= 1 + 50 * LEAF < min(HOME_PAGE, LIST_PAGE)
+
+
+@pytest.mark.parametrize(
+    ("event", "read"),
+    [
+        ('thread(postId: "x") { ... on PostChanged { post { %s } } }', EXTRA["PostChanged.post"]),
+        ('thread(postId: "x") { ... on ReplyAdded { reply { %s } } }', 0),
+        ('timeline(timelineId: "x") { ... on PostAdded { post { %s } } }', 0),
+        ("homeTimeline { ... on PostAdded { post { %s } } }", 0),
+    ],
+)
+def test_an_event_pays_for_what_it_reads(event: str, read: float) -> None:
+    """The post of most events comes with them. Below it, a field costs as much as elsewhere."""
+    bare, full = (demand(f"subscription {{ {event % fields} }}") for fields in ("id", "id author { login }"))
+    assert read < bare.points <= read + 3
+    assert full.points - bare.points == pytest.approx(EXTRA["TimelineItem.author"] + 1, abs=1)
 
 
 def test_the_viewer_costs_only_what_is_selected() -> None:

@@ -135,6 +135,7 @@ async def test_reactions_are_taken_back_from_the_posts_that_have_them(demo: Api)
         *(new, new),
     ]
     assert (json.loads(given["thread"]), json.loads(given["reply"])) == ({"id": old}, {"replyToId": new})
+    assert json.loads(given["live-thread"]) == {"postId": old}
 
 
 async def test_the_demo_starts_a_new_session_after_a_log_out(demo: Api) -> None:

@@ -1,0 +1,183 @@
+"""Streams of threads: the direct replies to a post, its counts, and its deletion."""
+
+import asyncio
+from collections.abc import Collection, Hashable, Sequence
+from contextlib import aclosing
+from contextvars import Context
+from functools import partial
+
+from graph.feed.combined_stream import Reads, retrieve_exception
+from graph.feed.live_views import LiveView, LiveViews
+from graph.feed.reader import LogReader
+from graph.feed.timeline_source import LIKES, POST, Places, TimelineIndex, TimelineSource, places_of
+from graph.feed.updates import (
+    AuthorAdded,
+    AuthorHidden,
+    CountsChanged,
+    PostAdded,
+    PostChanged,
+    PostRemoved,
+    ReplyAdded,
+    ThreadChange,
+    TimelineChange,
+    item_update,
+)
+from graph.log.events import Event
+from graph.log.log import Log
+from graph.post_lists import QUOTES, REPLIES, REPOSTS
+from graph.posts.posts import Posts
+from graph.projections.mode import Mode
+from graph.projections.projections import Projections
+
+
+class ThreadSource(TimelineSource):
+    """The events that concern the direct replies to a post, and those that change its counts.
+
+    `author` is the author of the post, None if the post is deleted.
+    """
+
+    def __init__(
+        self,
+        view: LiveView,
+        post: int,
+        author: int | None,
+        index: TimelineIndex,
+        views: LiveViews,
+        projections: Projections,
+    ) -> None:
+        super().__init__(view, REPLIES, post, index, views, projections)
+        self._author = author
+        self._places = dict.fromkeys((REPLIES.name, REPOSTS.name, QUOTES.name, LIKES, POST), (post,))
+
+    @property
+    def authors(self) -> Collection[int]:
+        """Empty: `ThreadReads` projects all events of the stream before it sends their updates."""
+        return ()
+
+    @property
+    def places(self) -> Places:
+        """The lists and the likes of the post, and the post itself."""
+        return self._places
+
+    async def visible(self, updates: Sequence[TimelineChange]) -> Sequence[TimelineChange]:
+        """Return the updates. A reply by a user who is hidden from the viewer only changes the counts.
+
+        While the author of the post is hidden, the counts are, too.
+        """
+        author = {self._author} if self._author is not None else set[int]()
+        shown = {update.number for update in await super().visible(updates)}
+        found = [update if update.number in shown else CountsChanged(update.number) for update in updates]
+        if not await self._view.hidden(author):
+            return found
+        return [update for update in found if not isinstance(update, CountsChanged)]
+
+    def group(self, event: Event) -> int | None:
+        """Return the post if the event is about posts or likes: what it means then depends on the thread."""
+        return self._owner if any(places_of(event.body)) else None
+
+    def update_of(self, event: Event) -> TimelineChange | None:
+        """Return the update that an event which concerns the thread causes."""
+        places = set(places_of(event.body))
+        if not places:
+            return super().update_of(event)
+        if places.isdisjoint({(REPLIES.name, self._owner), (POST, self._owner)}):
+            return CountsChanged(event.number)
+        return item_update(event)
+
+
+class WaitingThread:
+    """The updates of a thread that are waiting to be sent. Those which only change counts are combined."""
+
+    def __init__(self) -> None:
+        self.updates: list[TimelineChange] = []
+        self.numbers: list[int] = []
+
+    def add(self, update: TimelineChange) -> None:
+        """Add an update."""
+        self.numbers.append(update.number)
+        if not isinstance(update, CountsChanged):
+            self.updates.append(update)
+
+    def __len__(self) -> int:
+        """Return the number of updates to send, at most."""
+        return len(self.updates) + bool(self.numbers)
+
+    def key(self) -> Hashable:
+        """Return a value that is the same for two streams if they have the same updates to send."""
+        updates = tuple((type(update), update.number, getattr(update, "user", None)) for update in self.updates)
+        return self.numbers[0], self.numbers[-1], len(self.numbers), updates
+
+    def changes(self, post: int) -> list[ThreadChange]:
+        """Return the updates to send about a post and its replies: the new counts, and then the other updates.
+
+        Replies that have been deleted are left out, and so are those by users who are hidden now.
+        """
+        removed = {update.post for update in self.updates if isinstance(update, PostRemoved)}
+        hidden = {update.user for update in self.updates if isinstance(update, AuthorHidden)}
+        about_users = sum(isinstance(update, AuthorAdded | AuthorHidden) for update in self.updates)
+        changes: list[ThreadChange] = []
+        if about_users < len(self.numbers) and post not in removed:
+            changes.append(PostChanged(self.numbers[0] - 1, post))
+        for update in self.updates:
+            match update:
+                case PostAdded(number, reply):
+                    is_shown = reply.id not in removed and reply.author not in hidden
+                    changes += [ReplyAdded(number, reply)] if is_shown else []
+                case PostRemoved() | AuthorAdded() | AuthorHidden():
+                    changes.append(update)
+                case _:
+                    pass
+        return changes
+
+
+class ThreadReads(Reads[TimelineChange, ThreadChange, WaitingThread]):
+    """The alarms and reads of the thread streams of a process. Requires a running event loop.
+
+    Streams that ask for the same updates in one iteration of the event loop share one read, and its results: the
+    executions of equal operations are then shared, too.
+    """
+
+    def __init__(self, log: Log, reader: LogReader, projections: Projections, posts: Posts) -> None:
+        super().__init__()
+        self._log = log
+        self._posts = posts
+        self._reader = reader
+        self._projections = projections
+        self._reads: dict[Hashable, asyncio.Task[list[ThreadChange]]] = {}
+
+    def waiting(self) -> WaitingThread:
+        """Return a collection of waiting updates, which is empty."""
+        return WaitingThread()
+
+    async def read(self, subject: int, waiting: WaitingThread) -> list[ThreadChange]:
+        """Return the updates to send about the post `subject`, in the order of their numbers.
+
+        No round trip if this process knows that the events are projected, otherwise one, shared by all streams that ask
+        for the same updates at the same time. More if they are not: the process that committed an event may have died
+        before it projected it.
+        """
+        key = subject, waiting.key()
+        task = self._reads.get(key)
+        if task is None:
+            loop = asyncio.get_running_loop()
+            # in its own context: the read belongs to all streams that ask, not only to the one that starts it
+            task = self._reads[key] = loop.create_task(self._read(subject, waiting), context=Context())
+            task.add_done_callback(retrieve_exception)
+            loop.call_soon(partial(self._reads.pop, key))
+        return await asyncio.shield(task)
+
+    async def _read(self, post: int, waiting: WaitingThread) -> list[ThreadChange]:
+        last = waiting.numbers[-1]
+        if last > await self._log.recent_watermark() and last > (watermark := await self._log.watermark()):
+            lacking = [number for number in waiting.numbers if number > watermark]
+            async with aclosing(self._reader.events(lacking)) as parts:
+                async for events in parts:
+                    await self._projections.project(events, Mode.CATCH_UP)
+        return waiting.changes(post)
+
+    async def recheck(self, changes: list[ThreadChange]) -> list[ThreadChange]:
+        """Return the updates without replies that are deleted now. One round trip if there are replies."""
+        replies = [change.post.id for change in changes if isinstance(change, ReplyAdded)]
+        deleted = await self._posts.are_deleted(replies) if replies else []
+        gone = {reply for reply, is_deleted in zip(replies, deleted, strict=True) if is_deleted}
+        return [change for change in changes if not isinstance(change, ReplyAdded) or change.post.id not in gone]
