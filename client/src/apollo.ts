@@ -1,5 +1,5 @@
 import type { ApolloCache, FieldPolicy, FieldReadFunction, Reference, StoreObject } from "@apollo/client";
-import { isFirstPage, isPage, listKey, takes } from "./lists.js";
+import { LISTS, OWNERS, isFirstPage, isPage, listKey, takes } from "./lists.js";
 import type { Arguments } from "./lists.js";
 import { indexFor, withItemAt } from "./order.js";
 import type { ListedEdge } from "./order.js";
@@ -11,11 +11,12 @@ export interface Edge {
   node: { __typename?: string; id: string };
 }
 
-/** An event of a home timeline or of notifications, with what the functions of this module need of each type. */
+/** An event of a timeline, a thread or the notifications, with what the functions of this module need of each type. */
 export interface Event {
   __typename: string;
   edge?: Edge;
   timelineEdge?: Edge;
+  postEdge?: Edge;
   postId?: string;
   repostId?: string;
   userId?: string;
@@ -51,9 +52,10 @@ export const possibleTypes = {
     ...["Checkpoint", "Gap", "PostAdded", "PostRemoved", "RepostAdded", "RepostRemoved", "UserFollowed", "UserUnfollowed"],
   ],
   TextEntity: ["HashtagEntity", "LinkEntity", "MentionEntity"],
+  ThreadEvent: ["AuthorAdded", "AuthorHidden", "Checkpoint", "Gap", "PostChanged", "PostRemoved", "ReplyAdded"],
   TimelineEvent: [
     ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
-    ...["RepostAdded", "RepostRemoved"],
+    ...["RepostAdded", "RepostRemoved", "TimelineChanged"],
   ],
   TimelineItem: ["Post", "Repost"],
 };
@@ -73,10 +75,10 @@ export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
     Viewer: { keyFields: [] as [] },
     Timeline: { fields: { liveCursor, entries: list } },
     NotificationFeed: { fields: { liveCursor, entries: { ...list, keyArgs: listKey } } },
-    PostNotification: { fields: { post: nullIfRemoved } },
-    Post: { fields: { replyTo: nullIfRemoved, quotedPost: nullIfRemoved, threadRoot: nullIfRemoved } },
-    Repost: { fields: { post: nullIfRemoved } },
-    Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
+    PostNotification: { fields: referring("post") },
+    Post: { fields: { liveCursor, replies: list, ...referring("replyTo", "quotedPost", "threadRoot") } },
+    Repost: { fields: referring("post") },
+    Subscription: { fields: replacing("homeTimeline", "timeline", "thread", "notifications", "events") },
   };
 }
 
@@ -87,6 +89,9 @@ const liveCursor: FieldPolicy<string | null> = {
 
 const nullIfRemoved: FieldReadFunction<Reference | null> = (post, { canRead }) =>
   post === undefined || canRead(post) ? post : null;
+
+const referring = (...names: string[]) => Object.fromEntries(names.map((name) => [name, nullIfRemoved]));
+const replacing = (...names: string[]) => Object.fromEntries(names.map((name) => [name, { merge: false as const }]));
 
 interface Watcher {
   id: string;
@@ -161,74 +166,76 @@ function continues({ edges, pageInfo }: StoredConnection, after: string): boolea
 }
 
 /**
- * Insert an edge into a timeline where its cursor belongs, unless the timeline has its entry or will have it with a next
- * page. Return true if the list has changed. The entry must be in the cache, and all edges must select `cursor`.
+ * Insert an edge into a list where its cursor belongs, unless the list has its entry or will have it with a next page.
+ * Return true if the list has changed. `id` is that of the timeline, or of the post of the thread. The entry must be in the
+ * cache, and all edges must select `cursor`.
  */
-export function addEdge(cache: ApolloCache, timelineId: string, { cursor, node }: Edge): boolean {
-  const id = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
-  if (id === undefined) return false;
-  return changeEdges(cache, timelineId, ({ edges, pageInfo }) => {
-    const index = indexFor({ id, cursor }, { ...pageInfo, edges: listed(edges) });
+export function addEdge(cache: ApolloCache, id: string, { cursor, node }: Edge): boolean {
+  const entry = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
+  if (entry === undefined) return false;
+  return changeEdges(cache, id, ({ edges, pageInfo }, { edgeType }) => {
+    const index = indexFor({ id: entry, cursor }, { ...pageInfo, edges: listed(edges) });
     if (index === undefined) return edges;
-    return withItemAt(edges, index, { __typename: "TimelineEdge", cursor, node: { __ref: id } });
+    return withItemAt(edges, index, { __typename: edgeType, cursor, node: { __ref: entry } });
   });
 }
 
 /**
- * Remove a post and the reposts of it from a timeline, and the post from the cache. Return true if the list has changed.
+ * Remove a post and the reposts of it from a list, and the post from the cache. Return true if the list has changed.
  *
  * The reposts must have been fetched with `post { id }`.
  */
-export function removePost(cache: ApolloCache, timelineId: string, postId: string): boolean {
-  const id = cache.identify({ __typename: "Post", id: postId });
-  const hasChanged = changeEdges(cache, timelineId, ({ edges }, read) =>
+export function removePost(cache: ApolloCache, id: string, postId: string): boolean {
+  const post = cache.identify({ __typename: "Post", id: postId });
+  const hasChanged = changeEdges(cache, id, ({ edges }, list) =>
     edges.filter(({ node }) => {
-      const reposted = read.repostedPost(node);
+      const reposted = list.repostedPost(node);
       // null if the post has left the cache before: for another list, or after a mutation
-      return node.__ref !== id && reposted !== null && reposted?.__ref !== id;
+      return node.__ref !== post && reposted !== null && reposted?.__ref !== post;
     }),
   );
-  if (id !== undefined) cache.evict({ id });
+  if (post !== undefined) cache.evict({ id: post });
   return hasChanged;
 }
 
 /** Remove a repost from a timeline and from the cache. Return true if the list has changed. */
-export function removeRepost(cache: ApolloCache, timelineId: string, repostId: string): boolean {
-  const id = cache.identify({ __typename: "Repost", id: repostId });
-  const hasChanged = changeEdges(cache, timelineId, ({ edges }) => edges.filter(({ node }) => node.__ref !== id));
-  if (id !== undefined) cache.evict({ id });
+export function removeRepost(cache: ApolloCache, id: string, repostId: string): boolean {
+  const repost = cache.identify({ __typename: "Repost", id: repostId });
+  const hasChanged = changeEdges(cache, id, ({ edges }) => edges.filter(({ node }) => node.__ref !== repost));
+  if (repost !== undefined) cache.evict({ id: repost });
   return hasChanged;
 }
 
 /**
- * Remove a user's posts and reposts from a timeline. Return true if the list has changed.
+ * Remove a user's posts and reposts from a list. Return true if the list has changed.
  *
  * The entries must have been fetched with `author { id }`.
  */
-export function removeAuthor(cache: ApolloCache, timelineId: string, authorId: string): boolean {
-  return changeEdges(cache, timelineId, ({ edges }, read) => edges.filter((edge) => read.author(edge.node) !== authorId));
+export function removeAuthor(cache: ApolloCache, id: string, authorId: string): boolean {
+  return changeEdges(cache, id, ({ edges }, list) => edges.filter(({ node }) => list.author(node) !== authorId));
 }
 
 /**
- * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a timeline. Return true
- * if the list has changed.
+ * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a list. Return true if
+ * the list has changed.
  *
  * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
  * `quotedPost` is null when they are fetched again.
  */
-export function hideAuthor(cache: ApolloCache, timelineId: string, userId: string): boolean {
-  return changeEdges(cache, timelineId, ({ edges }, read) =>
-    edges.filter(({ node }) => read.author(node) !== userId && read.author(read.repostedPost(node)) !== userId),
+export function hideAuthor(cache: ApolloCache, id: string, userId: string): boolean {
+  return changeEdges(cache, id, ({ edges }, list) =>
+    edges.filter(({ node }) => list.author(node) !== userId && list.author(list.repostedPost(node)) !== userId),
   );
 }
 
 /**
- * Apply an event to the lists of the object with this id: a timeline, or the notifications. Return true if a list has
- * changed.
+ * Apply an event to the lists of the object with this id: a timeline, the post of a thread, or the notifications. Return
+ * true if a list has changed.
  */
 export function applyEvent(cache: ApolloCache, id: string, event: Event): boolean {
   const isAdded = event.__typename === "PostAdded" || event.__typename === "RepostAdded";
   if (isAdded && event.timelineEdge) return addEdge(cache, id, event.timelineEdge);
+  if (event.__typename === "ReplyAdded" && event.postEdge) return addEdge(cache, id, event.postEdge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
   if (event.__typename === "RepostRemoved" && event.repostId) return removeRepost(cache, id, event.repostId);
   if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, id, event.userId);
@@ -244,16 +251,15 @@ export function applyEvent(cache: ApolloCache, id: string, event: Event): boolea
  */
 export function addNotification(cache: ApolloCache, feedId: string, { cursor, node }: Edge): boolean {
   const notification = node.__typename === undefined ? undefined : cache.identify({ ...node });
-  const owner = cache.identify({ __typename: "NotificationFeed", id: feedId });
-  if (notification === undefined || owner === undefined) return false;
-  return change(cache, owner, "entries", ({ edges, pageInfo }, _read, key) => {
+  if (notification === undefined) return false;
+  return change(cache, "NotificationFeed", feedId, ({ edges, pageInfo }, { key, edgeType }) => {
     if (!takes(JSON.parse(key || "{}") as Arguments, node.__typename)) return edges;
     const known = edges.find((each) => each.node.__ref === notification);
     if (known && known.cursor >= cursor) return edges; // a subscription repeats what a newer page has
     const others = edges.filter((each) => each !== known);
     const index = indexFor({ id: notification, cursor }, { ...pageInfo, edges: listed(others) });
     if (index === undefined) return others;
-    return withItemAt(others, index, { __typename: "NotificationEdge", cursor, node: { __ref: notification } });
+    return withItemAt(others, index, { __typename: edgeType, cursor, node: { __ref: notification } });
   });
 }
 
@@ -261,34 +267,42 @@ function listed(edges: readonly StoredEdge[]): ListedEdge[] {
   return edges.map(({ node, cursor }) => ({ id: node.__ref, cursor }));
 }
 
-interface Read {
+interface List {
+  /** What distinguishes the list from other lists of the same owner. */
+  key: string;
+  edgeType: string;
   /** Return the id of the author of an entry. */
   author(entry: Reference | null | undefined): string | undefined;
   /** Return the post of a repost. Other entries have none. */
   repostedPost(entry: Reference): Reference | null | undefined;
 }
 
-type Change = (connection: StoredConnection, read: Read, key: string) => readonly StoredEdge[];
+type Change = (connection: StoredConnection, list: List) => readonly StoredEdge[];
 
-function changeEdges(cache: ApolloCache, timelineId: string, changed: Change): boolean {
-  const id = cache.identify({ __typename: "Timeline", id: timelineId });
-  return id !== undefined && change(cache, id, "entries", changed);
+/** Change the edges of the list of the timeline or the post with this id. */
+function changeEdges(cache: ApolloCache, id: string, changed: Change): boolean {
+  return OWNERS.map((owner) => change(cache, owner, id, changed)).includes(true);
 }
 
-/** Change the edges of lists of an object, which are in a field with this name. Return true if they have changed. */
-function change(cache: ApolloCache, id: string, list: string, changed: Change): boolean {
+/** Change the edges of the lists of an object. Return true if they have changed. */
+function change(cache: ApolloCache, owner: keyof typeof LISTS, ownerId: string, changed: Change): boolean {
+  const id = cache.identify({ __typename: owner, id: ownerId });
+  if (id === undefined) return false;
+  const { field, edgeType } = LISTS[owner];
   let hasChanged = false;
   cache.modify<Record<string, StoredConnection | null>>({
     id,
     fields: {
-      [list](existing, { readField, storeFieldName }) {
+      [field](existing, { readField, storeFieldName }) {
         const connection = existing as StoredConnection | null;
         if (!connection) return existing;
-        const read: Read = {
+        const list: List = {
+          key: keyOfField(field, storeFieldName),
+          edgeType,
           author: (entry) => (entry ? readField<string>("id", readField<Reference>("author", entry)) : undefined),
           repostedPost: (entry) => readField<Reference | null>("post", entry),
         };
-        const edges = changed(connection, read, keyOfField(list, storeFieldName));
+        const edges = changed(connection, list);
         const isSame = edges.length === connection.edges.length && edges.every((each, at) => each === connection.edges[at]);
         if (isSame) return existing;
         hasChanged = true;

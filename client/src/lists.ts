@@ -1,6 +1,16 @@
 /** The arguments of a field of a page, or none. */
 export type Arguments = Readonly<Record<string, unknown>> | null | undefined;
 
+/** The field of each owner that has its list, and the type of the list's edges. */
+export const LISTS = {
+  Timeline: { field: "entries", edgeType: "TimelineEdge" },
+  Post: { field: "replies", edgeType: "PostEdge" },
+  NotificationFeed: { field: "entries", edgeType: "NotificationEdge" },
+} as const;
+
+/** The owners of lists of posts and reposts: a timeline, and the post of a thread. */
+export const OWNERS = ["Timeline", "Post"] as const;
+
 /** Return whether arguments are those of a page: `liveCursor` without them belongs to no list. */
 export function isPage(args: Arguments): boolean {
   return args?.["first"] != null || args?.["last"] != null;

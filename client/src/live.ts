@@ -1,7 +1,7 @@
 import { backoff } from "./pause.js";
 import { failure } from "./problems.js";
 
-/** The fields that `live` needs of each event of a home timeline or of notifications. */
+/** The fields that `live` needs of each event of a timeline, a thread or the notifications. */
 export interface LiveEvent {
   readonly __typename: string;
   readonly cursor: string;
@@ -24,8 +24,8 @@ export interface LiveOptions<Event extends LiveEvent> {
   /** Subscribe from a cursor. Return a function that ends the subscription. */
   subscribe(after: string, sink: LiveSink<Event>): () => void;
   /**
-   * Apply an event to the cache: a `PostAdded`, `RepostAdded`, `PostRemoved`, `RepostRemoved`, `AuthorRemoved`,
-   * `AuthorHidden` or `NotificationAdded`.
+   * Apply an event to the cache: a `PostAdded`, `RepostAdded`, `ReplyAdded`, `PostRemoved`, `RepostRemoved`,
+   * `AuthorRemoved`, `AuthorHidden` or `NotificationAdded`.
    */
   apply?(event: Event): void;
   /**
@@ -38,19 +38,21 @@ export interface LiveOptions<Event extends LiveEvent> {
 }
 
 const APPLIED = new Set([
-  ...["PostAdded", "RepostAdded", "PostRemoved", "RepostRemoved", "AuthorRemoved", "AuthorHidden", "NotificationAdded"],
+  ...["PostAdded", "RepostAdded", "ReplyAdded", "PostRemoved", "RepostRemoved", "AuthorRemoved", "AuthorHidden"],
+  "NotificationAdded",
 ]);
-const FETCHED = new Set(["AuthorAdded", "NotificationsChanged", "Gap"]);
+const FETCHED = new Set(["AuthorAdded", "TimelineChanged", "NotificationsChanged", "Gap"]);
 const FIRST_REPETITION = 1_000;
 const LONGEST_REPETITION = 30_000;
 
 /**
- * Keep a home timeline or the notifications in a cache up to date. Return a function that stops.
+ * Keep a timeline, the replies of a thread or the notifications in a cache up to date. Return a function that stops.
  *
- * Events are applied as they arrive. At `AuthorAdded`, `NotificationsChanged` and `Gap` the first page is fetched; when it
- * is in the cache, the subscription ends and another starts from the page's `liveCursor`, which sends again what the page
- * has overwritten. With `watchPages`, the same happens when a page arrives that the application or its cache has fetched.
- * Types of events that this version does not know are ignored.
+ * Events are applied as they arrive. At `AuthorAdded`, `TimelineChanged`, `NotificationsChanged` and `Gap` the first page is
+ * fetched; when it is in the cache, the subscription ends and another starts from the page's `liveCursor`, which sends again
+ * what the page has overwritten. With `watchPages`, the same happens when a page arrives that the application or its cache
+ * has fetched. Other events need nothing, such as `PostChanged`: caches keep the post that it has. Types of events that this
+ * version does not know are ignored.
  */
 export function live<Event extends LiveEvent>(options: LiveOptions<Event>): () => void {
   const timeline = new LiveTimeline(options);

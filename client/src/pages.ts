@@ -1,7 +1,7 @@
 /** A function that is called with the `liveCursor` of a first page that has arrived in a cache. */
 export type Arrived = (liveCursor: string) => void;
 
-/** The owner of a list: a timeline, or the notifications with the `kinds` of the list, if it has such an argument. */
+/** The owner of a list: a timeline, the post of a thread, or the notifications with the `kinds` of the list, if it has any. */
 export interface Owner {
   __typename: string;
   id: string;

@@ -160,12 +160,12 @@ export function addNotification(
 }
 
 /**
- * Apply an event of a home timeline or of notifications to a connection. Return true if the connection has changed.
+ * Apply an event of a timeline, a thread or the notifications to a connection. Return true if the connection has changed.
  *
  * Call it in the updater of a subscription with the record of its root field, and with the `kinds` of the list if it has
- * any. The subscription selects `timelineEdge` in `PostAdded` and `RepostAdded` and `edge` in `NotificationAdded`, with
- * `cursor` and `node { id }`; `postId` in `PostRemoved`, `repostId` in `RepostRemoved`, and `userId` in `AuthorRemoved` and
- * `AuthorHidden`.
+ * any. The subscription selects `timelineEdge` in `PostAdded` and `RepostAdded`, `postEdge` in `ReplyAdded` and `edge` in
+ * `NotificationAdded`, with `cursor` and `node { id }`; `postId` in `PostRemoved`, `repostId` in `RepostRemoved`, and
+ * `userId` in `AuthorRemoved` and `AuthorHidden`.
  */
 export function applyEvent(
   store: RecordSourceProxy,
@@ -177,6 +177,8 @@ export function applyEvent(
     case "PostAdded":
     case "RepostAdded":
       return addEdge(store, connectionId, event?.getLinkedRecord("timelineEdge"));
+    case "ReplyAdded":
+      return addEdge(store, connectionId, event?.getLinkedRecord("postEdge"));
     case "PostRemoved":
       return removePost(store, connectionId, String(event?.getValue("postId")));
     case "RepostRemoved":

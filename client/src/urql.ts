@@ -1,41 +1,19 @@
 import type {
   Cache,
+  Data,
   FieldInfo,
-  KeyGenerator,
-  KeyingConfig,
   Link,
   Resolver,
   ResolverConfig,
   UpdateResolver,
   UpdatesConfig,
 } from "@urql/exchange-graphcache";
-import { isFirstPage, isPage, listKey, takes } from "./lists.js";
+export { keys } from "./keys.js";
+import { LISTS, OWNERS, isFirstPage, isPage, listKey, takes } from "./lists.js";
 import type { Arguments } from "./lists.js";
 import { indexFor, withItemAt } from "./order.js";
 import { report, watch } from "./pages.js";
 import type { Arrived, Owner } from "./pages.js";
-
-const byCursor: KeyGenerator = ({ ["cursor"]: cursor }) => (typeof cursor === "string" ? cursor : null);
-const EMBEDDED = [
-  ...["BookmarkConnection", "BookmarkEdge", "Credentials", "FollowConnection", "FollowEdge", "FollowResult", "HashtagEntity"],
-  ...["ImageAttachment", "LikeConnection", "LikeEdge", "LikedPostConnection", "LikedPostEdge", "LinkEntity", "Location"],
-  ...["MentionEntity", "NotificationConnection", "PageInfo", "PostConnection", "PostSearch", "RateLimit"],
-  ...["RepostConnection", "TimelineConnection", "UserConnection", "UserEdge", "UserError", "UserErrorParam"],
-  "VideoAttachment",
-];
-
-/**
- * The keys of the types that have none of their own. An edge has its cursor, so that the edge of an event is kept when the
- * next event arrives. Select `cursor` in all edges. There is one viewer, also in documents that do not select its id.
- */
-export const keys: KeyingConfig = {
-  ...Object.fromEntries(EMBEDDED.map((name) => [name, () => null])),
-  PostEdge: byCursor,
-  RepostEdge: byCursor,
-  TimelineEdge: byCursor,
-  NotificationEdge: byCursor,
-  Viewer: () => "viewer",
-};
 
 /** An edge as a subscription returns it, with `__typename` and `id` of its node. */
 export interface Edge {
@@ -44,22 +22,23 @@ export interface Edge {
   node: { __typename?: string; id: string };
 }
 
-/** An event of a home timeline or of notifications, with what the functions of this module need of each type. */
+/** An event of a timeline, a thread or the notifications, with what the functions of this module need of each type. */
 export interface Event {
   __typename: string;
   edge?: Edge;
   timelineEdge?: Edge;
+  postEdge?: Edge;
   postId?: string;
   repostId?: string;
   userId?: string;
 }
 
 /**
- * Updates that apply the events of the subscriptions `homeTimeline` and `notifications` to the viewer's home timeline and
- * notifications, and that keep the pages of both consistent: a new first page drops the other pages, and a next page that
- * does not continue the list is dropped. Notifications of other `kinds` are another list.
+ * Updates that apply the events of subscriptions to the viewer's home timeline, to other timelines, to the replies of
+ * threads and to the notifications, and that keep the pages of these lists consistent: a new first page drops the other
+ * pages, and a next page that does not continue the list is dropped. Notifications of other `kinds` are another list.
  *
- * The query of the list must select the id of the timeline, or of the notifications.
+ * The query of the list must select the id of the timeline, of the post, or of the notifications.
  */
 export const updates: UpdatesConfig = {
   Subscription: {
@@ -67,23 +46,31 @@ export const updates: UpdatesConfig = {
       const id = idOf(cache, ofViewer(cache, "homeTimeline"));
       if (id !== undefined) applyEvent(cache, id, result["homeTimeline"] as unknown as Event);
     },
+    timeline(result, { timelineId }, cache) {
+      applyEvent(cache, timelineId as string, result["timeline"] as unknown as Event);
+    },
+    thread(result, { postId }, cache) {
+      applyEvent(cache, postId as string, result["thread"] as unknown as Event);
+    },
     notifications(result, _args, cache) {
       const id = idOf(cache, ofViewer(cache, "notifications"));
       if (id !== undefined) applyEvent(cache, id, result["notifications"] as unknown as Event);
     },
   },
   Timeline: { entries: keepPages },
+  Post: { replies: keepPages },
   NotificationFeed: { entries: keepPages },
 };
 
 /**
- * Return the resolvers of timelines and notifications. Pass `relayPagination()`.
+ * Return the resolvers of timelines, threads and notifications. Pass `relayPagination()`.
  *
  * A list has the pages that follow each other from the first one. All share one `liveCursor`, that of the first page.
  */
 export function resolvers(pagination: Resolver): ResolverConfig {
   return {
     Timeline: { entries: following(pagination), liveCursor: cursorOfList },
+    Post: { replies: following(pagination), liveCursor: cursorOfList },
     NotificationFeed: { entries: following(pagination), liveCursor: cursorOfList },
   };
 }
@@ -94,11 +81,16 @@ export function resolvers(pagination: Resolver): ResolverConfig {
  */
 function following(pagination: Resolver): Resolver {
   return (parent, args, cache, info) => {
-    const keys = new Set(pages(cache, { owner: info.parentKey, args }).map(({ key }) => key));
+    const own = pages(cache, { owner: info.parentKey, args });
+    const keys = new Set(own.map(({ key }) => key));
     const isShown = ({ fieldKey }: FieldInfo): boolean => keys.has(`${info.parentKey}.${fieldKey}`);
     const inspectFields: Cache["inspectFields"] = (entity) => cache.inspectFields(entity).filter(isShown);
     const visible = Object.create(cache, { inspectFields: { value: inspectFields } }) as Cache;
-    return pagination(parent, args, keys.size > 0 ? visible : cache, info);
+    const list = pagination(parent, args, keys.size > 0 ? visible : cache, info) as Data | null | undefined;
+    const last = own.at(-1);
+    if (!list?.["pageInfo"] || !last || last.edges.length > 0) return list;
+    const ends = list["pageInfo"] as Data;
+    return { ...list, pageInfo: { ...ends, ...pageInfo(cache, last) } }; // urql has skipped the page, which is empty now
   };
 }
 
@@ -117,17 +109,20 @@ export function watchPages({ __typename, id, kinds }: Owner, arrived: Arrived): 
   return watch(`${__typename}:${id}${listKey({ kinds })}`, arrived);
 }
 
-/** A list of a timeline or of the notifications, which is in the field `entries` with these arguments. */
+/** A list of a timeline, of a thread or of the notifications, which is in the field of its owner with these arguments. */
 interface List {
   owner: string;
   args: Arguments;
 }
 
-const FIELD = "entries";
+/** Return in which field the owner of a list has it, and the type of its edges. */
+function shapeOf({ owner }: List): (typeof LISTS)[keyof typeof LISTS] {
+  return LISTS[owner.slice(0, owner.indexOf(":")) as keyof typeof LISTS];
+}
 
 function keepPages(...[result, args, cache, info]: Parameters<UpdateResolver>): void {
   const list: List = { owner: info.parentKey, args };
-  if (!result[FIELD]) return; // the server could not read it
+  if (!result[shapeOf(list).field]) return; // the server could not read it
   if (!isFirstPage(args)) {
     if (args["after"]) dropUnlessContinuing(cache, list, args["after"] as string);
     return;
@@ -152,8 +147,9 @@ function idOf(cache: Cache, key: unknown): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-function timelineOf(cache: Cache, id: string): List {
-  return { owner: keyOf(cache, "Timeline", id), args: null };
+/** Return the list of the timeline or the post with this id. */
+function listsOf(cache: Cache, id: string): List[] {
+  return OWNERS.map((owner) => ({ owner: keyOf(cache, owner, id), args: null }));
 }
 
 /** Return the lists of notifications that are in the cache: one for each value of `kinds`. */
@@ -161,18 +157,19 @@ function notificationsOf(cache: Cache, feedId: string): List[] {
   const owner = keyOf(cache, "NotificationFeed", feedId);
   const lists = new Map<string, List>();
   for (const { fieldName, arguments: args } of cache.inspectFields(owner)) {
-    if (fieldName === FIELD) lists.set(listKey(args), { owner, args });
+    if (fieldName === LISTS.NotificationFeed.field) lists.set(listKey(args), { owner, args });
   }
   return [...lists.values()];
 }
 
 /**
- * Apply an event to the lists of the object with this id: a timeline, or the notifications. Call it in an update of the
- * subscription. Return true if a list has changed.
+ * Apply an event to the lists of the object with this id: a timeline, the post of a thread, or the notifications. Call it
+ * in an update of the subscription. Return true if a list has changed.
  */
 export function applyEvent(cache: Cache, id: string, event: Event): boolean {
   const isAdded = event.__typename === "PostAdded" || event.__typename === "RepostAdded";
   if (isAdded && event.timelineEdge) return addEdge(cache, id, event.timelineEdge);
+  if (event.__typename === "ReplyAdded" && event.postEdge) return addEdge(cache, id, event.postEdge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
   if (event.__typename === "RepostRemoved" && event.repostId) return removeRepost(cache, id, event.repostId);
   if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, id, event.userId);
@@ -182,11 +179,12 @@ export function applyEvent(cache: Cache, id: string, event: Event): boolean {
 }
 
 /**
- * Insert an edge into a timeline where its cursor belongs, unless the timeline has its entry or will have it with a next
- * page. Return true if the list has changed.
+ * Insert an edge into a list where its cursor belongs, unless the list has its entry or will have it with a next page.
+ * Return true if the list has changed. `id` is that of the timeline, or of the post of the thread.
  */
-export function addEdge(cache: Cache, timelineId: string, { cursor, node }: Edge): boolean {
-  return insert(cache, timelineOf(cache, timelineId), keyOf(cache, node.__typename ?? "Post", node.id), cursor);
+export function addEdge(cache: Cache, id: string, { cursor, node }: Edge): boolean {
+  const entry = keyOf(cache, node.__typename ?? "Post", node.id);
+  return listsOf(cache, id).map((list) => insert(cache, list, entry, cursor)).includes(true);
 }
 
 /**
@@ -229,19 +227,15 @@ function insert(cache: Cache, list: List, node: string, cursor: string): boolean
 }
 
 /**
- * Remove a post and the reposts of it from a timeline, and the post from the cache. Return true if the list has changed.
+ * Remove a post and the reposts of it from a list, and the post from the cache. Return true if the list has changed.
  *
  * Quotes, replies and notifications that refer to it stay, without it: a field that led nowhere would make Graphcache fetch
  * the first page again, which drops the next pages and what the subscription added meanwhile.
  */
-export function removePost(cache: Cache, timelineId: string, postId: string): boolean {
+export function removePost(cache: Cache, id: string, postId: string): boolean {
   const post = keyOf(cache, "Post", postId);
-  const timeline = timelineOf(cache, timelineId);
-  const hasChanged = keepEdges(cache, timeline, (edge) => {
-    const node = nodeOf(cache, edge);
-    return node !== post && cache.resolve(node, "post") !== post;
-  });
-  unlink(cache, timeline, ["replyTo", "quotedPost", "threadRoot"], post);
+  const hasChanged = keepNodes(cache, id, (node) => node !== post && cache.resolve(node, "post") !== post);
+  for (const list of listsOf(cache, id)) unlink(cache, list, ["replyTo", "quotedPost", "threadRoot"], post);
   const feedId = idOf(cache, ofViewer(cache, "notifications"));
   for (const list of feedId === undefined ? [] : notificationsOf(cache, feedId)) unlink(cache, list, ["post"], post);
   cache.invalidate(post);
@@ -249,9 +243,9 @@ export function removePost(cache: Cache, timelineId: string, postId: string): bo
 }
 
 /** Remove a repost from a timeline and from the cache. Return true if the list has changed. */
-export function removeRepost(cache: Cache, timelineId: string, repostId: string): boolean {
+export function removeRepost(cache: Cache, id: string, repostId: string): boolean {
   const repost = keyOf(cache, "Repost", repostId);
-  const hasChanged = keepEdges(cache, timelineOf(cache, timelineId), (edge) => nodeOf(cache, edge) !== repost);
+  const hasChanged = keepNodes(cache, id, (node) => node !== repost);
   cache.invalidate(repost);
   return hasChanged;
 }
@@ -268,26 +262,25 @@ function unlink(cache: Cache, list: List, fields: readonly string[], post: strin
 }
 
 /**
- * Remove a user's posts and reposts from a timeline. Return true if the list has changed.
+ * Remove a user's posts and reposts from a list. Return true if the list has changed.
  *
  * The entries must have been fetched with `author { id }`.
  */
-export function removeAuthor(cache: Cache, timelineId: string, authorId: string): boolean {
+export function removeAuthor(cache: Cache, id: string, authorId: string): boolean {
   const author = keyOf(cache, "User", authorId);
-  return keepEdges(cache, timelineOf(cache, timelineId), (edge) => cache.resolve(nodeOf(cache, edge), "author") !== author);
+  return keepNodes(cache, id, (node) => cache.resolve(node, "author") !== author);
 }
 
 /**
- * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a timeline. Return true
- * if the list has changed.
+ * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a list. Return true if
+ * the list has changed.
  *
  * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
  * `quotedPost` is null when they are fetched again.
  */
-export function hideAuthor(cache: Cache, timelineId: string, userId: string): boolean {
+export function hideAuthor(cache: Cache, id: string, userId: string): boolean {
   const user = keyOf(cache, "User", userId);
-  return keepEdges(cache, timelineOf(cache, timelineId), (edge) => {
-    const node = nodeOf(cache, edge);
+  return keepNodes(cache, id, (node) => {
     const post = cache.resolve(node, "post"); // only reposts have it
     const isRepost = typeof post === "string" && cache.resolve(post, "author") === user;
     return cache.resolve(node, "author") !== user && !isRepost;
@@ -331,8 +324,10 @@ function storedPages(cache: Cache, list: List): Page[] {
     });
 }
 
-function fieldsOf(cache: Cache, { owner, args }: List): FieldInfo[] {
-  return cache.inspectFields(owner).filter((each) => each.fieldName === FIELD && listKey(each.arguments) === listKey(args));
+function fieldsOf(cache: Cache, list: List): FieldInfo[] {
+  const isOfList = ({ fieldName, arguments: args }: FieldInfo): boolean =>
+    fieldName === shapeOf(list).field && listKey(args) === listKey(list.args);
+  return cache.inspectFields(list.owner).filter(isOfList);
 }
 
 function pageInfo(cache: Cache, page: Page): { endCursor?: string; hasNextPage?: boolean } {
@@ -348,12 +343,17 @@ function nodeOf(cache: Cache, edge: string): string {
   return cache.resolve(edge, "node") as string;
 }
 
-function edgeOf({ owner }: List, cursor: string): string {
-  return `${owner.startsWith("Timeline:") ? "TimelineEdge" : "NotificationEdge"}:${cursor}`;
+function edgeOf(list: List, cursor: string): string {
+  return `${shapeOf(list).edgeType}:${cursor}`;
 }
 
 function cursorOf(list: List, edge: string): string {
   return edge.slice(edgeOf(list, "").length);
+}
+
+/** Remove entries from the list of the timeline or the post with this id. */
+function keepNodes(cache: Cache, id: string, keep: (node: string) => boolean): boolean {
+  return listsOf(cache, id).map((list) => keepEdges(cache, list, (edge) => keep(nodeOf(cache, edge)))).includes(true);
 }
 
 function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): boolean {
@@ -372,18 +372,19 @@ function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): b
  * become this page: if they were missing, Graphcache would fetch them again, and they would replace this page in turn.
  */
 function dropOtherPages(cache: Cache, list: List): void {
-  const own = cache.resolve(list.owner, FIELD, list.args as never);
+  const { field } = shapeOf(list);
+  const own = cache.resolve(list.owner, field, list.args as never);
   for (const { arguments: args } of fieldsOf(cache, list)) {
     if (!args) continue;
-    if (isFirstPage(args)) cache.link(list.owner, FIELD, args as never, own as Link);
-    else cache.invalidate(list.owner, FIELD, args);
+    if (isFirstPage(args)) cache.link(list.owner, field, args as never, own as Link);
+    else cache.invalidate(list.owner, field, args);
   }
 }
 
 function dropUnlessContinuing(cache: Cache, list: List, after: string): void {
   if (pages(cache, list).some((page) => page.after === after)) return;
   for (const page of storedPages(cache, list)) {
-    if (page.after === after) cache.invalidate(list.owner, FIELD, page.arguments as never);
+    if (page.after === after) cache.invalidate(list.owner, shapeOf(list).field, page.arguments as never);
   }
 }
 

@@ -59,13 +59,13 @@ test("it subscribes from the page's cursor, or fetches the page first", async ()
 test("it applies what it knows and ignores other types", () => {
   start("p1");
   const items = ["PostAdded", "RepostAdded", "PostRemoved", "RepostRemoved"];
-  const known = [...items, "AuthorRemoved", "AuthorHidden", "NotificationAdded"];
-  for (const __typename of ["Checkpoint", ...known, "Novelty"]) newest().next({ __typename, cursor: "c" });
+  const known = [...items, "ReplyAdded", "AuthorRemoved", "AuthorHidden", "NotificationAdded"];
+  for (const __typename of ["Checkpoint", "PostChanged", ...known, "Novelty"]) newest().next({ __typename, cursor: "c" });
   assert.deepEqual(log.slice(1), known.map((name) => `${name} c`));
 });
 
-test("at AuthorAdded, NotificationsChanged and Gap it fetches, and replaces the subscription only when the page is there", async () => {
-  for (const __typename of ["AuthorAdded", "NotificationsChanged", "Gap"]) {
+test("it fetches when a list has changed, and replaces the subscription only when the page is there", async () => {
+  for (const __typename of ["AuthorAdded", "TimelineChanged", "NotificationsChanged", "Gap"]) {
     log.length = pages.length = 0;
     start("p1");
     const [old] = [newest()];

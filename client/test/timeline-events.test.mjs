@@ -12,6 +12,7 @@ import relay from "relay-runtime";
 import * as apollo from "../dist/apollo.js";
 import { applyEvent } from "../dist/relay.js";
 import { keys, resolvers, updates } from "../dist/urql.js";
+import { write } from "./relay-store.mjs";
 
 const text = await readFile(new URL("../../schema.graphql", import.meta.url), "utf8");
 const schema = introspectionFromSchema(buildSchema(text));
@@ -163,16 +164,3 @@ test("in Relay", () => {
     check(event, nodes, left);
   }
 });
-
-/** Write an object into Relay's store as the response to an operation would. Return its record. */
-function write(store, path, object) {
-  const id = object.id ?? path;
-  const record = store.get(id) ?? store.create(id, object.__typename ?? "PageInfo");
-  for (const [name, value] of Object.entries(object)) {
-    const place = `${path}:${name}`;
-    if (Array.isArray(value)) record.setLinkedRecords(value.map((each, at) => write(store, `${place}:${at}`, each)), name);
-    else if (value && typeof value === "object") record.setLinkedRecord(write(store, place, value), name);
-    else record.setValue(value, name);
-  }
-  return record;
-}

@@ -27,7 +27,9 @@ Hosts: TypeAlias = Mapping[str, Program]
 """The program that shows lists, once for each cache: the kit tells all caches of a program about a page."""
 
 ListSettings: TypeAlias = Mapping[str, str | int | Sequence[str]]
-"""What a list shows: `home`, or the `notifications` of some `kinds`; and the size of its `first` page."""
+"""What a list shows: `home`, a `timeline` or `thread` with an `id`, or `notifications` of some `kinds`; and the size of
+its `first` page.
+"""
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Timeline:
     shown: list[str] = field(default_factory=list)  # without what reposts repeat
     has_next: bool = True
     unread: int | None = None
+    likes: int | None = None
     quotes: int = 0
     latest: str = ""
     counts: dict[str, int] = field(default_factory=dict)
@@ -50,7 +53,8 @@ class Timeline:
         answer = await self.answer()
         assert "problem" not in answer, f"{self.name}: {answer['problem']}"
         self.texts, self.shown, self.has_next = answer.pop("texts"), answer.pop("shown"), answer.pop("hasNext")
-        self.unread, self.quotes = answer.pop("unread", None), answer.pop("quotes")
+        self.unread, self.likes = answer.pop("unread", None), answer.pop("likes", None)
+        self.quotes = answer.pop("quotes")
         self.latest, self.counts = answer.pop("latest"), answer
 
     async def answer(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ const WITHOUT_ID = {
   types: [
     ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
     ...["RepostAdded", "RepostRemoved", "UserFollowed", "UserUnfollowed", "Checkpoint", "Gap"],
-    ...["NotificationAdded", "NotificationsChanged"],
+    ...["NotificationAdded", "NotificationsChanged", "PostChanged", "ReplyAdded", "TimelineChanged"],
     ...["ImageAttachment", "VideoAttachment", "HashtagEntity", "LinkEntity", "MentionEntity"], // parts of a post, which come with it
     "PostSearch", // the answer to one search, whose parameters identify it
     ...["Credentials", "FollowResult", "Location", "PageInfo", "RateLimit", "UserError", "UserErrorParam"], // plain values

@@ -61,6 +61,7 @@ def test_the_package_has_its_programs_and_types_and_needs_no_script(packed: Path
     assert names == compiled | {"package.json", "README.md"}
     assert not {"preinstall", "install", "postinstall", "prepare"} & set(manifest["scripts"])
     assert "dependencies" not in manifest
+    assert all(manifest["peerDependenciesMeta"][name]["optional"] for name in manifest["peerDependencies"])
     exported = {path.removeprefix("./") for entry in manifest["exports"].values() for path in entry.values()}
     assert exported <= compiled
 
@@ -75,7 +76,7 @@ def test_a_project_imports_the_installed_package(project: Path) -> None:
 
     types = (KIT / "test" / "types.ts").read_text("utf-8")
     types = types.replace("../dist/index.js", "@fanline/client")
-    types = re.sub(r"\.\./dist/(\w+)\.js", r"@fanline/client/\1", types)
+    types = re.sub(r"\.\./dist/([\w-]+)\.js", r"@fanline/client/\1", types)
     assert set(entries) == set(re.findall(r'"(@fanline/client.*?)"', types))
     (project / "types.ts").write_text(types, "utf-8")
     options = json.loads((KIT / "tsconfig.json").read_text())["compilerOptions"] | {"noEmit": True, "rootDir": "."}

@@ -55,6 +55,19 @@ async def test_two_page_sizes_of_a_timeline(stage: Stage) -> None:
             await stage.check()
 
 
+async def test_a_list_that_is_on_the_screen_twice(stage: Stage) -> None:
+    """Each begins again at a page that has overwritten what arrived: they share no subscription."""
+    async with stage.open(lists=[{}, {}]):
+        await stage.send("hold", "fetch")
+        await stage.each(Timeline.holds)
+        await posts(stage.graph, stage.author, "meanwhile")
+        await stage.each(lambda timeline: timeline.hears("meanwhile"))
+        await stage.each(partial(release, lists=2))
+        for number in range(2):
+            await look(stage, number)
+            await stage.check()
+
+
 async def test_a_timeline_of_another_page_size_does_not_move_the_cursor(stage: Stage) -> None:
     """A list is left; the page of another size arrives late, and replaces what is newer. Then the first returns."""
     async with stage.open(lists=TWO_SIZES):

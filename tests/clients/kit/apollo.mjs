@@ -4,10 +4,12 @@ import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { ApolloProvider } from "@apollo/client/react";
 import { relayStylePagination } from "@apollo/client/utilities";
 import { possibleTypes, typePolicies } from "@fanline/client/apollo";
-import { useHome } from "./apollo-home.mjs";
-import { useNotifications } from "./apollo-notifications.mjs";
-import { BADGE, FEED, PAGE } from "./documents.mjs";
+import { useHomeTimeline, useNotifications, useThread, useTimeline } from "@fanline/client/apollo-react";
+import { BADGE, FEED, LIVE, LIVE_FEED, PAGE } from "./documents.mjs";
 import { showing } from "./screen.mjs";
+
+const home = { query: gql(PAGE), subscription: gql(LIVE) };
+const notifications = { query: gql(FEED), subscription: gql(LIVE_FEED) };
 
 export async function open({ url, headers, fetch, socket }, _options, onEnd) {
   const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });
@@ -21,9 +23,14 @@ export async function open({ url, headers, fetch, socket }, _options, onEnd) {
     ),
   });
 
-  function show({ shows, first, kinds }) {
-    const useList = shows === "notifications" ? () => useNotifications(onEnd, kinds) : () => useHome(onEnd, first);
-    return showing(useList, ApolloProvider, { client }, onEnd);
+  function show({ shows, id, first, kinds }) {
+    const lists = {
+      home: () => useHomeTimeline({ ...home, first }),
+      notifications: () => useNotifications({ ...notifications, first, kinds }),
+      timeline: () => useTimeline(id, { first }),
+      thread: () => useThread(id, { first }),
+    };
+    return showing(lists[shows], ApolloProvider, { client }, onEnd);
   }
 
   function load({ shows, first, kinds, after }) {
@@ -47,5 +54,5 @@ export async function open({ url, headers, fetch, socket }, _options, onEnd) {
     cache.evict({ id: cache.identify(item), fieldName: "text" in item ? "text" : "at" });
   }
 
-  return { show, load, refresh, reset, badge, forget };
+  return { show, load, refresh, reset, badge, forget, Provider: ApolloProvider, properties: { client } };
 }

@@ -1,4 +1,4 @@
-// The operations of the lists in Apollo Client and urql. docs/client-kit.md shows them.
+// The application's own operations of lists in Apollo Client and urql. docs/client-kit.md shows the first two.
 const POST = `id text author { id login } quotedPost { id author { id } }`;
 const EDGE = `cursor node {
   __typename id createdAt author { id login }

@@ -1,5 +1,5 @@
 // What the timelines in this folder share: the connections of one of them, and the commands that it answers.
-import { collapseReposts, pause, resuming } from "@fanline/client";
+import { pause, resuming } from "@fanline/client";
 import { createClient } from "graphql-ws";
 import WebSocket from "ws";
 
@@ -33,12 +33,6 @@ class Gate {
 function textOf({ text, __typename, actors, post }) {
   if (__typename === "Repost") return `repost of ${post?.text ?? "nothing"}`;
   return text ?? `${__typename} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
-}
-
-/** Return the entries to show. */
-function shown(timeline) {
-  const entries = timeline.entries.edges.map(({ node }) => node);
-  return collapseReposts(entries);
 }
 
 /** The connections of a timeline to the server, and how often what has happened on them. */
@@ -91,7 +85,7 @@ export class Connection {
     return this.client.subscribe(request, {
       next: (result) => {
         const [event] = Object.values(result.data ?? {});
-        const edge = event?.timelineEdge ?? event?.edge;
+        const edge = event?.timelineEdge ?? event?.postEdge ?? event?.edge;
         if (edge) this.latest = textOf(edge.node);
         if (result.errors) this.counts.refusals += 1;
         sink.next(result);
@@ -144,14 +138,14 @@ export async function drive(connection, lines, say, { show, load, refresh, reset
   };
   function answer() {
     const list = screens[current].timeline();
-    const { unreadCount: unread } = list;
-    const { edges, pageInfo } = page();
+    const { unreadCount: unread, likesCount: likes } = list;
+    const { edges, pageInfo } = page() ?? { edges: [], pageInfo: { hasNextPage: false } };
     const texts = edges.map(({ node }) => textOf(node));
-    const once = lists[current].shows === "home" ? shown(list).map(textOf) : texts;
+    const shown = screens[current].shown().map(textOf);
     const quotes = edges.filter(({ node }) => node.quotedPost).length;
     const held = first.held + later.held;
     const { latest } = connection;
-    say({ texts, shown: once, hasNext: pageInfo.hasNextPage, unread, quotes, latest, held, ...counts });
+    say({ texts, shown, hasNext: pageInfo.hasNextPage, unread, likes, quotes, latest, held, ...counts });
   }
   answer();
   for await (const line of lines) {

@@ -1,8 +1,11 @@
 // Shows lists in a cache to each connection of a Unix socket: node host.mjs SOCKET
 // The first line of a connection has the name of the cache and options, each line after it a command: see driver.mjs.
+import { register } from "node:module";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { Connection, drive } from "./driver.mjs";
+
+register("./libraries.mjs", import.meta.url);
 
 async function run(stream) {
   const lines = createInterface({ input: stream })[Symbol.asyncIterator]();

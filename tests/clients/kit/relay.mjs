@@ -1,5 +1,5 @@
 // Lists in Relay's store. The artifacts of relay-compiler are in the folder `artifacts`.
-import { live } from "@fanline/client";
+import { collapseReposts, live } from "@fanline/client";
 import { applyEvent, liveCursorOf, watchPages, withLiveCursors } from "@fanline/client/relay";
 import relay from "relay-runtime";
 
@@ -7,8 +7,10 @@ const { ConnectionHandler, DefaultHandlerProvider, Environment, Network, Observa
 const { createOperationDescriptor, fetchQuery, requestSubscription } = relay;
 
 const KINDS = {
-  home: { field: "homeTimeline", list: "entries", page: "timelinePageQuery", live: "timelineLiveSubscription" },
-  notifications: { field: "notifications", list: "entries", page: "feedPageQuery", live: "feedLiveSubscription" },
+  home: { name: "timeline", field: "homeTimeline", list: "entries", ownerOf: ({ viewer }) => viewer.homeTimeline },
+  notifications: { name: "feed", field: "notifications", list: "entries", ownerOf: ({ viewer }) => viewer.notifications },
+  timeline: { name: "byId", field: "timeline", list: "entries", ownerOf: ({ node }) => node },
+  thread: { name: "thread", field: "thread", list: "replies", ownerOf: ({ post }) => post },
 };
 
 export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd) {
@@ -34,21 +36,22 @@ export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd
 
   const fetchNow = (query, variables) => fetchQuery(environment, query, variables, { fetchPolicy: "network-only" }).toPromise();
 
-  async function load({ shows, first, kinds = null, after }) {
-    return fetchNow(await artifact(KINDS[shows].page), { count: first, kinds, after });
+  async function load({ shows, id, first, kinds = null, after }) {
+    return fetchNow(await artifact(`${KINDS[shows].name}PageQuery`), { id, count: first, kinds, after });
   }
 
   async function show(settings) {
-    const { shows, first, kinds = null } = settings;
-    const { field, list, ...names } = KINDS[shows];
-    const [page, subscription] = await Promise.all([artifact(names.page), artifact(names.live)]);
-    const operation = createOperationDescriptor(page, { count: first, kinds });
+    const { shows, id, first, kinds = null } = settings;
+    const { name, field, list, ownerOf } = KINDS[shows];
+    const [page, subscription] = await Promise.all([artifact(`${name}PageQuery`), artifact(`${name}LiveSubscription`)]);
+    const operation = createOperationDescriptor(page, { id, count: first, kinds });
     const retained = environment.retain(operation);
-    const timeline = () => environment.lookup(operation.fragment).data.viewer[field];
+    const owner = () => ownerOf(environment.lookup(operation.fragment).data);
+    const timeline = () => ({ ...owner(), entries: owner()[list] });
     if (environment.check(operation).status !== "available") await load(settings);
 
-    const key = shows === "home" ? "timeline_entries" : "feed_entries";
-    const connection = ConnectionHandler.getConnectionID(timeline().id, key, kinds ? { kinds } : undefined);
+    const filters = kinds ? { kinds } : undefined;
+    const connection = ConnectionHandler.getConnectionID(timeline().id, `${name}_${list}`, filters);
     const stop = live({
       liveCursor: liveCursorOf(environment, connection),
       async refetch() {
@@ -58,7 +61,7 @@ export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd
       subscribe(after, sink) {
         const { dispose } = requestSubscription(environment, {
           subscription,
-          variables: { after },
+          variables: { id, after },
           updater: (store) => applyEvent(store, connection, store.getRootField(field), kinds),
           onNext: (data) => sink.next(data[field]),
           onError: (problem) => sink.error(problem),
@@ -70,8 +73,9 @@ export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd
       onEnd,
     });
 
-    const next = () => load({ ...settings, after: timeline()[list].pageInfo.endCursor });
-    return { timeline, next, close: () => (stop(), retained.dispose()) };
+    const next = () => load({ ...settings, after: timeline().entries.pageInfo.endCursor });
+    const shown = () => collapseReposts(timeline().entries.edges.map(({ node }) => node));
+    return { timeline, shown, next, close: () => (stop(), retained.dispose()) };
   }
 
   const badge = () => fetchNow(badgeQuery, {});

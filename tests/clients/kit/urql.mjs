@@ -2,12 +2,14 @@
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { keys, resolvers, updates } from "@fanline/client/urql";
+import { useHomeTimeline, useNotifications, useThread, useTimeline } from "@fanline/client/urql-react";
 import { getIntrospectionQuery } from "graphql";
-import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
-import { BADGE, FEED, PAGE } from "./documents.mjs";
+import { Client, Provider, fetchExchange, gql, subscriptionExchange } from "urql";
+import { BADGE, FEED, LIVE, LIVE_FEED, PAGE } from "./documents.mjs";
 import { showing } from "./screen.mjs";
-import { useHome } from "./urql-home.mjs";
-import { useNotifications } from "./urql-notifications.mjs";
+
+const home = { query: gql(PAGE), subscription: gql(LIVE) };
+const notifications = { query: gql(FEED), subscription: gql(LIVE_FEED) };
 
 let known;
 
@@ -39,9 +41,14 @@ export async function open({ url, headers, fetch, socket }, _options, onEnd) {
   ];
   const client = new Client({ url, fetchOptions: { headers }, fetch, preferGetMethod: false, exchanges });
 
-  function show({ shows, first, kinds }) {
-    const useList = shows === "notifications" ? () => useNotifications(onEnd, kinds) : () => useHome(onEnd, first);
-    return showing(useList, Provider, { value: client }, onEnd);
+  function show({ shows, id, first, kinds }) {
+    const lists = {
+      home: () => useHomeTimeline({ ...home, first }),
+      notifications: () => useNotifications({ ...notifications, first, kinds }),
+      timeline: () => useTimeline(id, { first }),
+      thread: () => useThread(id, { first }),
+    };
+    return showing(lists[shows], Provider, { value: client }, onEnd);
   }
 
   const fetchNow = (query, variables) => client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
@@ -53,5 +60,5 @@ export async function open({ url, headers, fetch, socket }, _options, onEnd) {
 
   const badge = () => fetchNow(BADGE, {});
 
-  return { show, load, badge };
+  return { show, load, badge, Provider, properties: { value: client } };
 }

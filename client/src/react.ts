@@ -1,0 +1,204 @@
+import { useEffect, useMemo, useRef, useState } from "react";
+import { collapseReposts } from "./collapse.js";
+import type { TimelineEntry } from "./collapse.js";
+import type { ListOwner } from "./data.js";
+import * as documents from "./documents.js";
+import { LISTS } from "./lists.js";
+import { live } from "./live.js";
+import type { LiveEvent, LiveSink } from "./live.js";
+import type { Arrived, Owner } from "./pages.js";
+import { failure } from "./problems.js";
+
+/** What the hooks return. */
+export interface LiveList<Data, Entry> {
+  /** The data of the query, such as the post of a thread or the number of unread notifications. */
+  data: Data | undefined;
+  /** The entries to show. In timelines, each post is shown once: see `collapseReposts`. */
+  entries: Entry[];
+  /** Whether the first page is being fetched, and there is nothing to show yet. */
+  loading: boolean;
+  /** Why the last fetch failed, or why the list is not live any more. The entries stay. `refetch` begins again. */
+  error: Error | undefined;
+  /** Whether there are older entries. */
+  hasMore: boolean;
+  /** Fetch the next page. A problem becomes the `error`. */
+  loadMore: () => Promise<void>;
+  isLoadingMore: boolean;
+  /** Fetch the first page again. A problem becomes the `error`. */
+  refetch: () => Promise<void>;
+}
+
+/** The operations of a list, and the variables that all of them have. */
+export interface ListRequest {
+  kind: ListKind;
+  id?: string | null | undefined;
+  kinds?: readonly string[] | null | undefined;
+}
+
+interface ListKind extends documents.Documents {
+  typename: keyof typeof LISTS;
+  /** Whether the operations have the id of the list's owner as a variable. */
+  hasId: boolean;
+  ownerOf: (data: Data) => ListOwner | null | undefined;
+}
+
+interface Data {
+  viewer?: { homeTimeline?: ListOwner | null; notifications?: ListOwner | null } | null;
+  node?: ListOwner | null;
+  post?: ListOwner | null;
+}
+
+interface Page {
+  edges: readonly { node: TimelineEntry }[];
+  pageInfo: { hasNextPage: boolean };
+}
+
+export const KINDS = {
+  home: { ...documents.HOME, typename: "Timeline", hasId: false, ownerOf: ({ viewer }) => viewer?.homeTimeline },
+  timeline: { ...documents.TIMELINE_BY_ID, typename: "Timeline", hasId: true, ownerOf: ({ node }) => node },
+  thread: { ...documents.THREAD, typename: "Post", hasId: true, ownerOf: ({ post }) => post },
+  notifications: {
+    ...{ ...documents.NOTIFICATIONS, typename: "NotificationFeed", hasId: false },
+    ownerOf: ({ viewer }) => viewer?.notifications,
+  },
+} satisfies Record<string, ListKind>;
+
+/** What a library for GraphQL does for a list. It is another list when one of the dependencies differs. */
+export interface Source {
+  dependencies: readonly unknown[];
+  /** The data of the query in the cache. Some can be missing while it is being fetched. */
+  data: unknown;
+  /** Whether the data is complete, and nothing is being fetched. */
+  isComplete: boolean;
+  isFetching: boolean;
+  error: Error | undefined;
+  /** Fetch the first page from the network, put it into the cache, and return the data. */
+  fetchFirst: () => Promise<unknown>;
+  /** Fetch the next page into the cache, if the list has one there. */
+  fetchNext: (endCursorOf: (data: unknown) => string | undefined) => Promise<void>;
+  subscribe: (after: string, sink: LiveSink<LiveEvent>) => () => void;
+  apply: (id: string, event: LiveEvent) => void;
+  watchPages: (owner: Owner, arrived: Arrived) => () => void;
+}
+
+/** Return the variables of the first page of a list. They stay the same object while they are equal. */
+export function useVariables(request: ListRequest, first: number, own: object | undefined): Record<string, unknown> {
+  const { kind, id, kinds } = request;
+  const key = JSON.stringify({ ...own, first, ...(kind.hasId && { id }), ...(kinds && { kinds }) });
+  return useMemo(() => JSON.parse(key) as Record<string, unknown>, [key]);
+}
+
+/** Keep a list up to date while the component is mounted. */
+export function useLiveList<Shown, Entry>(request: ListRequest, source: Source): LiveList<Shown, Entry> {
+  const { kind, kinds } = request;
+  const { field } = LISTS[kind.typename];
+  const key = useKey(source.dependencies);
+  const [last, setLast] = useState<{ key: number; data: unknown }>();
+  const [problem, setProblem] = useState<{ key: number; error: Error; isOver?: boolean }>();
+  const [session, setSession] = useState(0);
+  const [loading, setLoading] = useState<number>();
+  const pending = useRef<{ key: number; done: Promise<void> }>(undefined);
+
+  function ownerOf(data: unknown): ListOwner | undefined {
+    const owner = data ? kind.ownerOf(data) : undefined;
+    return owner && kind.hasId && owner.id !== request.id ? undefined : (owner ?? undefined);
+  }
+  const pageOf = (owner: ListOwner | undefined): Page | null | undefined => (owner as Record<string, Page> | undefined)?.[field];
+
+  // What was complete stays on the screen while a field is missing from the cache, or cannot be fetched.
+  const isGone = source.isComplete && !ownerOf(source.data);
+  const isShown = isGone || pageOf(ownerOf(source.data)) != null;
+  if (isShown && (last?.key !== key || last.data !== source.data)) setLast({ key, data: source.data });
+  const shown = isShown ? source.data : last?.key === key ? last.data : undefined;
+
+  const owner = ownerOf(shown);
+  const id = owner?.id;
+  useEffect(() => {
+    if (id === undefined) return undefined;
+    return live({
+      liveCursor: owner?.liveCursor,
+      refetch: async () => ownerOf(await source.fetchFirst())?.liveCursor,
+      subscribe: source.subscribe,
+      apply(event) {
+        source.apply(id, event);
+        const { userId } = event as { userId?: string };
+        if (event.__typename === "AuthorHidden" && userId === owner?.author?.id) void attempt(source.fetchFirst);
+      },
+      watchPages: (arrived) => source.watchPages({ __typename: kind.typename, id, kinds }, arrived),
+      onEnd: (cause) => void ended(cause),
+    });
+    // The key stands for all that the subscription depends on.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [key, id, session]);
+
+  async function ended(cause: unknown): Promise<void> {
+    // What was deleted or hidden is refused. Then the data says so, and there is nothing to repair.
+    const isRefused = kind.hasId && failure(cause).code === "BAD_USER_INPUT";
+    const data = isRefused ? await source.fetchFirst().catch(() => undefined) : undefined;
+    if (!data || ownerOf(data)) setProblem({ key, error: asError(cause), isOver: true });
+  }
+
+  async function attempt(action: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await action();
+      return true;
+    } catch (cause) {
+      setProblem({ key, error: asError(cause) });
+      return false;
+    }
+  }
+
+  async function refetch(): Promise<void> {
+    if (!(await attempt(source.fetchFirst))) return;
+    setProblem((current) => (current === problem ? undefined : current)); // the list may have a new one
+    if (problem?.isOver) setSession(session + 1);
+  }
+
+  async function next(): Promise<void> {
+    setLoading(key);
+    const isDone = await attempt(() =>
+      source.fetchNext((data) => {
+        const info = pageOf(ownerOf(data))?.pageInfo as { hasNextPage: boolean; endCursor?: string | null } | undefined;
+        return info?.hasNextPage ? (info.endCursor ?? undefined) : undefined;
+      }),
+    );
+    if (isDone) setProblem((current) => (current?.isOver ? current : undefined));
+    pending.current = undefined;
+    setLoading(undefined);
+  }
+
+  function loadMore(): Promise<void> {
+    if (pending.current?.key !== key) pending.current = { key, done: next() };
+    return pending.current.done;
+  }
+
+  const page = pageOf(owner);
+  const edges = page?.edges;
+  const entries = useMemo(() => {
+    const nodes = (edges ?? []).map(({ node }) => node);
+    return (kind.typename === "Timeline" ? collapseReposts(nodes) : nodes) as Entry[];
+  }, [edges, kind]);
+  const error = (problem?.key === key ? problem.error : undefined) ?? source.error;
+  return {
+    data: shown as Shown | undefined,
+    entries,
+    loading: shown === undefined && source.isFetching,
+    error,
+    hasMore: page?.pageInfo.hasNextPage === true,
+    loadMore,
+    isLoadingMore: loading === key,
+    refetch,
+  };
+}
+
+/** Return a number that changes when one of the values does. */
+function useKey(values: readonly unknown[]): number {
+  const [last, setLast] = useState({ key: 0, values });
+  if (values.every((value, index) => value === last.values[index])) return last.key;
+  setLast({ key: last.key + 1, values });
+  return last.key + 1;
+}
+
+function asError(cause: unknown): Error {
+  return cause instanceof Error ? cause : new Error("The subscription has ended.", { cause });
+}
