@@ -55,13 +55,9 @@ async def test_a_follow_that_fails_and_one_that_is_clicked_twice(stage: Stage) -
     alice, bob = await people(stage.graph, "alice", "bob")
     do = stage.browser.do
     await stage.open("a", "alice")
-    await do(
-        "rewrite",
-        "a",
-        operation="ProfileScreenQuery",
-        pattern='"state":"STRANGER"',
-        text='"state":"OF_A_LATER_VERSION"',
-    )
+    for operation in ("ProfileScreenQuery", "useLiveProfileQuery"):
+        pattern, text = '"state":"STRANGER"', '"state":"OF_A_LATER_VERSION"'
+        await do("rewrite", "a", operation=operation, pattern=pattern, text=text)
     await do("lose", "a", operation="useFollowMutation", arrives=False)
     await do("go", "a", hash="#/@bob")
     await do("click", "a", role="button", name="Follow bob")

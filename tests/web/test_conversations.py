@@ -19,10 +19,7 @@ def address(post: int) -> str:
 
 
 async def test_replies(stage: Stage, tour: Tour) -> None:
-    """A thread shows the posts above, and replies as they arrive, of users outside of it a little later.
-
-    A post that is deleted leaves both screens.
-    """
+    """A thread shows the posts above, and replies as they arrive. A post that is deleted leaves both screens."""
     publish = stage.graph.posts.publish
     alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, bob, alice)

@@ -51,8 +51,9 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
     assert await do("overflow", "b") == await do("nameless", "b") == []
     await do("click", "b", role="link", name="Friends 1 member")
     await do("read", "b", text="from bob")
+    await stage.hears(2, more=2)  # a profile and the list
     await posts(stage.graph, bob, "another one")
-    await do("click", "b", role="button", name="Show new posts")
+    await do("click", "b", role="button", name="1 new post")
     await do("read", "b", text="another one")
     await do("shows", "b", texts=["another one", "from bob"])
     tour.found += await do("axe", "b")

@@ -194,7 +194,8 @@ async def texts_of_all_kinds(tour: Tour, alice: int, bob: int, dora: int) -> Non
 async def profiles(tour: Tour) -> None:
     """Profiles with large and small numbers."""
     for login, number, name in (("bob", 12345, "profile"), ("dora", 1, "profile-one")):
-        await tour.do("rewrite", operation="ProfileScreenQuery", pattern=COUNTS, text=f"$1:{number}")
+        for operation in ("ProfileScreenQuery", "useLiveProfileQuery"):
+            await tour.do("rewrite", operation=operation, pattern=COUNTS, text=f"$1:{number}")
         await tour.go(f"@{login}", "list", "posts")
         await tour.shoot(name)
         await tour.do("free")

@@ -23,7 +23,7 @@ async def test_two_users(stage: Stage) -> None:
     await stage.open("b", "bob")
 
     await stage.hears(2)
-    await do("hold", "a", operation="useLiveHomeQuery")
+    await do("hold", "a", operation="HomeFeedPagesQuery")
     await do("go", "a", hash="#/@bob")
     await do("click", "a", role="button", name="Follow bob")
     await do("read", "b", text="follows you now")

@@ -1,15 +1,26 @@
 import { useRef } from "react";
-import { ConnectionHandler, graphql, usePaginationFragment } from "react-relay";
-import { useLiveHome } from "../live/useLiveHome";
+import { ConnectionHandler, graphql, usePaginationFragment, useRelayEnvironment } from "react-relay";
+import { fetchPages } from "../live/fetchPages";
+import { useLiveTimeline } from "../live/useLiveTimeline";
 import { shownEntries } from "../post/entries";
 import { EntryCard } from "../post/EntryCard";
 import { NewPosts } from "../post/NewPosts";
 import { useHeld } from "../post/useHeld";
 import { EndlessList } from "../ui/EndlessList";
 import type { HomeFeedNextQuery } from "./__generated__/HomeFeedNextQuery.graphql";
+import type { HomeFeedPagesQuery } from "./__generated__/HomeFeedPagesQuery.graphql";
 import type { HomeFeed_viewer$key } from "./__generated__/HomeFeed_viewer.graphql";
 
 const NEXT_PAGE = 50;
+
+/** All pages, when the list is fetched again. */
+const query = graphql`
+  query HomeFeedPagesQuery($count: Int!, $after: String) @raw_response_type {
+    viewer {
+      ...HomeFeed_viewer @arguments(count: $count, after: $after)
+    }
+  }
+`;
 
 interface Props {
   viewer: HomeFeed_viewer$key;
@@ -18,6 +29,7 @@ interface Props {
 
 /** The home timeline. The connection in the store always has all entries, also those that are held back. */
 export function HomeFeed({ viewer, isShown }: Props) {
+  const environment = useRelayEnvironment();
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<HomeFeedNextQuery, HomeFeed_viewer$key>(
     graphql`
       fragment HomeFeed_viewer on Viewer
@@ -54,13 +66,19 @@ export function HomeFeed({ viewer, isShown }: Props) {
   const { visible, count, hold, showAll } = useHeld(entries, shownEntries);
   const top = useRef<HTMLDivElement>(null);
 
-  useLiveHome({
-    connection: ConnectionHandler.getConnectionID(data.homeTimeline.id, "HomeFeed_entries"),
-    onEntry({ node }) {
-      // The viewer's own posts appear at once. An own repost would take the place of the post that the viewer is looking at.
-      const isOwn = node.author.id === data.user.id;
-      if (!isOwn || node.__typename === "Repost") hold(node.id, !isOwn);
-    },
+  const connection = ConnectionHandler.getConnectionID(data.homeTimeline.id, "HomeFeed_entries");
+
+  useLiveTimeline({
+    connection,
+    viewerId: data.user.id,
+    hold,
+    refetch: () =>
+      fetchPages<HomeFeedPagesQuery>({
+        environment,
+        query,
+        connection,
+        pageInfo: (fetched) => fetched.viewer?.homeTimeline?.entries?.pageInfo,
+      }),
   });
 
   function show() {

@@ -1,5 +1,5 @@
 import { graphql, useLazyLoadQuery } from "react-relay";
-import { PAGE } from "../live/useLiveHome";
+import { PAGE } from "../live/fetchPages";
 import { Composer } from "../post/Composer";
 import { useAttempt } from "../ui/ErrorBoundary";
 import { HomeFeed } from "./HomeFeed";

@@ -1,63 +1,53 @@
-import { useState } from "react";
-import { fetchQuery, graphql, useLazyLoadQuery, usePaginationFragment, useRelayEnvironment } from "react-relay";
+import { ConnectionHandler, graphql, useLazyLoadQuery, usePaginationFragment, useRelayEnvironment } from "react-relay";
+import { fetchPages, PAGE } from "../live/fetchPages";
+import { useLiveTimeline } from "../live/useLiveTimeline";
 import { shownEntries } from "../post/entries";
 import { EntryCard } from "../post/EntryCard";
-import { useProblem } from "../post/useProblem";
+import { NewPosts } from "../post/NewPosts";
+import { useHeld } from "../post/useHeld";
 import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
 import type { ListPostsNextQuery } from "./__generated__/ListPostsNextQuery.graphql";
 import type { ListPostsQuery } from "./__generated__/ListPostsQuery.graphql";
 import type { ListPosts_timeline$key } from "./__generated__/ListPosts_timeline.graphql";
 
+/** All pages, each with what the screen says about the list. */
 const query = graphql`
-  query ListPostsQuery($id: ID!) {
+  query ListPostsQuery($id: ID!, $count: Int!, $after: String) @raw_response_type {
     node(id: $id) {
       ... on UserList {
+        name
+        membersCount
         timeline {
-          id
-          ...ListPosts_timeline
+          ...ListPosts_timeline @arguments(count: $count, after: $after)
         }
       }
     }
   }
 `;
 
-/** The timeline of a list. Lists have no live stream: a button fetches the first page again. */
-export function ListPosts({ listId }: { listId: string }) {
-  const environment = useRelayEnvironment();
-  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
-  const { node } = useLazyLoadQuery<ListPostsQuery>(query, { id: listId }, options);
-  const { onError } = useProblem();
-  const [isFetching, setIsFetching] = useState(false);
-
-  async function refresh() {
-    setIsFetching(true);
-    try {
-      await fetchQuery<ListPostsQuery>(environment, query, { id: listId }, { fetchPolicy: "network-only" }).toPromise();
-    } catch (problem) {
-      onError(problem as Error);
-    } finally {
-      setIsFetching(false);
-    }
-  }
-
-  if (!node?.timeline) return null; // the list was deleted in another tab
-  return (
-    <section aria-label="Posts of the list">
-      <button className="button button-quiet refresh" aria-disabled={isFetching} onClick={() => void refresh()}>
-        Show new posts
-      </button>
-      <Posts timeline={node.timeline} />
-    </section>
-  );
+interface Props {
+  listId: string;
+  viewerId: string;
 }
 
-function Posts({ timeline }: { timeline: ListPosts_timeline$key }) {
+/** The timeline of a list. When the members change, it is fetched again. */
+export function ListPosts({ listId, viewerId }: Props) {
+  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
+  const { node } = useLazyLoadQuery<ListPostsQuery>(query, { id: listId, count: PAGE }, options);
+  if (!node?.timeline) return null; // the list was deleted in another tab
+  return <Posts timeline={node.timeline} listId={listId} viewerId={viewerId} />;
+}
+
+function Posts({ timeline, listId, viewerId }: { timeline: ListPosts_timeline$key } & Props) {
+  const environment = useRelayEnvironment();
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<ListPostsNextQuery, ListPosts_timeline$key>(
     graphql`
       fragment ListPosts_timeline on Timeline
       @refetchable(queryName: "ListPostsNextQuery")
-      @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
+      @argumentDefinitions(count: { type: "Int!" }, after: { type: "String" }) {
+        id
+        liveCursor(first: $count, after: $after) # for liveCursorOf and watchPages
         entries(first: $count, after: $after) @connection(key: "ListPosts_entries") {
           edges {
             node {
@@ -77,17 +67,38 @@ function Posts({ timeline }: { timeline: ListPosts_timeline$key }) {
     timeline,
   );
   const entries = (data.entries?.edges ?? []).map(({ node }) => node);
+  const { visible, count, hold, showAll } = useHeld(entries, shownEntries);
+  const connection = ConnectionHandler.getConnectionID(data.id, "ListPosts_entries");
+
+  useLiveTimeline({
+    id: data.id,
+    connection,
+    viewerId,
+    hold,
+    refetch: () =>
+      fetchPages<ListPostsQuery>({
+        environment,
+        query,
+        variables: { id: listId },
+        connection,
+        pageInfo: ({ node }) => (node && "timeline" in node ? node.timeline.entries?.pageInfo : undefined),
+      }),
+  });
+
   return (
-    <EndlessList
-      name="posts"
-      hasNext={hasNext}
-      isLoading={isLoadingNext}
-      loadNext={(onComplete) => loadNext(20, { onComplete })}
-      empty={<p>No posts yet. Open the profile of a user to add the user to this list.</p>}
-    >
-      {shownEntries(entries).map((entry) => (
-        <EntryCard key={entry.id} entry={entry} />
-      ))}
-    </EndlessList>
+    <section aria-label="Posts of the list">
+      <NewPosts count={count} onShow={showAll} />
+      <EndlessList
+        name="posts"
+        hasNext={hasNext}
+        isLoading={isLoadingNext}
+        loadNext={(onComplete) => loadNext(PAGE, { onComplete })}
+        empty={<p>No posts yet. Open the profile of a user to add the user to this list.</p>}
+      >
+        {visible.map((entry) => (
+          <EntryCard key={entry.id} entry={entry} />
+        ))}
+      </EndlessList>
+    </section>
   );
 }

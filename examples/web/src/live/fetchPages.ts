@@ -3,6 +3,9 @@ import type { GraphQLTaggedNode } from "react-relay";
 import type { Environment, OperationType } from "relay-runtime";
 import { fetchPage } from "./fetchPage";
 
+/** The size of the first page of most lists. */
+export const PAGE = 20;
+const MOST = 100;
 const LARGEST_PAGE = 50;
 
 interface PageInfo {
@@ -18,16 +21,22 @@ interface PageOperation extends OperationType {
 interface Options<Q extends PageOperation> {
   environment: Environment;
   query: GraphQLTaggedNode;
+  /** The other variables of the query. */
+  variables?: Omit<Q["variables"], "count" | "after">;
   connection: string;
   /** The size of the first page, and how many entries are fetched at most. */
-  page: number;
-  most: number;
+  page?: number;
+  most?: number;
   pageInfo: (data: NonNullable<Q["rawResponse"]>) => PageInfo | null | undefined;
 }
 
-/** Fetch as many entries as a list has, write them into the store at once, and return the cursor of the first page. */
+/**
+ * Fetch as many entries as a list has, write them into the store at once, and return the cursor of the first page.
+ *
+ * A response without the list is written into the store, too, so that the screen can say that its owner is gone.
+ */
 export async function fetchPages<Q extends PageOperation>(options: Options<Q>): Promise<string | undefined> {
-  const { environment, query, connection, page, most, pageInfo } = options;
+  const { environment, query, variables, connection, page = PAGE, most = MOST, pageInfo } = options;
   const commits: (() => void)[] = [];
   let last: PageInfo | null | undefined;
   let fetched = 0;
@@ -35,13 +44,13 @@ export async function fetchPages<Q extends PageOperation>(options: Options<Q>): 
     const missing = Math.min(lengthOf(environment, connection), most) - fetched; // the user can scroll on meanwhile
     const count = Math.min(last ? missing : Math.max(missing, page), LARGEST_PAGE);
     if (count <= 0) break;
-    const { data, commit } = await fetchPage<Q>(environment, query, { count, after: last?.endCursor });
+    const { data, commit } = await fetchPage<Q>(environment, query, { ...variables, count, after: last?.endCursor });
     last = pageInfo(data);
     commits.push(commit);
     fetched += count;
   } while (last?.hasNextPage && last.endCursor);
-  if (!last) throw new Error("The server did not return the list.");
   for (const commit of commits) commit();
+  if (!last) throw new Error("The server did not return the list.");
   return liveCursorOf(environment, connection);
 }
 

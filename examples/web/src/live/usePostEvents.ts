@@ -17,11 +17,6 @@ const subscription = graphql`
       ... on PostAdded {
         post {
           id
-          replyToId
-          replyTo {
-            id
-            repliesCount
-          }
           author {
             id
           }
@@ -44,8 +39,6 @@ interface Options {
   filter: Variables["filter"];
   /** The cursor of the page in the store: the events after it come again whenever a new page has overwritten the list. */
   liveCursor: string | null | undefined;
-  /** Return whether a post of the stream belongs to the list. */
-  accepts?: (post: Post) => boolean;
   /** Fetch the first page from the network, and return its cursor. Called if events are missing. */
   refetch: () => Promise<string | null | undefined>;
   /** Called with each post that is added. */
@@ -53,10 +46,9 @@ interface Options {
 }
 
 /** Add the new posts of a stream to a list, and forget those that are deleted. */
-export function usePostEvents({ connection, filter, liveCursor, accepts, refetch, onPost }: Options): void {
+export function usePostEvents({ connection, filter, liveCursor, refetch, onPost }: Options): void {
   const environment = useRelayEnvironment();
   const key = JSON.stringify({ ...filter, kinds: ["POST_ADDED", "POST_REMOVED"] });
-  const isWanted = useEffectEvent((post: Post) => accepts?.(post) ?? true);
   const added = useEffectEvent(onPost);
   const fetchAgain = useEffectEvent(refetch);
 
@@ -71,7 +63,7 @@ export function usePostEvents({ connection, filter, liveCursor, accepts, refetch
           variables: { filter: JSON.parse(key) as Variables["filter"], after },
           updater(store, data) {
             const { post, postId } = data?.events ?? {};
-            const isAdded = post && isWanted(post) && addPostOf(store.getRootField("events"), store, connection);
+            const isAdded = post && addPostOf(store.getRootField("events"), store, connection);
             addedPost = isAdded ? post : undefined;
             if (postId) forget(environment, store, postId);
           },

@@ -18,6 +18,8 @@ interface Props {
   replyToId?: string;
   /** The post to quote. */
   quotedPostId?: string;
+  /** Whether the post to reply to is gone. Then the form is only there for the text that the user has written. */
+  isClosed?: boolean;
   onPublished?: () => void;
 }
 
@@ -25,9 +27,10 @@ interface Props {
 const POST = { name: "New post", label: "What is new?", button: "Publish", done: "Your post is published." };
 const REPLY = { name: "New reply", label: "Your reply", button: "Reply", done: "Your reply is published." };
 const QUOTE = { name: "New quote", label: "Your comment", button: "Quote", done: "Your quote is published." };
+const CLOSED = "This reply can no longer be published. Its text stays here until you delete it.";
 
 /** A form that publishes a post. */
-export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props) {
+export function Composer({ viewer, replyToId, quotedPostId, isClosed = false, onPublished }: Props) {
   const environment = useRelayEnvironment();
   const toast = useToast();
   const user = useFragment(
@@ -86,7 +89,7 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
   `);
   const [{ text, key }, setText] = useDraft(user.id, quotedPostId ? `quote:${quotedPostId}` : replyToId);
   const texts = quotedPostId ? QUOTE : replyToId ? REPLY : POST;
-  const canPublish = text.trim() !== "" && charactersLeft(text) >= 0;
+  const canPublish = !isClosed && text.trim() !== "" && charactersLeft(text) >= 0;
   const { errors, setErrors, form } = useErrors();
 
   function submit() {
@@ -113,6 +116,8 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
     });
   }
 
+  if (isClosed && !text) return null;
+
   function submitForm(event: SubmitEvent) {
     event.preventDefault();
     submit();
@@ -138,6 +143,7 @@ export function Composer({ viewer, replyToId, quotedPostId, onPublished }: Props
           onKeyDown={submitWithKeys}
           readOnly={isPublishing}
           errors={errors}
+          hint={isClosed ? CLOSED : undefined}
         />
         <div className="composer-end">
           <Counter text={text} />

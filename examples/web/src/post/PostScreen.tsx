@@ -1,14 +1,17 @@
 import { useEffect, useRef } from "react";
-import { fetchQuery, graphql, useLazyLoadQuery, useRelayEnvironment } from "react-relay";
+import { graphql, useLazyLoadQuery, useRelayEnvironment } from "react-relay";
+import { fetchPages, PAGE } from "../live/fetchPages";
 import { useAttempt } from "../ui/ErrorBoundary";
 import { homePath } from "../ui/router";
 import { Composer } from "./Composer";
+import { replyConnection } from "./connections";
 import { PostCard } from "./PostCard";
 import { Replies } from "./Replies";
 import type { PostScreenQuery } from "./__generated__/PostScreenQuery.graphql";
 
+/** All pages of the replies, each with the posts above. */
 const query = graphql`
-  query PostScreenQuery($id: ID!) {
+  query PostScreenQuery($id: ID!, $count: Int!, $after: String) @raw_response_type {
     viewer {
       user {
         id
@@ -20,9 +23,6 @@ const query = graphql`
       author {
         id
         name
-        timeline {
-          liveCursor
-        }
       }
       ancestors {
         id
@@ -32,7 +32,7 @@ const query = graphql`
         ...PostCard_post
       }
       ...PostCard_post
-      ...Replies_post
+      ...Replies_post @arguments(count: $count, after: $after)
     }
   }
 `;
@@ -41,7 +41,7 @@ const query = graphql`
 export function PostScreen({ id }: { id: string }) {
   const environment = useRelayEnvironment();
   const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
-  const { viewer, post } = useLazyLoadQuery<PostScreenQuery>(query, { id }, options);
+  const { viewer, post } = useLazyLoadQuery<PostScreenQuery>(query, { id, count: PAGE }, options);
   const ancestors = post?.ancestors ?? [];
   const main = useRef<HTMLDivElement>(null);
   const hasAncestors = ancestors.length > 0;
@@ -50,46 +50,57 @@ export function PostScreen({ id }: { id: string }) {
     if (hasAncestors) main.current?.scrollIntoView(); // what is above can be long
   }, [hasAncestors]);
 
-  async function refetch(): Promise<string | null | undefined> {
-    const data = await fetchQuery<PostScreenQuery>(environment, query, { id }).toPromise();
-    if (!data?.post) throw new Error("The server did not return the post.");
-    return data.post.author.timeline.liveCursor;
-  }
-
   if (!viewer) return null; // the session has just ended
-  if (!post) {
-    return (
-      <div className="message">
-        <title>Post not available · Fanline</title>
-        <h1>This post is not available</h1>
-        <p>It was deleted, or it never existed.</p>
-        <a href={homePath}>Go to your home timeline</a>
-      </div>
-    );
-  }
   return (
     <>
-      <title>{`Post by ${post.author.name} · Fanline`}</title>
-      <h1 className="visually-hidden">Post by {post.author.name}</h1>
-      {hasAncestors && (
-        <ol className="list thread" aria-label="Earlier posts">
-          {ancestors.map((each, place) => (
-            <li key={each?.id ?? place}>{each ? <PostCard post={each} isInThread /> : <Unavailable />}</li>
-          ))}
-        </ol>
+      {post ? (
+        <>
+          <title>{`Post by ${post.author.name} · Fanline`}</title>
+          <h1 className="visually-hidden">Post by {post.author.name}</h1>
+          {hasAncestors && (
+            <ol className="list thread" aria-label="Earlier posts">
+              {ancestors.map((each, place) => (
+                <li key={each?.id ?? place}>{each ? <PostCard post={each} isInThread /> : <Unavailable />}</li>
+              ))}
+            </ol>
+          )}
+          <div className="list thread-end" ref={main}>
+            <PostCard post={post} isInThread={hasAncestors} />
+          </div>
+        </>
+      ) : (
+        <Gone />
       )}
-      <div className="list thread-end" ref={main}>
-        <PostCard post={post} isInThread={hasAncestors} />
-      </div>
-      <Composer viewer={viewer.user} replyToId={id} />
-      <Replies
-        post={post}
-        viewerId={viewer.user.id}
-        authors={[viewer.user, post.author, ...ancestors.map((each) => each?.author)].flatMap((user) => user?.id ?? [])}
-        liveCursor={post.author.timeline.liveCursor}
-        refetch={refetch}
-      />
+      {/* It stays where it is when the post is deleted, with what the user has written. */}
+      <Composer viewer={viewer.user} replyToId={id} isClosed={!post} />
+      {post && (
+        <Replies
+          post={post}
+          viewerId={viewer.user.id}
+          authors={[post, ...ancestors].map((each) => each?.author.id)}
+          refetch={() =>
+            fetchPages<PostScreenQuery>({
+              environment,
+              query,
+              variables: { id },
+              connection: replyConnection(id),
+              pageInfo: ({ post }) => post?.replies?.pageInfo,
+            })
+          }
+        />
+      )}
     </>
+  );
+}
+
+function Gone() {
+  return (
+    <div className="message">
+      <title>Post not available · Fanline</title>
+      <h1>This post is not available</h1>
+      <p>It was deleted, or it never existed.</p>
+      <a href={homePath}>Go to your home timeline</a>
+    </div>
   );
 }
 

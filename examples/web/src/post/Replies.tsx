@@ -1,40 +1,35 @@
 import { graphql, usePaginationFragment } from "react-relay";
-import { usePostEvents } from "../live/usePostEvents";
+import { PAGE } from "../live/fetchPages";
+import { useLiveThread } from "../live/useLiveThread";
 import { EndlessList } from "../ui/EndlessList";
 import { replyConnection } from "./connections";
 import { NewPosts } from "./NewPosts";
 import { PostCard } from "./PostCard";
 import { useHeld } from "./useHeld";
-import { useNewReplies } from "./useNewReplies";
 import type { Replies_post$key } from "./__generated__/Replies_post.graphql";
 import type { RepliesNextQuery } from "./__generated__/RepliesNextQuery.graphql";
 
 interface Props {
   post: Replies_post$key;
   viewerId: string;
-  /** The authors of the posts above, whose posts the thread hears of. */
-  authors: readonly string[];
-  liveCursor: string | null | undefined;
-  refetch: () => Promise<string | null | undefined>;
+  /** The authors of the post and the posts above: when one of them is hidden, the screen is fetched again. */
+  authors: readonly (string | undefined)[];
+  refetch: () => Promise<string | undefined>;
 }
 
-/** The direct replies to a post. Those of users who take part in the thread are live, and others appear soon. */
-export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props) {
+/** The direct replies to a post. */
+export function Replies({ post, viewerId, authors, refetch }: Props) {
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<RepliesNextQuery, Replies_post$key>(
     graphql`
       fragment Replies_post on Post
       @refetchable(queryName: "RepliesNextQuery")
-      @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
+      @argumentDefinitions(count: { type: "Int!" }, after: { type: "String" }) {
         id
-        repliesCount
+        liveCursor(first: $count, after: $after) # for liveCursorOf and watchPages
         replies(first: $count, after: $after) @connection(key: "Replies_replies") {
           edges {
-            cursor
             node {
               id
-              author {
-                id
-              }
               ...PostCard_post
             }
           }
@@ -45,21 +40,15 @@ export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props)
   );
   const replies = (data.replies?.edges ?? []).map(({ node }) => node);
   const { visible, count, hold, showAll } = useHeld(replies);
-  const users = new Set([...authors, ...replies.map(({ author }) => author.id)]);
 
-  usePostEvents({
+  useLiveThread({
+    id: data.id,
     connection: replyConnection(data.id),
-    filter: { users: [...users].sort() },
-    liveCursor,
+    viewerId,
+    hold,
     refetch,
-    accepts: ({ replyToId }) => replyToId === data.id,
-    onPost: added,
+    concernsMore: (event) => event.__typename === "AuthorHidden" && authors.includes(event.userId),
   });
-  useNewReplies({ postId: data.id, count: data.repliesCount, refetch, onReply: added });
-
-  function added({ id, author }: { id: string; author: { id: string } }) {
-    if (author.id !== viewerId) hold(id); // the viewer's own appear at once
-  }
 
   return (
     <section aria-label="Replies">
@@ -68,7 +57,7 @@ export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props)
         name="replies"
         hasNext={hasNext}
         isLoading={isLoadingNext}
-        loadNext={(onComplete) => loadNext(20, { onComplete })}
+        loadNext={(onComplete) => loadNext(PAGE, { onComplete })}
         empty={<p>No replies yet.</p>}
       >
         {visible.map((reply) => (

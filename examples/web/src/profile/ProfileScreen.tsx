@@ -1,6 +1,5 @@
 import { Suspense } from "react";
-import { fetchQuery, graphql, useLazyLoadQuery, useRelayEnvironment } from "react-relay";
-import { useAuthorEvents } from "../live/useAuthorEvents";
+import { graphql, useFragment, useLazyLoadQuery } from "react-relay";
 import { ErrorBoundary, useAttempt } from "../ui/ErrorBoundary";
 import { Loading } from "../ui/Loading";
 import { homePath, profilePath } from "../ui/router";
@@ -9,49 +8,53 @@ import { Followers } from "./Followers";
 import { Following } from "./Following";
 import { ProfileHeader } from "./ProfileHeader";
 import { ProfilePosts } from "./ProfilePosts";
+import { useLiveProfile } from "./useLiveProfile";
+import type { ProfileProps } from "./useLiveProfile";
 import type { ProfileScreenQuery } from "./__generated__/ProfileScreenQuery.graphql";
+import type { ProfileScreen_user$key } from "./__generated__/ProfileScreen_user.graphql";
 
 const NAMES = { posts: "Posts", followers: "Followers", following: "Followed users" };
 const LISTS = { posts: ProfilePosts, followers: Followers, following: Following };
 
-const query = graphql`
-  query ProfileScreenQuery($login: String!) {
-    viewer {
-      user {
-        id
-      }
-    }
-    user(by: { login: $login }) {
-      id
-      login
-      followersCount
-      followingCount
-      postsCount
-      relationship {
-        id
-        blocking
-        blockedBy
-      }
-      timeline {
-        liveCursor
-      }
-      ...ProfileHeader_user
-    }
-  }
-`;
-
 export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
-  const environment = useRelayEnvironment();
-  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
-  const { viewer, user } = useLazyLoadQuery<ProfileScreenQuery>(query, { login }, options);
-  useAuthorEvents({ userId: user?.id, liveCursor: user?.timeline.liveCursor, refetch });
-
-  async function refetch(): Promise<string | null | undefined> {
-    const data = await fetchQuery<ProfileScreenQuery>(environment, query, { login }).toPromise();
-    if (!data?.user) throw new Error("The user is gone."); // the screen says so, and stops listening
-    return data.user.timeline.liveCursor;
-  }
-
+  const { viewer, user: found } = useLazyLoadQuery<ProfileScreenQuery>(
+    graphql`
+      query ProfileScreenQuery($login: String!) {
+        viewer {
+          user {
+            id
+          }
+        }
+        user(by: { login: $login }) {
+          ...ProfileScreen_user
+        }
+      }
+    `,
+    { login },
+    { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
+  );
+  const user = useFragment<ProfileScreen_user$key>(
+    graphql`
+      fragment ProfileScreen_user on User {
+        id
+        login
+        followersCount
+        followingCount
+        postsCount
+        relationship {
+          id
+          blocking
+          blockedBy
+        }
+        timeline {
+          id
+          profileCursor: liveCursor
+        }
+        ...ProfileHeader_user
+      }
+    `,
+    found ?? null,
+  );
   if (!viewer) return null; // the session has just ended
   if (!user) {
     return (
@@ -63,7 +66,9 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
     );
   }
   const List = LISTS[tab];
-  const { relationship, postsCount, followersCount, followingCount } = user;
+  const { relationship, timeline, postsCount, followersCount, followingCount } = user;
+  const isHidden = relationship != null && (relationship.blocking || relationship.blockedBy);
+  const props = { userId: user.id, login, timelineId: timeline.id, liveCursor: timeline.profileCursor, viewerId: viewer.user.id };
   const tabs: readonly (readonly [Tab, number, string])[] = [
     ["posts", postsCount, postsCount === 1 ? "post" : "posts"],
     ["followers", followersCount, followersCount === 1 ? "follower" : "followers"],
@@ -79,17 +84,24 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
           </a>
         ))}
       </nav>
-      {relationship?.blocking || relationship?.blockedBy ? (
+      {isHidden ? (
         <Hidden login={user.login} isOwn={relationship.blocking} />
       ) : (
         <ErrorBoundary name={NAMES[tab]} key={tab}>
           <Suspense fallback={<Loading name={tab} />}>
-            <List userId={user.id} viewerId={viewer.user.id} />
+            <List {...props} />
           </Suspense>
         </ErrorBoundary>
       )}
+      {(isHidden || tab !== "posts") && <Listener {...props} />}
     </>
   );
+}
+
+/** Keeps the profile up to date while the posts, which do that themselves, are not on the screen. */
+function Listener(props: ProfileProps) {
+  useLiveProfile(props);
+  return null;
 }
 
 /** Say why a list is empty. */
