@@ -53,9 +53,13 @@ def checked_limit(limit: int, most: int) -> int:
     return limit
 
 
-def is_first_page(after: str | None, before: str | None) -> bool:
-    """Return True if no cursor bounds the page: a list begins with such a page."""
-    return after is None and before is None
+def first_page_cursors(numbers: Sequence[int], after: str | None, before: str | None) -> list[str | None]:
+    """Return the log cursors with these numbers; None unless the arguments are those of a first page.
+
+    Pages that a cursor bounds have none: a client keeps the one that it has.
+    """
+    is_first = after is None and before is None
+    return [encode_cursor(CursorKind.LOG, number) if is_first else None for number in numbers]
 
 
 class PageEnds(NamedTuple):

@@ -10,7 +10,7 @@ from graph.errors import BadPaging, ProblemCode, Rejected
 from graph.log.notification_groups import DEFAULT_ACTORS, MAX_ACTORS, Notification, NotificationFeed, NotificationKind
 from graph.model import Page, User
 from graph.notifications.notifications import MAX_UNREAD
-from graph.paging import CursorKind, Window, decode_cursor, encode_cursor, encode_cursors
+from graph.paging import CursorKind, Window, decode_cursor, encode_cursors
 from resolvers import ids, inputs
 from resolvers.connections import (
     After,
@@ -21,7 +21,7 @@ from resolvers.connections import (
     SameCursor,
     SameNumber,
     checked_limit,
-    is_first_page,
+    first_page_cursors,
     page_ends,
     same_argument,
 )
@@ -100,9 +100,7 @@ async def live_cursors(
 
     The cursor is the watermark from before any page is read. None if the arguments are not those of a first page.
     """
-    if not is_first_page(after, before):
-        return [None] * len(feeds)
-    return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(feeds)
+    return first_page_cursors([await context.watermark()] * len(feeds), after, before)
 
 
 def entries(

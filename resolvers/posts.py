@@ -21,9 +21,14 @@ async def post(
 
     The watermark for the live cursor is read first, because it must not be newer than the counts of the post.
     """
-    number = ids.number(ids.Kind.POST, id)
     await context.watermark()
-    found = None if number is None else await context.loaders.posts.fetch(number)
+    number = ids.number(ids.Kind.POST, id)
+    return None if number is None else await visible_post(context, number)
+
+
+async def visible_post(context: Context, number: int) -> Post | None:
+    """Return a post; None if it does not exist or is hidden, and for a repost. One round trip."""
+    found = await context.loaders.posts.fetch(number)
     return None if isinstance(found, Repost) else found
 
 

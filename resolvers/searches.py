@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 
 from graph.feed.filters import Box
-from graph.paging import CursorKind, Window, encode_cursor
+from graph.paging import CursorKind, Window
 from graph.search.post_search import Search, post_filter
 from resolvers.blocks import UserPage
 from resolvers.connections import (
@@ -17,7 +17,7 @@ from resolvers.connections import (
     Last,
     PostPage,
     as_post_pages,
-    is_first_page,
+    first_page_cursors,
     same_argument,
 )
 from resolvers.context import Context
@@ -86,9 +86,7 @@ def live_cursors(
 
     None if the arguments are not those of a first page.
     """
-    if not is_first_page(after, before):
-        return [None] * len(searches)
-    return [encode_cursor(CursorKind.LOG, search.watermark) for search in searches]
+    return first_page_cursors([search.watermark for search in searches], after, before)
 
 
 def posts(

@@ -36,6 +36,7 @@ from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.inputs import EventFilter
+from resolvers.posts import visible_post
 
 After: TypeAlias = Annotated[
     str | None,
@@ -108,8 +109,8 @@ async def thread(
     viewer, position = context.viewer, _position(context, after)
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     post = ids.number(ids.Kind.POST, post_id)
-    found = None if post is None else await context.loaders.posts.fetch(post)
-    if post is None or not (is_post(found) or (position and await context.graph.posts.are_deleted([post]) == [True])):
+    found = None if post is None else await visible_post(context, post)
+    if post is None or not (found or (position and await context.graph.posts.are_deleted([post]) == [True])):
         raise BadInput("'postId' is not the id of a post that you can see. Use the 'id' of a post.")
     holder, delay = context.client.holder, context.client.event_delay
     async with aclosing(
@@ -117,11 +118,6 @@ async def thread(
     ) as updates:
         async for update in updates:
             yield update
-
-
-def is_post(found: Post | None) -> bool:
-    """Return whether a record is that of a post, and not of a repost."""
-    return found is not None and not found.is_plain_repost
 
 
 def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGenerator[NotificationUpdate, None]:

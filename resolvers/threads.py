@@ -7,7 +7,7 @@ import strawberry
 
 from executor.loader import DataLoader
 from graph.model import Page, Post
-from graph.paging import CursorKind, Window, encode_cursor
+from graph.paging import CursorKind, Window
 from graph.posts.publication import MAX_ANCESTORS
 from resolvers import ids
 from resolvers.connections import (
@@ -18,7 +18,7 @@ from resolvers.connections import (
     PostPage,
     as_post_pages,
     checked_limit,
-    is_first_page,
+    first_page_cursors,
     same_argument,
 )
 from resolvers.context import Context
@@ -150,9 +150,7 @@ async def live_cursors(
 
     The cursor is a watermark from before any page is read. None if the arguments are not those of a first page.
     """
-    if not is_first_page(after, before):
-        return [None] * len(posts)
-    return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(posts)
+    return first_page_cursors([await context.watermark()] * len(posts), after, before)
 
 
 def reposts(

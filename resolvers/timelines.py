@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from executor.futures import Shared
 from executor.loader import DataLoader
 from graph.model import Page, Post, Timeline, TimelineKind
-from graph.paging import CursorKind, Window, encode_cursor
+from graph.paging import CursorKind, Window
 from resolvers import ids
 from resolvers.connections import (
     After,
@@ -17,7 +17,7 @@ from resolvers.connections import (
     SameCursor,
     SameNumber,
     as_post_pages,
-    is_first_page,
+    first_page_cursors,
 )
 from resolvers.context import Context
 from resolvers.loaders import Loaders
@@ -68,11 +68,9 @@ async def live_cursors(
     The cursor is a watermark from before any page is read, cached in the process; for the public timeline, the archive
     watermark. None if the arguments are not those of a first page.
     """
-    if not is_first_page(after, before):
-        return [None] * len(timelines)
     watermark = await context.watermark()
     numbers = [each.watermark if each.kind is TimelineKind.PUBLIC else watermark for each in timelines]
-    return [encode_cursor(CursorKind.LOG, number) for number in numbers]
+    return first_page_cursors(numbers, after, before)
 
 
 def entries(

@@ -8,8 +8,9 @@ ones that it missed.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable
 from contextlib import aclosing
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -48,6 +49,9 @@ class Waiting(Protocol[N_contra]):
     def __len__(self) -> int:
         """Return the number of updates to send."""
 
+    def key(self) -> Hashable:
+        """Return a value that is the same for two streams if they have the same updates to send."""
+
 
 W = TypeVar("W", bound=Waiting[Any])
 
@@ -55,19 +59,34 @@ W = TypeVar("W", bound=Waiting[Any])
 class Reads(ABC, Generic[N, R, W]):
     """The alarms and reads that the streams with the same subject share, such as a viewer or a post.
 
-    Streams that are due at nearly the same time wait for the same alarm. Requires a running event loop.
+    Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in
+    one iteration of the event loop share one read, which begins in that iteration, and its results. So the executions
+    of equal operations are shared, too. Requires a running event loop.
     """
 
     def __init__(self) -> None:
         self._alarms: dict[int, list[Alarm]] = {}
+        self._reads: dict[Hashable, asyncio.Task[list[R]]] = {}
 
     @abstractmethod
     def waiting(self) -> W:
         """Return a collection of waiting updates, which is empty."""
 
     @abstractmethod
-    async def read(self, subject: int, waiting: W) -> list[R]:
+    async def load(self, subject: int, waiting: W) -> list[R]:
         """Return the updates to send, in the order of their numbers."""
+
+    async def read(self, subject: int, waiting: W) -> list[R]:
+        """Return the result of `load`, which may be shared with other streams."""
+        key = subject, waiting.key()
+        task = self._reads.get(key)
+        if task is None:
+            loop = asyncio.get_running_loop()
+            # in its own context: the read belongs to all streams that ask, not only to the one that starts it
+            task = self._reads[key] = loop.create_task(self.load(subject, waiting), context=Context())
+            task.add_done_callback(_retrieve)
+            loop.call_soon(partial(self._reads.pop, key))
+        return await asyncio.shield(task)
 
     async def recheck(self, changes: list[R]) -> list[R]:
         """Return those of the updates that can still be sent, some time after they were read."""
@@ -195,7 +214,6 @@ async def _first_of(alarm: Alarm | None, upcoming: "asyncio.Task[Any] | None") -
     await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
 
 
-def retrieve_exception(task: "asyncio.Task[Any]") -> None:
-    """Mark the exception of a task as retrieved: all streams that asked for its result may have ended."""
+def _retrieve(task: "asyncio.Task[Any]") -> None:
     if not task.cancelled():
-        task.exception()
+        task.exception()  # mark the exception as retrieved: all streams that asked may have ended

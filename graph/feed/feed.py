@@ -26,11 +26,14 @@ from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, NotificationSource
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
+from graph.feed.source import Source
 from graph.feed.subscription import Shared, Subscription
 from graph.feed.thread_source import ThreadReads, ThreadSource
 from graph.feed.timeline_source import ListTimelineSource, TimelineIndex, TimelineSource
 from graph.feed.turns import Turn, Turns
 from graph.feed.updates import (
+    Checkpoint,
+    Gap,
     GapReason,
     HomeUpdate,
     NotificationUpdate,
@@ -116,11 +119,9 @@ class Feed:
 
         Updates that the `courier` delivers are not yielded.
         """
-        claims: list[Claim] = [] if session is None else [(viewer, session)]
-        source = HomeSource(
-            viewer, self._follows, self._projections, self._homes, LiveView(self._visibility, viewer), self._views
-        )
-        return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer), courier).updates()
+        view = LiveView(self._visibility, viewer)
+        source = HomeSource(view, self._views, self._follows, self._projections, self._homes)
+        return self._updates(source, after, session, courier=courier)
 
     def timeline(
         self,
@@ -139,10 +140,8 @@ class Feed:
         `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = TimelineSource(view, of, owner, self._timelines, self._views, self._projections)
-        claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
-        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
-        return Subscription(self._shared, source, after, claims, turn, courier).updates()
+        source = TimelineSource(view, self._views, of, owner, self._projections, self._timelines)
+        return self._updates(source, after, session, holder=holder, courier=courier)
 
     def thread(
         self,
@@ -161,11 +160,9 @@ class Feed:
         and `notifications` for `delay`.
         """
         view = LiveView(self._visibility, viewer)
-        source = ThreadSource(view, post, author, self._timelines, self._views, self._projections)
-        claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
-        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
-        subscription = Subscription(self._shared, source, after, claims, turn)
-        return CombinedStream(post, self._thread_reads, delay).updates(subscription.updates())
+        source = ThreadSource(view, self._views, post, author, self._projections, self._timelines)
+        updates = self._updates(source, after, session, holder=holder)
+        return CombinedStream(post, self._thread_reads, delay).updates(updates)
 
     def list_timeline(
         self,
@@ -181,9 +178,8 @@ class Feed:
         See `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = ListTimelineSource(view, viewer, list_id, self._lists, self._timelines, self._views, self._projections)
-        claims: list[Claim] = [] if session is None else [(viewer, session)]
-        return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer), courier).updates()
+        source = ListTimelineSource(view, self._views, self._lists, list_id, self._projections, self._timelines)
+        return self._updates(source, after, session, courier=courier)
 
     def notifications(
         self,
@@ -199,11 +195,8 @@ class Feed:
         seconds. An update takes two round trips, which all streams of the viewer share, and more if its event is not
         projected yet.
         """
-        claims: list[Claim] = [] if session is None else [(viewer, session)]
-        source = NotificationSource(viewer, self._notified)
-        subscription = Subscription(self._shared, source, after, claims, Turn(self._turns, viewer))
-        stream = CombinedStream(viewer, self._notification_reads, delay)
-        return stream.updates(subscription.updates())
+        updates = self._updates(NotificationSource(viewer, self._notified), after, session)
+        return CombinedStream(viewer, self._notification_reads, delay).updates(updates)
 
     def events(
         self,
@@ -226,14 +219,28 @@ class Feed:
 
         Replays of the same viewer take turns. `holder` names the owner of the replays if there is no viewer.
         """
-        claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
+        permissions: list[Claim] = []
         if filter_.firehose:
             if viewer is None:
                 raise NotPermitted("The firehose requires the permission 'firehose'. Log in as a user who has it.")
-            claims.append((viewer, Permission.FIREHOSE))
-        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
+            permissions.append((viewer, Permission.FIREHOSE))
         source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filters)
-        return Subscription(self._shared, source, after, claims, turn, courier).updates()
+        return self._updates(source, after, session, *permissions, holder=holder, courier=courier)
+
+    def _updates(
+        self,
+        source: Source[C],
+        after: int | None,
+        session: str | None,
+        *permissions: Claim,
+        holder: Hashable = None,
+        courier: Courier | None = None,
+    ) -> AsyncGenerator[C | Checkpoint | Gap]:
+        """Return the updates of a subscription, which ends when its viewer's session or one of the permissions ends."""
+        viewer = source.viewer
+        sessions: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
+        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
+        return Subscription(self._shared, source, after, [*sessions, *permissions], turn, courier).updates()
 
     def __len__(self) -> int:
         """Return the number of live subscriptions."""

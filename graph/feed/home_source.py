@@ -1,15 +1,15 @@
 """Home streams: the source of a subscription to a home timeline, and the index of the viewers of live streams."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from graph.feed.buffer import Buffer
 from graph.feed.home_state import CompactUsers, HomeState
-from graph.feed.live_views import LiveView, LiveViews, nothing
+from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.posting_lists import PostingLists
-from graph.feed.source import Source, Unprojected
+from graph.feed.source import Unprojected
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -18,6 +18,7 @@ from graph.feed.updates import (
     HomeChange,
     item_update,
 )
+from graph.feed.viewed_source import ViewedSource
 from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
@@ -159,65 +160,41 @@ class HomeIndex:
             self._by_author.remove(author, audience)
 
 
-class HomeSource(Source[HomeChange]):
+class HomeSource(ViewedSource[HomeChange]):
     """The events that concern one viewer's home timeline.
 
     The replay filters events by the current follows. Clients drop the posts of users who were unfollowed in the
     meantime, and refetch for users who were followed.
     """
 
-    has_state = True
     prepares = (AuthorAdded, Gap)
     viewer: int
 
     def __init__(
-        self,
-        viewer: int,
-        follows: Follows,
-        projections: Projections,
-        index: HomeIndex,
-        view: LiveView,
-        views: LiveViews,
+        self, view: LiveView, views: LiveViews, follows: Follows, projections: Projections, index: HomeIndex
     ) -> None:
-        self.viewer = viewer
+        super().__init__(view, views)
         self._follows = follows
         self._projections = projections
         self._index = index
-        self._view = view
-        self._views = views
         self._state = HomeState(set())
-        self._remove_view: Callable[[], None] = nothing
-        self._applied_upto = 0
 
     async def load(self) -> None:
         """Load the users that the viewer follows, mutes and blocks, and those who block the viewer. One round trip."""
         followed, muted, _ = await asyncio.gather(
-            self._follows.followed_by(self.viewer), self._follows.muted_by(self.viewer), self._view.load()
+            self._follows.followed_by(self.viewer), self._follows.muted_by(self.viewer), super().load()
         )
         self._state = HomeState.of(followed, muted, self._view.exclusions.blocking, self._view.exclusions.blockers)
-        self._applied_upto = 0
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply the viewer's follows, mutes and blocks, and blocks of the viewer.
-
-        Events may be older than the loaded state. They then restore an earlier state temporarily, until the later
-        events have been applied too.
-        """
-        self._view.apply(events)
+        """Apply the viewer's follows, mutes and blocks, and blocks of the viewer: see `ViewedSource.apply`."""
+        super().apply(events)
         for event in events:
             self._state.apply(self.viewer, event)
 
     async def visible(self, updates: Sequence[HomeChange]) -> Sequence[HomeChange]:
         """Return the updates, except posts by hidden users and plain reposts of posts by silenced users."""
         return await self._view.visible_at_home(updates)
-
-    def shows(self, update: HomeChange) -> bool:
-        """Return True if the blocks and mutes in memory are complete and the update shows no hidden or muted user."""
-        return self._view.sees(update)
-
-    def join(self, head: int) -> None:
-        """Record that follows have been applied up to the event `head`."""
-        self._applied_upto = head
 
     async def before_update(self, update: HomeChange | Gap, unprojected: Unprojected) -> None:
         """Project all events that the stream has sent, because AuthorAdded and Gap make clients refetch the page.
@@ -235,21 +212,12 @@ class HomeSource(Source[HomeChange]):
             async for sent in parts:
                 await self._projections.catch_up(self.viewer, sent)
 
-    def select(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events that concern the viewer's home timeline."""
-        selected = []
-        for event in events:
-            if event.number > self._applied_upto:
-                self.apply([event])
-            if self._concerns(event):
-                selected.append(event)
-        return selected
-
     def updates_of(self, events: Sequence[Event]) -> list[HomeChange]:
         """Return the updates of selected events."""
         return [update for event in events for viewer, update in home_updates(event) if viewer in (None, self.viewer)]
 
-    def _concerns(self, event: Event) -> bool:
+    def concerns(self, event: Event) -> bool:
+        """Return whether an event concerns the viewer's home timeline."""
         author = listed_author_of(event.body)
         if author is None:
             return any(viewer in (None, self.viewer) for viewer, _ in home_updates(event))
@@ -259,10 +227,9 @@ class HomeSource(Source[HomeChange]):
         """Add the buffer to the index of home streams."""
         self._index.add(self.viewer, self._state, buffer)
         self._state = HomeState(set())
-        self._remove_view = self._views.add(self._view)
+        super().register(buffer)
 
     def unregister(self, buffer: Buffer[HomeChange]) -> None:
         """Remove the buffer from the index of home streams."""
         self._index.remove(self.viewer, buffer)
-        self._remove_view()
-        self._remove_view = nothing
+        super().unregister(buffer)

@@ -1,18 +1,14 @@
-"""The reads that the notification streams of one viewer share.
+"""The reads of notifications that their streams announce.
 
 Of several updates in a group of notifications, only the newest is sent, and at most one change of the whole list. So a
-group is sent at most once a second, however often its post is liked. Streams that ask for the same updates in one
-iteration of the event loop share one read of these updates, which begins in that iteration.
+group is sent at most once a second, however often its post is liked.
 """
 
-import asyncio
 from collections.abc import Hashable, Iterable
-from contextvars import Context
 from dataclasses import dataclass, field
-from functools import partial
 
 from graph.archive.usage import Usage, used_by
-from graph.feed.combined_stream import Reads, retrieve_exception
+from graph.feed.combined_stream import Reads
 from graph.feed.updates import Notice, NotificationAdded, NotificationChange, NotificationsChanged
 from graph.log.events import Event
 from graph.log.log import Log
@@ -41,9 +37,14 @@ class Waiting:
         """Return the number of updates."""
         return len(self.added) + len(self.changes)
 
+    def key(self) -> Hashable:
+        """Return a value that is the same for two streams if they have the same updates to send."""
+        added = frozenset((group, event.number) for group, event in self.added.items())
+        return added, tuple(event.number for event in self.changes)
+
 
 class NotificationReads(Reads[Notice, NotificationChange, Waiting]):
-    """The alarms and reads of the notification streams of a process. Requires a running event loop."""
+    """The alarms and reads of the notification streams of a process."""
 
     def __init__(
         self, log: Log, notifications: Notifications, projections: Projections, visibility: Visibility
@@ -53,35 +54,21 @@ class NotificationReads(Reads[Notice, NotificationChange, Waiting]):
         self._notifications = notifications
         self._projections = projections
         self._visibility = visibility
-        self._reads: dict[Hashable, asyncio.Task[list[NotificationChange]]] = {}
 
     def waiting(self) -> Waiting:
         """Return a collection of waiting updates, which is empty."""
         return Waiting()
 
-    async def read(self, subject: int, waiting: Waiting) -> list[NotificationChange]:
+    async def load(self, subject: int, waiting: Waiting) -> list[NotificationChange]:
         """Return the updates to send to the viewer `subject`, in the order of their numbers.
 
-        Two round trips, shared by all streams that ask for the same updates at the same time, and more if events are
-        not projected. A change of the whole list is sent even if the viewer may have seen its effect. Groups that no
-        longer exist are left out.
+        Two round trips, and more if events are not projected. A change of the whole list is sent even if the viewer may
+        have seen its effect. Groups that no longer exist are left out.
         """
-        added = frozenset((group, event.number) for group, event in waiting.added.items())
-        key = subject, added, tuple(event.number for event in waiting.changes)
-        task = self._reads.get(key)
-        if task is None:
-            loop = asyncio.get_running_loop()
-            # in its own context: the read belongs to all streams that ask, not only to the one that starts it
-            task = self._reads[key] = loop.create_task(self._read(subject, waiting), context=Context())
-            task.add_done_callback(retrieve_exception)
-            loop.call_soon(partial(self._reads.pop, key))
-        return await asyncio.shield(task)
+        with used_by(Usage(f"user:{subject}", anonymous=False)):
+            return await self._load(subject, waiting)
 
-    async def _read(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
-        with used_by(Usage(f"user:{viewer}", anonymous=False)):
-            return await self._read_once(viewer, waiting)
-
-    async def _read_once(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
+    async def _load(self, viewer: int, waiting: Waiting) -> list[NotificationChange]:
         watermark = await self._log.recent_watermark()
         await self._project(event for event in waiting.changes if event.number > watermark)
         found = await self._find(viewer, waiting.added)

@@ -1,12 +1,9 @@
 """Streams of threads: the direct replies to a post, its counts, and its deletion."""
 
-import asyncio
 from collections.abc import Collection, Hashable, Sequence
 from contextlib import aclosing
-from contextvars import Context
-from functools import partial
 
-from graph.feed.combined_stream import Reads, retrieve_exception
+from graph.feed.combined_stream import Reads
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.reader import LogReader
 from graph.feed.timeline_source import LIKES, POST, Places, TimelineIndex, TimelineSource, places_of
@@ -39,13 +36,13 @@ class ThreadSource(TimelineSource):
     def __init__(
         self,
         view: LiveView,
+        views: LiveViews,
         post: int,
         author: int | None,
-        index: TimelineIndex,
-        views: LiveViews,
         projections: Projections,
+        index: TimelineIndex,
     ) -> None:
-        super().__init__(view, REPLIES, post, index, views, projections)
+        super().__init__(view, views, REPLIES, post, projections, index)
         self._author = author
         self._places = dict.fromkeys((REPLIES.name, REPOSTS.name, QUOTES.name, LIKES, POST), (post,))
 
@@ -131,11 +128,7 @@ class WaitingThread:
 
 
 class ThreadReads(Reads[TimelineChange, ThreadChange, WaitingThread]):
-    """The alarms and reads of the thread streams of a process. Requires a running event loop.
-
-    Streams that ask for the same updates in one iteration of the event loop share one read, and its results: the
-    executions of equal operations are then shared, too.
-    """
+    """The alarms and reads of the thread streams of a process."""
 
     def __init__(self, log: Log, reader: LogReader, projections: Projections, posts: Posts) -> None:
         super().__init__()
@@ -143,37 +136,24 @@ class ThreadReads(Reads[TimelineChange, ThreadChange, WaitingThread]):
         self._posts = posts
         self._reader = reader
         self._projections = projections
-        self._reads: dict[Hashable, asyncio.Task[list[ThreadChange]]] = {}
 
     def waiting(self) -> WaitingThread:
         """Return a collection of waiting updates, which is empty."""
         return WaitingThread()
 
-    async def read(self, subject: int, waiting: WaitingThread) -> list[ThreadChange]:
+    async def load(self, subject: int, waiting: WaitingThread) -> list[ThreadChange]:
         """Return the updates to send about the post `subject`, in the order of their numbers.
 
-        No round trip if this process knows that the events are projected, otherwise one, shared by all streams that ask
-        for the same updates at the same time. More if they are not: the process that committed an event may have died
-        before it projected it.
+        No round trip if this process knows that the events are projected, otherwise one. More if they are not: the
+        process that committed an event may have died before it projected it.
         """
-        key = subject, waiting.key()
-        task = self._reads.get(key)
-        if task is None:
-            loop = asyncio.get_running_loop()
-            # in its own context: the read belongs to all streams that ask, not only to the one that starts it
-            task = self._reads[key] = loop.create_task(self._read(subject, waiting), context=Context())
-            task.add_done_callback(retrieve_exception)
-            loop.call_soon(partial(self._reads.pop, key))
-        return await asyncio.shield(task)
-
-    async def _read(self, post: int, waiting: WaitingThread) -> list[ThreadChange]:
         last = waiting.numbers[-1]
         if last > await self._log.recent_watermark() and last > (watermark := await self._log.watermark()):
             lacking = [number for number in waiting.numbers if number > watermark]
             async with aclosing(self._reader.events(lacking)) as parts:
                 async for events in parts:
                     await self._projections.project(events, Mode.CATCH_UP)
-        return waiting.changes(post)
+        return waiting.changes(subject)
 
     async def recheck(self, changes: list[ThreadChange]) -> list[ThreadChange]:
         """Return the updates without replies that are deleted now. One round trip if there are replies."""

@@ -1,16 +1,17 @@
 """Streams of timelines that are not home timelines: of a user, of a user's replies, and of a list of users."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TypeAlias
 
 from graph.feed.buffer import Buffer
 from graph.feed.home_source import home_updates
-from graph.feed.live_views import LiveView, LiveViews, nothing
+from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.posting_lists import PostingLists
-from graph.feed.source import Source, Unprojected
+from graph.feed.source import Unprojected
 from graph.feed.updates import AuthorAdded, Gap, ItemAdded, TimelineChange, TimelineChanged, item_update
+from graph.feed.viewed_source import ViewedSource
 from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
@@ -83,33 +84,28 @@ def viewers_of(body: EventBody) -> tuple[int, ...]:
             return ()
 
 
-class TimelineSource(Source[TimelineChange]):
+class TimelineSource(ViewedSource[TimelineChange]):
     """The events that concern one list of posts of a user: the listed posts, or the replies.
 
     If the viewer mutes a user, nothing changes: users' own timelines show the posts of muted users.
     """
 
-    has_state = True
     prepares = (AuthorAdded, TimelineChanged, Gap)
 
     def __init__(
         self,
         view: LiveView,
+        views: LiveViews,
         of: PostList,
         owner: int,
-        index: "TimelineIndex",
-        views: LiveViews,
         projections: Projections,
+        index: "TimelineIndex",
     ) -> None:
-        self.viewer = view.viewer
+        super().__init__(view, views)
         self._of = of
         self._owner = owner
-        self._index = index
-        self._view = view
-        self._views = views
         self._projections = projections
-        self._remove_view: Callable[[], None] = nothing
-        self._applied_upto = 0
+        self._index = index
 
     @property
     def authors(self) -> Collection[int]:
@@ -121,26 +117,9 @@ class TimelineSource(Source[TimelineChange]):
         """The places whose events concern the timeline: the lists of its authors' posts."""
         return {self._of.name: self.authors}
 
-    async def load(self) -> None:
-        """Read the suspensions and the viewer's blocks. One round trip."""
-        await self._view.load()
-        self._applied_upto = 0
-
-    def apply(self, events: Sequence[Event]) -> None:
-        """Apply blocks that may not have been projected when the state was loaded."""
-        self._view.apply(events)
-
-    def join(self, head: int) -> None:
-        """Record that the state is up to date with the event `head`."""
-        self._applied_upto = head
-
     async def visible(self, updates: Sequence[TimelineChange]) -> Sequence[TimelineChange]:
         """Return the updates that show no user who is hidden from the viewer now."""
         return await self._view.visible_in_timeline(updates)
-
-    def shows(self, update: TimelineChange) -> bool:
-        """Return True if the blocks and mutes in memory are complete and the update shows no hidden or muted user."""
-        return self._view.sees(update)
 
     async def before_update(self, update: TimelineChange | Gap, unprojected: Unprojected) -> None:
         """Project the events that the page must show which the client fetches again: see `HomeSource.before_update`."""
@@ -149,16 +128,6 @@ class TimelineSource(Source[TimelineChange]):
             async with aclosing(unprojected({*self.authors, *added})) as parts:
                 async for sent in parts:
                     await self._projections.project(sent, Mode.CATCH_UP)
-
-    def select(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events that concern the timeline."""
-        selected = []
-        for event in events:
-            if event.number > self._applied_upto:
-                self.apply([event])
-            if self.concerns(event.body):
-                selected.append(event)
-        return selected
 
     def updates_of(self, events: Sequence[Event]) -> list[TimelineChange]:
         """Return the updates of selected events."""
@@ -174,8 +143,9 @@ class TimelineSource(Source[TimelineChange]):
             (update for user, update in home_updates(event) if user is None or user == self.viewer), None
         )
 
-    def concerns(self, body: EventBody) -> bool:
+    def concerns(self, event: Event) -> bool:
         """Return whether an event concerns the timeline or what the viewer sees in it."""
+        body = event.body
         if isinstance(body, OF_ALL):
             return True
         if isinstance(body, Blocked | Unblocked):
@@ -186,13 +156,12 @@ class TimelineSource(Source[TimelineChange]):
     def register(self, buffer: Buffer[TimelineChange]) -> None:
         """Add the buffer to the index of timelines."""
         self._index.add(self, buffer)
-        self._remove_view = self._views.add(self._view)
+        super().register(buffer)
 
     def unregister(self, buffer: Buffer[TimelineChange]) -> None:
         """Remove the buffer from the index of timelines."""
         self._index.remove(self)
-        self._remove_view()
-        self._remove_view = nothing
+        super().unregister(buffer)
 
 
 class ListTimelineSource(TimelineSource):
@@ -202,18 +171,18 @@ class ListTimelineSource(TimelineSource):
     users who were added or removed in the meantime.
     """
 
+    viewer: int
+
     def __init__(
         self,
         view: LiveView,
-        viewer: int,
-        list_id: int,
-        lists: Lists,
-        index: "TimelineIndex",
         views: LiveViews,
+        lists: Lists,
+        list_id: int,
         projections: Projections,
+        index: "TimelineIndex",
     ) -> None:
-        super().__init__(view, TIMELINE, list_id, index, views, projections)
-        self._list_owner = viewer
+        super().__init__(view, views, TIMELINE, list_id, projections, index)
         self._lists = lists
         self._members: frozenset[int] = frozenset()
 
@@ -224,7 +193,7 @@ class ListTimelineSource(TimelineSource):
 
     async def load(self) -> None:
         """Read the members, the suspensions, and the viewer's blocks and mutes. One round trip."""
-        members, _ = await asyncio.gather(self._lists.member_ids(self._list_owner, self._owner), super().load())
+        members, _ = await asyncio.gather(self._lists.member_ids(self.viewer, self._owner), super().load())
         self._members = frozenset(members)
 
     def apply(self, events: Sequence[Event]) -> None:
@@ -247,9 +216,9 @@ class ListTimelineSource(TimelineSource):
         silenced = await self._view.silenced({each.post.author for each in visible if isinstance(each, ItemAdded)})
         return [each for each in visible if not isinstance(each, ItemAdded) or each.post.author not in silenced]
 
-    def concerns(self, body: EventBody) -> bool:
+    def concerns(self, event: Event) -> bool:
         """Return whether an event concerns the list, a member, or what the viewer sees."""
-        match body:
+        match event.body:
             case Muted(viewer, _) | Unmuted(viewer, _):
                 return viewer == self.viewer
             case ListChanged(_, list_id) as changed:
@@ -257,7 +226,7 @@ class ListTimelineSource(TimelineSource):
             case ListDeleted(_, list_id):
                 return list_id == self._owner
             case _:
-                return super().concerns(body)
+                return super().concerns(event)
 
     def update_of(self, event: Event) -> TimelineChange | None:
         """Return the update that an event which concerns the list causes."""
@@ -319,7 +288,7 @@ class TimelineIndex:
             return self._updates(event, list(dict.fromkeys(self._at(event.body))))
         found = []
         for viewer in dict.fromkeys(viewers):
-            sources = [source for source in self._by_viewer[viewer] if source.concerns(event.body)]
+            sources = [source for source in self._by_viewer[viewer] if source.concerns(event)]
             for source in sources:
                 source.apply([event])
                 if isinstance(event.body, ListChanged | ListDeleted):

@@ -172,7 +172,7 @@ class Reposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Unreposted(Body):
-    """A user undid a plain repost, an operator removed it, or its original was deleted.
+    """A user undid a plain repost, or its original was deleted. Earlier versions let an operator remove it, too.
 
     `post` is the original, `author` the author of the original, and `repost` the id of the plain repost.
     """

@@ -76,11 +76,13 @@ async def test_direct_replies_come_and_go(graph: Graph, seen: Seen) -> None:
 
 
 async def test_replies_of_hidden_users_are_left_out(graph: Graph, seen: Seen) -> None:
-    alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
+    alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     [post] = await posts(graph, alice, "post")
+    await graph.blocks.block(bob, erin)
     made: list[int] = []
 
     async def change() -> None:
+        await reply(graph, erin, post)
         await graph.blocks.block(bob, carol)
         await reply(graph, carol, post)
         await graph.blocks.mute(bob, dave)
