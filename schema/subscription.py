@@ -1,7 +1,7 @@
 """The subscription root, and the events of subscriptions."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import strawberry
 
@@ -17,52 +17,50 @@ from schema.timeline import TimelineEdge
 from schema.user import User
 
 
-@strawberry.interface(description="An event of a timeline.")
-class TimelineEvent(OfRecord):
-    """The values are the updates of home streams in `graph.feed.updates`."""
-
-    cursor: str = batched(
+def event_cursor() -> Any:
+    """Declare the field `cursor` of an event."""
+    return batched(
         subscriptions.cursors,
         independent=True,
         description="The cursor of the event. Pass it as `after` to resume after the event.",
     )
-    at: datetime = strawberry.field(description="The time of the event.")
+
+
+def event_time() -> Any:
+    """Declare the field `at` of an event."""
+    return strawberry.field(description="The time of the event.")
+
+
+@strawberry.interface(description="An event of a timeline.")
+class TimelineEvent(OfRecord):
+    """The values are the updates of home streams in `graph.feed.updates`."""
+
+    cursor: str = event_cursor()
+    at: datetime = event_time()
 
 
 @strawberry.interface(description="An event of a filtered stream.")
 class StreamEvent(OfRecord):
     """The values are the updates of event streams in `graph.feed.updates`."""
 
-    cursor: str = batched(
-        subscriptions.cursors,
-        independent=True,
-        description="The cursor of the event. Pass it as `after` to resume after the event.",
-    )
-    at: datetime = strawberry.field(description="The time of the event.")
+    cursor: str = event_cursor()
+    at: datetime = event_time()
 
 
 @strawberry.interface(description="An event of a thread.")
 class ThreadEvent(OfRecord):
     """The values are the updates of threads in `graph.feed.updates`."""
 
-    cursor: str = batched(
-        subscriptions.cursors,
-        independent=True,
-        description="The cursor of the event. Pass it as `after` to resume after the event.",
-    )
-    at: datetime = strawberry.field(description="The time of the event.")
+    cursor: str = event_cursor()
+    at: datetime = event_time()
 
 
 @strawberry.interface(description="An event of the viewer's notifications.")
 class NotificationEvent(OfRecord):
     """The values are the updates of notifications in `graph.feed.updates`."""
 
-    cursor: str = batched(
-        subscriptions.cursors,
-        independent=True,
-        description="The cursor of the event. Pass it as `after` to resume after the event.",
-    )
-    at: datetime = strawberry.field(description="The time of the event.")
+    cursor: str = event_cursor()
+    at: datetime = event_time()
 
 
 EDGE = (
