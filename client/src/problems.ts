@@ -9,6 +9,7 @@ export interface Failure {
 }
 
 interface GraphQLProblem {
+  message?: unknown;
   extensions?: { code?: unknown; retryAfter?: unknown };
 }
 
@@ -44,6 +45,14 @@ export function failure(problem: unknown): Failure {
   if (close === SESSION_OVER) return { code: "UNAUTHENTICATED", retryAfter: undefined, canRetry: false };
   const isFinal = typeof close === "number" && close >= FIRST_FINAL_CLOSE && close <= LAST_FINAL_CLOSE;
   return { code: undefined, retryAfter: undefined, canRetry: !isFinal };
+}
+
+/** Return an error for what an operation has failed with: `failure` accepts both. */
+export function asError(problem: unknown): Error {
+  if (problem instanceof Error) return problem;
+  const [first] = graphqlErrors(problem);
+  const message = typeof first?.message === "string" ? first.message : "The subscription has ended.";
+  return new Error(message, { cause: problem });
 }
 
 function graphqlErrors(problem: unknown): GraphQLProblem[] {

@@ -5,9 +5,9 @@ import type { ListOwner } from "./data.js";
 import * as documents from "./documents.js";
 import { LISTS } from "./lists.js";
 import { live } from "./live.js";
-import type { LiveEvent, LiveSink } from "./live.js";
-import type { Arrived, Owner } from "./pages.js";
-import { failure } from "./problems.js";
+import type { LiveEvent, LiveOptions } from "./live.js";
+import type { Owner } from "./pages.js";
+import { asError, failure } from "./problems.js";
 
 /** What the hooks return. */
 export interface LiveList<Data, Entry> {
@@ -76,10 +76,11 @@ export interface Source {
   fetchFirst: () => Promise<unknown>;
   /** Fetch the next page into the cache, if the list has one there. */
   fetchNext: (endCursorOf: (data: unknown) => string | undefined) => Promise<void>;
-  subscribe: (after: string, sink: LiveSink<LiveEvent>) => () => void;
-  apply: (id: string, event: LiveEvent) => void;
-  watchPages: (owner: Owner, arrived: Arrived) => () => void;
+  /** Return what `live` needs for a list whose first page is in the cache. */
+  liveOptions: (list: Owner, owner: ListOwner) => LiveSource;
 }
+
+type LiveSource = Pick<LiveOptions<LiveEvent>, "liveCursor" | "subscribe" | "apply" | "watchPages">;
 
 /** Return the variables of the first page of a list. They stay the same object while they are equal. */
 export function useVariables(request: ListRequest, first: number, own: object | undefined): Record<string, unknown> {
@@ -114,17 +115,16 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   const owner = ownerOf(shown);
   const id = owner?.id;
   useEffect(() => {
-    if (id === undefined) return undefined;
+    if (!owner || id === undefined) return undefined;
+    const options = source.liveOptions({ __typename: kind.typename, id, kinds }, owner);
     return live({
-      liveCursor: owner?.liveCursor,
+      ...options,
       refetch: async () => ownerOf(await source.fetchFirst())?.liveCursor,
-      subscribe: source.subscribe,
       apply(event) {
-        source.apply(id, event);
+        options.apply?.(event);
         const { userId } = event as { userId?: string };
-        if (event.__typename === "AuthorHidden" && userId === owner?.author?.id) void attempt(source.fetchFirst);
+        if (event.__typename === "AuthorHidden" && userId === owner.author?.id) void attempt(source.fetchFirst);
       },
-      watchPages: (arrived) => source.watchPages({ __typename: kind.typename, id, kinds }, arrived),
       onEnd: (cause) => void ended(cause),
     });
     // The key stands for all that the subscription depends on.
@@ -197,8 +197,4 @@ function useKey(values: readonly unknown[]): number {
   if (values.every((value, index) => value === last.values[index])) return last.key;
   setLast({ key: last.key + 1, values });
   return last.key + 1;
-}
-
-function asError(cause: unknown): Error {
-  return cause instanceof Error ? cause : new Error("The subscription has ended.", { cause });
 }

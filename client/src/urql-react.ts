@@ -43,17 +43,20 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
       const { error } = await client.query<unknown>(query, { ...variables, after });
       if (error) throw error;
     },
-    subscribe(after, sink) {
-      // urql would share a subscription with the same variables. Graphcache sends those that the document declares.
-      const own = { ...variables, after, subscription: ++subscriptions };
-      const listening = client.subscription(subscription, own).subscribe(({ data, error, hasNext }) => {
-        if (error) sink.error(error);
-        else if (hasNext) sink.next(Object.values(data ?? {})[0] as LiveEvent);
-        else sink.complete();
-      });
-      return () => listening.unsubscribe();
-    },
-    apply: () => undefined, // the option `updates` of Graphcache does
-    watchPages,
+    // The option `updates` of Graphcache applies the events.
+    liveOptions: (list, { liveCursor }) => ({
+      liveCursor,
+      subscribe(after, sink) {
+        // urql would share a subscription with the same variables. Graphcache sends those that the document declares.
+        const own = { ...variables, after, subscription: ++subscriptions };
+        const listening = client.subscription(subscription, own).subscribe(({ data, error, hasNext }) => {
+          if (error) sink.error(error);
+          else if (hasNext) sink.next(Object.values(data ?? {})[0] as LiveEvent);
+          else sink.complete();
+        });
+        return () => listening.unsubscribe();
+      },
+      watchPages: (arrived) => watchPages(list, arrived),
+    }),
   });
 }

@@ -9,10 +9,12 @@ import type { Client as Events } from "graphql-sse";
 import { createClient as createSocket } from "graphql-ws";
 import type { Client as Socket } from "graphql-ws";
 import { DefaultHandlerProvider, Environment, Network, RecordSource, Store } from "relay-runtime";
+import type { GraphQLTaggedNode } from "relay-runtime";
 import { collapseReposts, pause, resuming } from "../dist/index.js";
 import { possibleTypes, typePolicies } from "../dist/apollo.js";
 import * as apollo from "../dist/apollo-react.js";
 import { withLiveCursors } from "../dist/relay.js";
+import * as relay from "../dist/relay-react.js";
 import { keys, resolvers, updates } from "../dist/urql.js";
 import * as urql from "../dist/urql-react.js";
 
@@ -58,3 +60,21 @@ for (const hooks of [apollo, urql]) {
   entries.map(({ subject }) => subject);
   console.log(own, ofList, texts, post, titles, unread, error?.message, loading, hasMore, loadMore());
 }
+
+// The types of relay-compiler, too.
+interface HomeQuery {
+  response: {
+    readonly viewer:
+      | { readonly homeTimeline: { readonly entries: { readonly edges: readonly { readonly node: Entry }[] } } | null | undefined }
+      | null
+      | undefined;
+  };
+  variables: { first: number; after?: string | null };
+}
+declare const query: GraphQLTaggedNode;
+declare const subscription: GraphQLTaggedNode;
+const list = relay.useHomeTimeline<HomeQuery>({ query, subscription });
+export const relayEntries: Entry[] = list.entries;
+export const timelineIsMissing: boolean = list.data?.viewer?.homeTimeline == null;
+// @ts-expect-error relay-compiler compiles the documents of an application, so the hook has none of its own
+relay.useHomeTimeline();

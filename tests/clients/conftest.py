@@ -1,8 +1,6 @@
 """The fixtures of the tests of clients."""
 
-import json
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -13,7 +11,7 @@ import pytest
 from graph import Graph
 from server.settings import Settings
 from tests.clients.cached_lists import CACHES, Hosts, Stage, staged
-from tests.clients.programs import FOLDER, chromium_exists, node, program
+from tests.clients.programs import FOLDER, chromium_exists, node, program, relay_artifacts
 from tests.conftest import need
 from tests.server.conftest import KEY
 from tests.support.graphs import archive_url_of
@@ -51,15 +49,8 @@ def hosts(node: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts
 def artifacts(node: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile the documents of the timeline in Relay's store."""
     app = tmp_path_factory.mktemp("relay")
-    (app / "package.json").write_text('{"type": "module"}')
-    shutil.copy(FOLDER.parents[1] / "schema.graphql", app)
     shutil.copytree(KIT / "relay", app / "src")
-    config = {"src": "./src", "schema": "./schema.graphql", "language": "javascript", "eagerEsModules": True}
-    (app / "relay.config.json").write_text(json.dumps(config))
-    command = ["node", str(FOLDER / "node_modules/relay-compiler/cli.js"), "relay.config.json"]
-    compiled = subprocess.run(command, cwd=app, capture_output=True, text=True, check=False)
-    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
-    return app / "src" / "__generated__"
+    return relay_artifacts(app)
 
 
 @pytest.fixture

@@ -48,6 +48,18 @@ async def run(*command: str) -> Any:
     return json.loads(out)
 
 
+def relay_artifacts(app: Path) -> Path:
+    """Compile the documents in the folder `src` of an application in Relay. Return the folder of what was compiled."""
+    (app / "package.json").write_text('{"type": "module"}')
+    shutil.copy(FOLDER.parents[1] / "schema.graphql", app)
+    config = {"src": "./src", "schema": "./schema.graphql", "language": "javascript", "eagerEsModules": True}
+    (app / "relay.config.json").write_text(json.dumps(config))
+    command = ["node", str(FOLDER / "node_modules/relay-compiler/cli.js"), "relay.config.json"]
+    compiled = subprocess.run(command, cwd=app, capture_output=True, text=True, check=False)
+    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
+    return app / "src" / "__generated__"
+
+
 class Program:
     """A program that listens on a Unix socket until its standard input ends. It is started again if it has exited.
 

@@ -185,7 +185,7 @@ async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> 
 
 async def test_no_post_is_lost_while_the_app_fetches_the_page_on_its_own(stage: Stage) -> None:
     """Its page, older than a post that has arrived, overwrites it: the subscription begins again at the page."""
-    async with stage.open(caches=["apollo", "urql"]):
+    async with stage.open():
         await stage.each(lambda timeline: timeline.send("hold"))
         await stage.each(lambda timeline: timeline.send("refresh"))
         await stage.each(Timeline.holds)
@@ -213,7 +213,7 @@ async def test_no_post_is_lost_after_the_app_has_emptied_the_cache(stage: Stage)
 
 async def test_no_post_is_lost_when_the_app_fetches_a_newer_cursor(stage: Stage) -> None:
     """Without the list, while the sockets are down: the subscription continues from its own cursor."""
-    async with stage.open(caches=["apollo", "urql"]):
+    async with stage.open():
         await posts(stage.graph, stage.author, "live")
         await stage.each(lambda timeline: timeline.sees("live"))
         stage.proxy.refuse_websockets()
@@ -226,18 +226,16 @@ async def test_no_post_is_lost_when_the_app_fetches_a_newer_cursor(stage: Stage)
 
 
 async def test_an_event_arrives_while_the_cache_lacks_a_field(stage: Stage) -> None:
-    """The page cannot be read from Apollo's cache until it was fetched again, which takes a while."""
-    async with stage.open(caches=["apollo"]):
-        [timeline] = stage.timelines
+    """The page cannot be read from the cache until it was fetched again, which takes a while."""
+    async with stage.open(caches=["relay", "apollo"]):
         await posts(stage.graph, stage.author, "live")
-        await timeline.sees("live")
-        await timeline.send("hold")
-        await timeline.send("forget")
+        await stage.each(lambda timeline: timeline.sees("live"))
+        await stage.send("hold", "forget")
         await posts(stage.graph, stage.author, "meanwhile")
-        await timeline.hears("meanwhile")
-        await release(timeline)
+        await stage.each(lambda timeline: timeline.hears("meanwhile"))
+        await stage.each(release)
         await stage.check()
-        assert timeline.counts["refetches"] == 2
+        assert [timeline.counts["refetches"] for timeline in stage.timelines] == [2, 2]
 
 
 async def test_a_mute_removes_posts_and_reposts_of_them(stage: Stage) -> None:

@@ -1,6 +1,6 @@
 """The client kit keeps timelines of users and lists, and threads, equal to the server's in all caches.
 
-The hooks for Apollo Client and urql have documents of their own here.
+The hooks for Apollo Client and urql use their default documents here.
 """
 
 from functools import partial
@@ -14,8 +14,6 @@ from tests.clients.cached_lists import CACHES, ListSettings, Stage, Timeline, re
 from tests.support.graph_worlds import posts
 
 pytestmark = pytest.mark.slow
-
-HOOKS = ("apollo", "urql")
 
 
 def timeline(kind: Kind, number: int) -> list[ListSettings]:
@@ -72,7 +70,7 @@ async def test_a_list_whose_members_change(stage: Stage) -> None:
     await posts(graph, carol, "before")
     friends = (await graph.lists.create(alice, "friends", [carol])).id
     await graph.worker().drain()
-    async with stage.open(lists=timeline(Kind.LIST_TIMELINE, friends), caches=HOOKS):
+    async with stage.open(lists=timeline(Kind.LIST_TIMELINE, friends)):
         await stage.each(lambda each: each.sees("before"))
         await stage.send("hold")
         await graph.lists.update(alice, friends, removed=[carol], added=[bob])
@@ -125,10 +123,10 @@ async def test_a_list_that_is_deleted_while_sockets_are_down(stage: Stage) -> No
     """The server refuses the subscription, or reports the change: there is no error, and nothing to show."""
     graph, alice = stage.graph, stage.viewer
     friends = (await graph.lists.create(alice, "friends", [stage.author])).id
-    async with stage.open(lists=timeline(Kind.LIST_TIMELINE, friends), caches=HOOKS):
+    async with stage.open(lists=timeline(Kind.LIST_TIMELINE, friends)):
         await posts(graph, stage.author, "live")
         await stage.each(lambda each: each.sees("live"))
-        assert stage.proxy.refuse_websockets() == len(HOOKS)
+        assert stage.proxy.refuse_websockets() == len(CACHES)
         await graph.lists.delete(alice, friends)
         stage.proxy.accept_websockets()
         await stage.each(is_gone)
@@ -140,7 +138,7 @@ async def test_the_post_of_a_thread_vanishes(stage: Stage, how: str) -> None:
     graph, bob, carol = stage.graph, stage.author, stage.stranger
     [post] = await posts(graph, bob, "a thread")
     await reply(graph, carol, post, "a reply")
-    async with stage.open(lists=thread(post), caches=HOOKS):
+    async with stage.open(lists=thread(post)):
         await stage.each(lambda each: each.sees("a reply"))
         if how == "deleted":
             await graph.posts.delete(bob, post)

@@ -1,10 +1,9 @@
 // Uses the home screen of docs/client-kit.md: node home-screen.mjs URL TOKEN CACHE FILE
 // The first request fails, the first subscription, and a request for a next page. Prints what the screen shows.
-import { register } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
+import { version } from "react";
 import { Connection } from "./driver.mjs";
-
-register("./libraries.mjs", import.meta.url);
+import { rendered } from "./screen.mjs";
 
 const [url, token, cache, file] = process.argv.slice(2);
 const connection = new Connection({ url, token });
@@ -21,7 +20,6 @@ connection.socket = {
   },
 };
 
-const { rendered } = await import("./screen.mjs");
 const { open } = await import(`./${cache}.mjs`);
 const { Provider, properties } = await open(connection, {}, console.error);
 const { Home } = await import(file);
@@ -36,7 +34,7 @@ async function until(condition) {
   if (!condition()) throw new Error(main.textContent);
 }
 
-const seen = {};
+const seen = { version };
 seen.loading = main.textContent;
 await until(alert);
 seen.alert = alert();

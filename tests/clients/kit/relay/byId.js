@@ -1,12 +1,14 @@
 import { graphql } from "relay-runtime";
 
 graphql`
-  query byIdPageQuery($id: ID!, $count: Int!, $after: String) {
+  query byIdPageQuery($id: ID!, $first: Int!, $after: String) {
     node(id: $id) {
+      __typename
+      id
       ... on Timeline {
-        id
-        liveCursor(first: $count, after: $after)
-        entries(first: $count, after: $after) @connection(key: "byId_entries") {
+        liveCursor(first: $first, after: $after)
+        entries(first: $first, after: $after) @connection(key: "byId_entries") {
+          __id
           edges {
             node {
               ...timelineEntry @relay(mask: false)

@@ -1,13 +1,14 @@
 import { graphql } from "relay-runtime";
 
 graphql`
-  query feedPageQuery($count: Int!, $after: String, $kinds: [NotificationKind!]) {
+  query feedPageQuery($first: Int!, $after: String, $kinds: [NotificationKind!]) {
     viewer {
       notifications {
         id
         unreadCount
-        liveCursor(first: $count, after: $after, kinds: $kinds)
-        entries(first: $count, after: $after, kinds: $kinds) @connection(key: "feed_entries") {
+        liveCursor(first: $first, after: $after, kinds: $kinds)
+        entries(first: $first, after: $after, kinds: $kinds) @connection(key: "feed_entries") {
+          __id
           edges {
             node {
               __typename

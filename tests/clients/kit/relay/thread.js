@@ -1,12 +1,16 @@
 import { graphql } from "relay-runtime";
 
 graphql`
-  query threadPageQuery($id: ID!, $count: Int!, $after: String) {
+  query threadPageQuery($id: ID!, $first: Int!, $after: String) {
     post(id: $id) {
       id
       likesCount
-      liveCursor(first: $count, after: $after)
-      replies(first: $count, after: $after) @connection(key: "thread_replies") {
+      author {
+        id
+      }
+      liveCursor(first: $first, after: $after)
+      replies(first: $first, after: $after) @connection(key: "thread_replies") {
+        __id
         edges {
           node {
             id

@@ -35,12 +35,13 @@ graphql`
 `;
 
 graphql`
-  query timelinePageQuery($count: Int!, $after: String) {
+  query timelinePageQuery($first: Int!, $after: String) {
     viewer {
       homeTimeline {
         id
-        liveCursor(first: $count, after: $after)
-        entries(first: $count, after: $after) @connection(key: "timeline_entries") {
+        liveCursor(first: $first, after: $after)
+        entries(first: $first, after: $after) @connection(key: "timeline_entries") {
+          __id
           edges {
             node {
               ...timelineEntry @relay(mask: false)

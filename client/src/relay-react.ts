@@ -1,0 +1,163 @@
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import reactRelay from "react-relay";
+import relay from "relay-runtime";
+import type { Environment, GraphQLTaggedNode, OperationDescriptor, OperationType, ReaderLinkedField, Snapshot, Variables } from "relay-runtime";
+import type { HomeEntry, NotificationOf, ReplyOf, TimelineEntryOf } from "./data.js";
+import { LISTS } from "./lists.js";
+import type { LiveEvent } from "./live.js";
+import { KINDS, useLiveList, useVariables } from "./react.js";
+import type { ListRequest, LiveList } from "./react.js";
+import { asError } from "./problems.js";
+import { applyEvent, liveCursorOf, watchPages } from "./relay.js";
+
+export type { LiveList } from "./react.js";
+
+const { commitLocalUpdate, createOperationDescriptor, fetchQuery, getRequest, recycleNodesInto, requestSubscription } = relay;
+const { useRelayEnvironment } = reactRelay;
+
+/** The options of all hooks. */
+export interface ListOptions {
+  /** The query of a page. Its list is a `@connection` that selects `__id`. */
+  query: GraphQLTaggedNode;
+  subscription: GraphQLTaggedNode;
+  /** The size of a page: the variable `$first`. */
+  first?: number;
+  /** Further variables of both documents. */
+  variables?: Record<string, unknown>;
+}
+
+/** Show the viewer's home timeline, and keep it up to date. */
+export function useHomeTimeline<Query extends OperationType>(
+  options: ListOptions,
+): LiveList<Query["response"], HomeEntry<Query["response"]>> {
+  return useList({ kind: KINDS.home }, options);
+}
+
+/** Show a timeline and keep it up to date: a user's, or that of a list. Without an id, nothing is fetched yet. */
+export function useTimeline<Query extends OperationType>(
+  id: string | null | undefined,
+  options: ListOptions,
+): LiveList<Query["response"], TimelineEntryOf<Query["response"]>> {
+  return useList({ kind: KINDS.timeline, id }, options);
+}
+
+/** Show a post with its direct replies, and keep both up to date. Without an id, nothing is fetched yet. */
+export function useThread<Query extends OperationType>(
+  id: string | null | undefined,
+  options: ListOptions,
+): LiveList<Query["response"], ReplyOf<Query["response"]>> {
+  return useList({ kind: KINDS.thread, id }, options);
+}
+
+/** Show the viewer's notifications, or those of some `kinds`, and keep them up to date. */
+export function useNotifications<Query extends OperationType>({
+  kinds,
+  ...options
+}: ListOptions & { kinds?: readonly string[] | null }): LiveList<Query["response"], NotificationOf<Query["response"]>> {
+  return useList({ kind: KINDS.notifications, kinds }, options);
+}
+
+function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveList<Data, Entry> {
+  const { kind, id } = request;
+  const { query, subscription } = options;
+  const environment = useRelayEnvironment();
+  const variables = useVariables(request, options.first ?? 20, options.variables);
+  const stored = useMemo(() => new StoredQuery(environment, query, variables), [environment, query, variables]);
+  const snapshot = useSyncExternalStore(stored.subscribe, stored.read, stored.read);
+  const [last, setLast] = useState<{ of: StoredQuery; error?: Error }>();
+
+  const fetched = last?.of === stored ? last : undefined;
+  const isSkipped = kind.hasId && id == null;
+  const isMissing = snapshot.isMissingData || !(stored.wasAvailable || (fetched && !fetched.error));
+  const data = isSkipped || isMissing ? undefined : snapshot.data;
+
+  useEffect(() => {
+    if (isSkipped || !isMissing) return;
+    stored.fetch().then(
+      () => setLast({ of: stored }),
+      (cause: unknown) => setLast({ of: stored, error: asError(cause) }),
+    );
+  }, [stored, isSkipped, isMissing]);
+
+  return useLiveList(request, {
+    dependencies: [stored, subscription],
+    data,
+    isComplete: data !== undefined,
+    isFetching: !isSkipped && isMissing && !fetched,
+    error: isMissing ? fetched?.error : undefined,
+    async fetchFirst() {
+      const page = await stored.fetch();
+      setLast({ of: stored });
+      return page;
+    },
+    async fetchNext(endCursorOf) {
+      const after = endCursorOf(stored.read().data);
+      if (after) await stored.fetch({ after });
+    },
+    liveOptions({ __typename, id, kinds }, owner) {
+      const { field } = LISTS[__typename as keyof typeof LISTS];
+      const connection = (owner as Record<string, { __id?: string }>)[field]?.__id;
+      if (connection === undefined) throw new Error(`The query of the list must select ${field} { __id }.`);
+      const root = getRequest(subscription).fragment.selections[0] as ReaderLinkedField;
+      return {
+        liveCursor: liveCursorOf(environment, connection),
+        subscribe(after, sink) {
+          const { dispose } = requestSubscription(environment, {
+            subscription,
+            variables: { ...variables, after },
+            updater: (store) => applyEvent(store, connection, store.getRootField(root.name), kinds),
+            onNext: (data) => sink.next(Object.values(data ?? {})[0] as LiveEvent),
+            onError: (problem) => sink.error(problem),
+            onCompleted: () => sink.complete(),
+          });
+          return dispose;
+        },
+        apply(event) {
+          const { postId } = event as { postId?: string };
+          if (event.__typename === "PostRemoved" && postId === id) commitLocalUpdate(environment, (store) => store.delete(id));
+        },
+        watchPages: (arrived) => watchPages(connection, arrived),
+      };
+    },
+  });
+}
+
+/** The first page of a list in Relay's store, as `useSyncExternalStore` reads it. */
+class StoredQuery {
+  readonly wasAvailable: boolean;
+  readonly #environment: Environment;
+  readonly #query: GraphQLTaggedNode;
+  readonly #operation: OperationDescriptor;
+  #snapshot: Snapshot;
+
+  constructor(environment: Environment, query: GraphQLTaggedNode, variables: Variables) {
+    this.#environment = environment;
+    this.#query = query;
+    this.#operation = createOperationDescriptor(getRequest(query), variables);
+    this.#snapshot = environment.lookup(this.#operation.fragment);
+    this.wasAvailable = environment.check(this.#operation).status === "available";
+  }
+
+  readonly read = (): Snapshot => this.#snapshot;
+
+  /** Keep what the query refers to in the store, and call a function when it changes. Return a function that ends this. */
+  readonly subscribe = (changed: () => void): (() => void) => {
+    const retained = this.#environment.retain(this.#operation);
+    const snapshot = this.#environment.lookup(this.#operation.fragment);
+    this.#snapshot = { ...snapshot, data: recycleNodesInto(this.#snapshot.data, snapshot.data) };
+    const watching = this.#environment.subscribe(this.#snapshot, (next) => {
+      this.#snapshot = next;
+      changed();
+    });
+    return () => {
+      watching.dispose();
+      retained.dispose();
+    };
+  };
+
+  /** Fetch the page, or the one after a cursor, into the store, and return its data. */
+  async fetch(page: { after?: string } = {}): Promise<unknown> {
+    const variables = { ...this.#operation.request.variables, ...page };
+    return fetchQuery(this.#environment, this.#query, variables, { fetchPolicy: "network-only" }).toPromise();
+  }
+}
