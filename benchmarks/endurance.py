@@ -9,6 +9,7 @@ import os
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +59,12 @@ SIZES = {"full": Sizes(), "quick": Sizes(seconds=60, step=3), "tiny": Sizes(4, 2
 
 
 class Users:
-    """Users who send requests at a steady rate. `answered` and `failed` count their requests."""
+    """Users who send requests at a steady rate. `answered` counts their requests, and `failed` the others by reason."""
 
     def __init__(self, url: str, sizes: Sizes) -> None:
         self.clients = [Client(f"user{index}", url) for index in range(sizes.users)]
-        self.answered = self.failed = 0
+        self.answered = 0
+        self.failed: Counter[str] = Counter()
         self._sizes = sizes
         self._posts: list[tuple[Client, str]] = []
         self._texts = 0
@@ -95,8 +97,8 @@ class Users:
         client = self._random.choice(self.clients)
         try:
             await self._send(kind, client)
-        except (Refused, httpx.TransportError):
-            self.failed += 1
+        except (Refused, httpx.TransportError) as problem:
+            self.failed[str(problem) if isinstance(problem, Refused) else type(problem).__name__] += 1
         else:
             self.answered += 1
 
@@ -181,13 +183,14 @@ def growth(rows: list[list[Cell]], users: Users, note: str) -> Table:
         values = [row[column] for row in later]
         first, last = sum(values[:quarter]) / quarter, sum(values[-quarter:]) / quarter
         table.append([name, values[0], first, last, last / first, max(values)])
+    reasons = "".join(f", {count:,} with {reason}" for reason, count in users.failed.most_common())
     columns = ("of", "MB after a tenth", "first quarter MB", "last quarter MB", "ratio", "most MB")
     return Table(
         "growth",
         "Growth under a steady load",
         columns,
         table,
-        f"{note} {users.answered:,} answered, {users.failed:,} failed.",
+        f"{note} {users.answered:,} answered, {users.failed.total():,} failed{reasons}.",
     )
 
 
