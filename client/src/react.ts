@@ -17,15 +17,17 @@ export interface LiveList<Data, Entry> {
   entries: Entry[];
   /** Whether the first page is being fetched, and there is nothing to show yet. */
   loading: boolean;
-  /** Why the last fetch failed, or why the list is not live any more. The entries stay. `refetch` begins again. */
+  /** Why the last fetch failed, or why the list is not live any more. The entries stay. `retry` begins again. */
   error: Error | undefined;
   /** Whether there are older entries. */
   hasMore: boolean;
   /** Fetch the next page. A problem becomes the `error`. */
   loadMore: () => Promise<void>;
   isLoadingMore: boolean;
-  /** Fetch the first page again. A problem becomes the `error`. */
+  /** Fetch the first page again. A problem becomes the `error`. The list becomes live again if it was not any more. */
   refetch: () => Promise<void>;
+  /** Do again what has failed: `loadMore`, or `refetch`. */
+  retry: () => Promise<void>;
 }
 
 /** The operations of a list, and the variables that all of them have. */
@@ -80,6 +82,15 @@ export interface Source {
   liveOptions: (list: Owner, owner: ListOwner) => LiveSource;
 }
 
+interface Problem {
+  key: number;
+  error: Error;
+  /** Whether the next page could not be fetched. */
+  isNext?: boolean;
+  /** Whether the list is not live any more. */
+  isOver?: boolean;
+}
+
 type LiveSource = Pick<LiveOptions<LiveEvent>, "liveCursor" | "subscribe" | "apply" | "watchPages">;
 
 /** Return the variables of the first page of a list. They stay the same object while they are equal. */
@@ -95,13 +106,14 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   const { field } = LISTS[kind.typename];
   const key = useKey(source.dependencies);
   const [last, setLast] = useState<{ key: number; data: unknown }>();
-  const [problem, setProblem] = useState<{ key: number; error: Error; isOver?: boolean }>();
+  const [problem, setProblem] = useState<Problem>();
   const [session, setSession] = useState(0);
   const [loading, setLoading] = useState<number>();
   const pending = useRef<{ key: number; done: Promise<void> }>(undefined);
 
   function ownerOf(data: unknown): ListOwner | undefined {
     const owner = data ? kind.ownerOf(data) : undefined;
+    if (owner && owner.id === undefined) throw new Error(`The query must select the id of the ${kind.typename}.`);
     return owner && kind.hasId && owner.id !== request.id ? undefined : (owner ?? undefined);
   }
   const pageOf = (owner: ListOwner | undefined): Page | null | undefined => (owner as Record<string, Page> | undefined)?.[field];
@@ -116,6 +128,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   const id = owner?.id;
   useEffect(() => {
     if (!owner || id === undefined) return undefined;
+    if (owner.liveCursor === undefined) throw new Error(`The query must select liveCursor beside ${field}.`);
     const options = source.liveOptions({ __typename: kind.typename, id, kinds }, owner);
     return live({
       ...options,
@@ -138,12 +151,12 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     if (!data || ownerOf(data)) setProblem({ key, error: asError(cause), isOver: true });
   }
 
-  async function attempt(action: () => Promise<unknown>): Promise<boolean> {
+  async function attempt(action: () => Promise<unknown>, isNext = false): Promise<boolean> {
     try {
       await action();
       return true;
     } catch (cause) {
-      setProblem({ key, error: asError(cause) });
+      setProblem((current) => ({ key, error: asError(cause), isNext, isOver: current?.key === key && current.isOver === true }));
       return false;
     }
   }
@@ -156,12 +169,12 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
 
   async function next(): Promise<void> {
     setLoading(key);
-    const isDone = await attempt(() =>
+    const fetchNext = async (): Promise<void> =>
       source.fetchNext((data) => {
         const info = pageOf(ownerOf(data))?.pageInfo as { hasNextPage: boolean; endCursor?: string | null } | undefined;
         return info?.hasNextPage ? (info.endCursor ?? undefined) : undefined;
-      }),
-    );
+      });
+    const isDone = await attempt(fetchNext, true);
     if (isDone) setProblem((current) => (current?.isOver ? current : undefined));
     pending.current = undefined;
     setLoading(undefined);
@@ -188,6 +201,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     loadMore,
     isLoadingMore: loading === key,
     refetch,
+    retry: problem?.key === key && problem.isNext && !problem.isOver ? loadMore : refetch,
   };
 }
 

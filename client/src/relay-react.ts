@@ -97,10 +97,13 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveL
     liveOptions({ __typename, id, kinds }, owner) {
       const { field } = LISTS[__typename as keyof typeof LISTS];
       const connection = (owner as Record<string, { __id?: string }>)[field]?.__id;
-      if (connection === undefined) throw new Error(`The query of the list must select ${field} { __id }.`);
+      if (connection === undefined) throw new Error(`The query must select ${field} { __id }.`);
+      const liveCursor = liveCursorOf(environment, connection);
+      if (owner.liveCursor != null && liveCursor === undefined)
+        throw new Error("The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider).");
       const root = getRequest(subscription).fragment.selections[0] as ReaderLinkedField;
       return {
-        liveCursor: liveCursorOf(environment, connection),
+        liveCursor,
         subscribe(after, sink) {
           const { dispose } = requestSubscription(environment, {
             subscription,

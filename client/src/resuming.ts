@@ -28,7 +28,8 @@ export class SocketClosed extends Error {
   readonly code: number;
 
   constructor({ code, reason }: CloseEvent) {
-    super(`The WebSocket was closed with code ${String(code)}${reason && `: ${reason}`}.`);
+    const cause = reason && `: ${reason.replace(/\.$/, "")}`;
+    super(`The WebSocket was closed with code ${String(code)}${cause}.`);
     this.name = "SocketClosed";
     this.code = code;
   }

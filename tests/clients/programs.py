@@ -48,11 +48,11 @@ async def run(*command: str) -> Any:
     return json.loads(out)
 
 
-def relay_artifacts(app: Path) -> Path:
+def relay_artifacts(app: Path, language: str = "javascript") -> Path:
     """Compile the documents in the folder `src` of an application in Relay. Return the folder of what was compiled."""
     (app / "package.json").write_text('{"type": "module"}')
     shutil.copy(FOLDER.parents[1] / "schema.graphql", app)
-    config = {"src": "./src", "schema": "./schema.graphql", "language": "javascript", "eagerEsModules": True}
+    config = {"src": "./src", "schema": "./schema.graphql", "language": language, "eagerEsModules": True}
     (app / "relay.config.json").write_text(json.dumps(config))
     command = ["node", str(FOLDER / "node_modules/relay-compiler/cli.js"), "relay.config.json"]
     compiled = subprocess.run(command, cwd=app, capture_output=True, text=True, check=False)

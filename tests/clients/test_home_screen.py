@@ -1,53 +1,38 @@
-"""The home screens in docs/client-kit.md work with Apollo Client, urql and Relay, and with React 18 and 19."""
+"""The applications in docs/client-kit.md work with Apollo Client, urql and Relay, and with React 18 and 19."""
 
+import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.clients.cached_lists import Stage
-from tests.clients.home_screen import HOME_SCREEN, RELAY_HOME_SCREEN
 from tests.clients.programs import FOLDER, relay_artifacts, run
 from tests.conftest import need
 
 pytestmark = pytest.mark.slow
 
-
 PACKAGES = FOLDER / "node_modules"
 KIT = FOLDER.parents[1] / "client"
+APP = FOLDER / "kit" / "app"
+OPTIONS = {
+    "strict": True,
+    "skipLibCheck": True,
+    "jsx": "react-jsx",
+    "target": "es2022",
+    "module": "esnext",
+    "moduleResolution": "bundler",
+    "preserveSymlinks": True,
+    "rootDir": "src",
+    "outDir": "out",
+}
 
 
-def compiled(folder: Path, cache: str) -> Path:
-    """Write the screen for a library, and compile it to a program in a project with `node_modules`."""
-    compiler = KIT / "node_modules" / ".bin" / "tsc"
-    need(compiler.exists(), "`npm install` in client")
-    (folder / "package.json").write_text('{"type": "module"}')
-    (folder / "src").mkdir()
-    screen = folder / "src" / "Home.jsx"
-    if cache == "relay":
-        screen.write_text(RELAY_HOME_SCREEN, "utf-8")
-        relay_artifacts(folder)
-        screen.write_text(with_artifacts(RELAY_HOME_SCREEN), "utf-8")
-    else:
-        screen.write_text(HOME_SCREEN.replace("apollo-react", f"{cache}-react"), "utf-8")
-    options = ("--allowJs", "--skipLibCheck", "--jsx", "react-jsx", "--module", "nodenext", "--target", "es2022")
-    command = [str(compiler), *options, "--outDir", "out", str(screen)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    return folder / "out" / "Home.js"
-
-
-def with_artifacts(program: str) -> str:
-    """Return a program with what relay-compiler has made of its documents in their place, like Relay's Babel plugin."""
-    document = r"graphql`\s*\w+ (\w+)[^`]*`"
-    imports = (f'import {name} from "./__generated__/{name}.graphql.js";\n' for name in re.findall(document, program))
-    return "".join(imports) + re.sub(document, r"\1", program)
-
-
-def installed(folder: Path, react: int) -> None:
+def installed(project: Path, react: int) -> None:
     """Let a project find the libraries, a version of React, and the kit without what it has for its development."""
-    modules = folder / "node_modules"
+    modules = project / "node_modules"
     modules.mkdir()
     for library in PACKAGES.iterdir():
         if library.name not in ("react", "react-dom", "@fanline", ".bin"):
@@ -59,22 +44,61 @@ def installed(folder: Path, react: int) -> None:
     kit.mkdir(parents=True)
     for name in ("package.json", "dist"):
         (kit / name).symlink_to(KIT / name)
-    (folder / "kit").symlink_to(FOLDER / "kit")
+    (project / "kit").symlink_to(FOLDER / "kit")
 
 
-@pytest.mark.parametrize(("cache", "react"), [("apollo", 18), ("apollo", 19), ("urql", 18), ("relay", 18)])
+def sources(project: Path, library: str, url: str, token: str) -> Path:
+    """Write an application of the page for a server and a token. Return its main file."""
+    folder = project / "src"
+    if library == "relay":
+        shutil.copytree(APP / "relay", folder)
+        relay_artifacts(project, "typescript")
+    else:
+        folder.mkdir()
+        shutil.copy(APP / f"{library}.tsx", folder / "main.tsx")
+        home = (APP / "Home.tsx").read_text("utf-8")
+        (folder / "Home.tsx").write_text(home.replace("apollo-react", f"{library}-react"), "utf-8")
+    socket = (APP / "socket.ts").read_text("utf-8")
+    socket = socket.replace("http://localhost:8000/graphql", url).replace("Bearer …", f"Bearer {token}")
+    (folder / "socket.ts").write_text(socket, "utf-8")
+    return folder / "main.tsx"
+
+
+def compiled(project: Path) -> Path:
+    """Check the types of an application, and compile it to a program for Node. Return its main file."""
+    compiler = KIT / "node_modules" / ".bin" / "tsc"
+    need(compiler.exists(), "`npm install` in client")
+    (project / "package.json").write_text('{"type": "module"}')
+    (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": OPTIONS, "include": ["src"]}))
+    for file in (project / "src").rglob("*.ts*"):
+        file.write_text(for_node(file.read_text("utf-8")), "utf-8")
+    done = subprocess.run([str(compiler)], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return project / "out" / "main.js"
+
+
+def for_node(program: str) -> str:
+    """Return a program with full names of files, and with what relay-compiler has made of its documents."""
+    document = r"graphql`\s*\w+ (\w+)[^`]*`"
+    names = re.findall(document, program)
+    imports = (f'import {name}Document from "./__generated__/{name}.graphql";\n' for name in names)
+    program = "".join(imports) + re.sub(document, r"\1Document", program)
+    return re.sub(r'from "(\./.*?)"', r'from "\1.js"', program)
+
+
+@pytest.mark.parametrize(("library", "react"), [("apollo", 18), ("apollo", 19), ("urql", 18), ("relay", 18)])
 async def test_the_screen_recovers_loads_more_and_stays_live(
-    stage: Stage, tmp_path: Path, cache: str, react: int
+    stage: Stage, tmp_path: Path, library: str, react: int
 ) -> None:
     """Requests and a subscription fail: what is on the screen stays, and the user can try again."""
     installed(tmp_path, react)
-    screen = compiled(tmp_path, cache)
+    sources(tmp_path, library, f"{stage.api.url}/graphql", stage.token)
+    main = compiled(tmp_path)
     await stage.graph.worker().drain()
     node = ("node", "--preserve-symlinks", "--preserve-symlinks-main")  # all packages find those of the project
-    program = (str(tmp_path / "kit" / "home-screen.mjs"), f"{stage.api.url}/graphql", stage.token, cache, str(screen))
-    seen = await run(*node, *program)
+    seen = await run(*node, str(tmp_path / "kit" / "home-screen.mjs"), str(main))
     assert seen["version"].startswith(f"{react}.")
-    assert seen["loading"] in ("", "Loading …")
+    assert seen["loading"] == "Loading …"
     assert seen["alert"].endswith("offline Try again")
     texts = [text.removeprefix("repost of ") for text in await stage.expected()]
     assert texts[0] == "live"

@@ -93,8 +93,8 @@ async def executed(text: str, graph: Graph, alice: int) -> Any:
 async def test_an_operation_runs_as_it_is_shown(small_world: World, graph: Graph, block: Block) -> None:
     """As alice, without errors, and with the data shown below the operation."""
     assert validate(schema._schema, parse(block.text)) == []
-    if block.page == "docs/errors.md":
-        return  # it is refused, see below
+    if block.page in ("docs/errors.md", "docs/client-kit.md"):
+        return  # it is refused, see below; and tests/clients runs the operations of the client kit
     result = await executed(block.text, graph, small_world.people()["alice"])
     assert result.errors is None
     assert result.data

@@ -10,7 +10,7 @@ import pytest
 from graph import Graph
 from tests.clients.programs import FOLDER, chromium_exists, node, run
 from tests.conftest import need
-from tests.docs.blocks import ROOT, Block, claim
+from tests.docs.blocks import BLOCKS, ROOT, Block, claim
 from tests.server.conftest import Api, api, settings
 
 __all__ = ["api", "chromium_exists", "node", "settings"]
@@ -19,6 +19,7 @@ __all__ = ["api", "chromium_exists", "node", "settings"]
 [LIVE] = claim(__name__, "ts", page="docs/client-kit.md")
 PAGES = ("docs/client-kit.md", "docs/clients.md", "docs/cookbook.md", "docs/persisted-documents.md")
 QUOTED = [block for page in PAGES for block in claim(__name__, "js", "py", page=page)]
+APPLICATIONS = claim(__name__, "tsx", page="docs/client-kit.md")
 CONFIGURATIONS = [
     block for page in ("docs/clients.md", "docs/persisted-documents.md") for block in claim(__name__, "json", page=page)
 ]
@@ -30,6 +31,19 @@ def test_a_program_is_a_part_of_one_that_is_run(block: Block) -> None:
     """The file is named by another one in the folder: by a test, or by a program that imports it."""
     [program] = [path for path in SOURCES if path.suffix in (".mjs", ".py") and block.text in path.read_text("utf-8")]
     assert any(program.stem in path.read_text("utf-8") for path in SOURCES if path != program)
+
+
+@pytest.mark.parametrize("block", APPLICATIONS, ids=str)
+def test_an_application_consists_of_files_that_are_compiled_and_used(block: Block) -> None:
+    """By tests/clients/test_home_screen.py."""
+    files = [path for path in (FOLDER / "kit" / "app").rglob("*.ts*") if path.read_text("utf-8") == block.text]
+    assert len(files) == 1
+
+
+def test_the_page_shows_all_files_of_the_applications() -> None:
+    assert len(APPLICATIONS) == len([*(FOLDER / "kit" / "app").rglob("*.ts*")])
+    operations = [block.text for block in BLOCKS if (block.page, block.language) == ("docs/client-kit.md", "graphql")]
+    assert operations == [(FOLDER / "kit" / "app" / "home.graphql").read_text("utf-8")]
 
 
 @pytest.mark.parametrize("block", CONFIGURATIONS, ids=str)

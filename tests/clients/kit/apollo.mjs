@@ -54,5 +54,5 @@ export async function open({ url, headers, fetch, socket }, _options, onEnd) {
     cache.evict({ id: cache.identify(item), fieldName: "text" in item ? "text" : "at" });
   }
 
-  return { show, load, refresh, reset, badge, forget, Provider: ApolloProvider, properties: { client } };
+  return { show, load, refresh, reset, badge, forget, Provider: ApolloProvider, properties: { client }, documentOf: gql };
 }

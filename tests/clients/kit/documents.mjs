@@ -1,35 +1,16 @@
-// The application's own operations of lists in Apollo Client and urql. docs/client-kit.md shows the first two.
-const POST = `id text author { id login } quotedPost { id author { id } }`;
-const EDGE = `cursor node {
-  __typename id createdAt author { id login }
-  ... on Post { ${POST} }
-  ... on Repost { post { ${POST} } }
-}`;
+// The application's own operations of lists in Apollo Client and urql.
+import { readFileSync } from "node:fs";
+import { parse, print } from "graphql";
 
-/** All pages: `$after` is missing in the first one. */
-export const PAGE = `query Page($first: Int!, $after: String) {
-  viewer {
-    id
-    homeTimeline {
-      id
-      liveCursor(first: $first, after: $after)
-      entries(first: $first, after: $after) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
-    }
-  }
-}`;
+/** Each operation of a file with the fragments. */
+function operationsOf(file) {
+  const { definitions } = parse(readFileSync(new URL(file, import.meta.url), "utf8"));
+  const fragments = definitions.filter(({ kind }) => kind === "FragmentDefinition");
+  const operations = definitions.filter((each) => !fragments.includes(each));
+  return operations.map((each) => print({ kind: "Document", definitions: [each, ...fragments] }));
+}
 
-export const LIVE = `subscription Live($after: String) {
-  homeTimeline(after: $after) {
-    __typename
-    cursor
-    ... on PostAdded { timelineEdge { ${EDGE} } }
-    ... on RepostAdded { timelineEdge { ${EDGE} } }
-    ... on PostRemoved { postId }
-    ... on RepostRemoved { repostId }
-    ... on AuthorRemoved { userId }
-    ... on AuthorHidden { userId }
-  }
-}`;
+export const [PAGE, LIVE] = operationsOf("app/home.graphql");
 
 const NOTIFICATION = `__typename id at isRead actors(limit: 3) { id login name } actorsCount ... on PostNotification { post { id text } }`;
 

@@ -1,29 +1,30 @@
-// Uses the home screen of docs/client-kit.md: node home-screen.mjs URL TOKEN CACHE FILE
+// Runs an application of docs/client-kit.md: node home-screen.mjs FILE
 // The first request fails, the first subscription, and a request for a next page. Prints what the screen shows.
 import { setTimeout as sleep } from "node:timers/promises";
+import { Window } from "happy-dom";
 import { version } from "react";
-import { Connection } from "./driver.mjs";
-import { rendered } from "./screen.mjs";
+import WebSocket from "ws";
 
-const [url, token, cache, file] = process.argv.slice(2);
-const connection = new Connection({ url, token });
-const { fetch: send, socket } = connection;
+const window = new Window();
+Object.assign(globalThis, { window, document: window.document, navigator: window.navigator });
+const main = document.body.appendChild(document.createElement("main"));
+main.id = "root";
+
+const send = globalThis.fetch;
 let isOnline = false;
 let isRefused = true;
-connection.fetch = (...request) => (isOnline ? send(...request) : Promise.reject(new TypeError("offline")));
-connection.socket = {
-  ...socket,
-  subscribe(request, sink) {
-    if (!isRefused) return socket.subscribe(request, sink);
-    queueMicrotask(() => sink.error([{ message: "refused", extensions: { code: "FORBIDDEN" } }]));
-    return () => undefined;
-  },
-};
 
-const { open } = await import(`./${cache}.mjs`);
-const { Provider, properties } = await open(connection, {}, console.error);
-const { Home } = await import(file);
-const main = rendered(Home, Provider, properties);
+globalThis.fetch = (url, options) =>
+  isOnline || options.body.includes("__schema") ? send(url, options) : Promise.reject(new TypeError("offline"));
+
+globalThis.WebSocket = class extends WebSocket {
+  send(data) {
+    const { id, type } = JSON.parse(data);
+    if (type !== "subscribe" || !isRefused) return super.send(data);
+    const payload = [{ message: "refused", extensions: { code: "FORBIDDEN" } }];
+    queueMicrotask(() => this.emit("message", Buffer.from(JSON.stringify({ id, type: "error", payload })), false));
+  }
+};
 
 const items = () => [...main.querySelectorAll("li")].map((each) => each.textContent);
 const alert = () => main.querySelector("[role=alert]")?.textContent ?? "";
@@ -34,7 +35,10 @@ async function until(condition) {
   if (!condition()) throw new Error(main.textContent);
 }
 
+await import(process.argv[2]);
+const { headers, url } = await import(new URL("socket.js", `file://${process.argv[2]}`));
 const seen = { version };
+await until(() => main.textContent);
 seen.loading = main.textContent;
 await until(alert);
 seen.alert = alert();
@@ -53,13 +57,13 @@ click("More");
 await until(alert);
 seen.failed = items().length;
 isOnline = true;
-click("More");
+click("Try again");
 await until(() => items().length === 50 && !alert());
 seen.hasMore = main.textContent.includes("More");
 const query = `mutation { publishPost(input: { text: "live" }) { userErrors { code } } }`;
 await send(url, {
   method: "POST",
-  headers: { ...connection.headers, "content-type": "application/json" },
+  headers: { ...headers, "content-type": "application/json" },
   body: JSON.stringify({ query }),
 });
 await until(() => items().length === 51);

@@ -57,5 +57,6 @@ export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd
     commitLocalUpdate(environment, (store) => store.get(id).setValue(undefined, text === undefined ? "isRead" : "text"));
   }
 
-  return { show, load, badge, forget, Provider: RelayEnvironmentProvider, properties: { environment } };
+  const properties = { environment };
+  return { show, load, badge, forget, Provider: RelayEnvironmentProvider, properties, documentOf: (artifact) => artifact };
 }

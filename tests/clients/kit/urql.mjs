@@ -60,5 +60,5 @@ export async function open({ url, headers, fetch, socket }, _options, onEnd) {
 
   const badge = () => fetchNow(BADGE, {});
 
-  return { show, load, badge, Provider, properties: { value: client } };
+  return { show, load, badge, Provider, properties: { value: client }, documentOf: gql };
 }

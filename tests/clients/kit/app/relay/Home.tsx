@@ -1,43 +1,21 @@
-"""Home screens in React, as in docs/client-kit.md."""
-
-HOME_SCREEN = """
-import { useHomeTimeline } from "@fanline/client/apollo-react";
-
-export function Home() {
-  const { entries, loading, error, hasMore, loadMore, isLoadingMore, refetch } = useHomeTimeline();
-  if (loading) return <p>Loading …</p>;
-  return (
-    <main>
-      {error && <p role="alert">{error.message} <button onClick={refetch}>Try again</button></p>}
-      <ul>
-        {entries.map((entry) => {
-          const post = entry.__typename === "Post" ? entry : entry.post;
-          return <li key={entry.id}>{post?.author.name}: {post?.text}</li>;
-        })}
-      </ul>
-      {hasMore && <button disabled={isLoadingMore} onClick={loadMore}>More</button>}
-    </main>
-  );
-}
-"""
-
-RELAY_HOME_SCREEN = """
 import { useHomeTimeline } from "@fanline/client/relay-react";
 import { graphql, useFragment } from "react-relay";
+import type { Home_entry$key } from "./__generated__/Home_entry.graphql";
+import type { HomeQuery } from "./__generated__/HomeQuery.graphql";
 
 export function Home() {
-  const { entries, loading, error, hasMore, loadMore, isLoadingMore, refetch } = useHomeTimeline(documents);
+  const { entries, loading, error, retry, hasMore, loadMore, isLoadingMore } = useHomeTimeline<HomeQuery>(documents);
   if (loading) return <p>Loading …</p>;
   return (
     <main>
-      {error && <p role="alert">{error.message} <button onClick={refetch}>Try again</button></p>}
+      {error && <p role="alert">{error.message} <button onClick={retry}>Try again</button></p>}
       <ul>{entries.map((entry) => <Entry key={entry.id} entry={entry} />)}</ul>
       {hasMore && <button disabled={isLoadingMore} onClick={loadMore}>More</button>}
     </main>
   );
 }
 
-function Entry({ entry }) {
+function Entry({ entry }: { entry: Home_entry$key }) {
   const { post, ...shown } = useFragment(ENTRY, entry);
   const { author, text } = post ?? shown;
   return <li>{author?.name}: {text}</li>;
@@ -90,4 +68,3 @@ const documents = {
     }
   `,
 };
-"""
