@@ -1,9 +1,10 @@
 import { gql } from "@apollo/client";
-import type { OperationVariables, TypedDocumentNode } from "@apollo/client";
+import type { InMemoryCache, OperationVariables, TypedDocumentNode } from "@apollo/client";
 import { skipToken, useApolloClient, useQuery } from "@apollo/client/react";
 import { applyEvent, watchPages } from "./apollo.js";
 import { hooksOf } from "./hooks.js";
 import type { ListOptions } from "./hooks.js";
+import { LISTS } from "./lists.js";
 import type { LiveEvent } from "./live.js";
 import { useLiveList, useVariables } from "./react.js";
 import type { ListRequest, LiveList } from "./react.js";
@@ -41,20 +42,25 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
       // `fetchMore` would drop changes of the cache that it meets, so the next page is a query of its own.
       if (after) await client.query({ query, variables: { ...variables, after }, fetchPolicy: "network-only" });
     },
-    liveOptions: (list, { liveCursor }) => ({
-      liveCursor,
-      subscribe(after, sink) {
-        const context = { queryDeduplication: false };
-        const events = client.subscribe({ query: subscription, variables: { ...shared, after }, context });
-        const listening = events.subscribe({
-          next: ({ data, error }) => (error ? sink.error(error) : sink.next(Object.values(data as object)[0] as LiveEvent)),
-          error: (problem: unknown) => sink.error(problem),
-          complete: () => sink.complete(),
-        });
-        return () => listening.unsubscribe();
-      },
-      apply: (event) => applyEvent(client.cache, list.id, event),
-      watchPages: (arrived) => watchPages(client.cache, list, arrived),
-    }),
+    liveOptions(list, { liveCursor }) {
+      const policies = "policies" in client.cache ? (client.cache.policies as InMemoryCache["policies"]) : undefined;
+      if (policies && !policies.getMergeFunction(list.__typename, LISTS[kind.typename].field, undefined))
+        throw new Error("InMemoryCache needs typePolicies(relayStylePagination()) of @fanline/client/apollo.");
+      return {
+        liveCursor,
+        subscribe(after, sink) {
+          const context = { queryDeduplication: false };
+          const events = client.subscribe({ query: subscription, variables: { ...shared, after }, context });
+          const listening = events.subscribe({
+            next: ({ data, error }) => (error ? sink.error(error) : sink.next(Object.values(data as object)[0] as LiveEvent)),
+            error: (problem: unknown) => sink.error(problem),
+            complete: () => sink.complete(),
+          });
+          return () => listening.unsubscribe();
+        },
+        apply: (event) => applyEvent(client.cache, list.id, event),
+        watchPages: (arrived) => watchPages(client.cache, list, arrived),
+      };
+    },
   });
 }

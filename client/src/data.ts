@@ -2,6 +2,7 @@
 
 /** The fields of a list's owner that the hooks need. */
 export interface ListOwner {
+  readonly __typename?: string;
   readonly id?: string;
   readonly liveCursor?: string | null;
   /** That of the post of a thread, which disappears when its author is hidden. */

@@ -116,6 +116,10 @@ class LiveTimeline<Event extends LiveEvent> {
   }
 
   #take(event: Event): void {
+    if ((event.cursor as string | undefined) === undefined) {
+      this.#giveUp(new Error("The subscription must select cursor."));
+      return;
+    }
     this.#failures = 0;
     this.#cursor = event.cursor;
     if (FETCHED.has(event.__typename)) this.#refetchBecauseOf(event.cursor);

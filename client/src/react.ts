@@ -185,13 +185,19 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     return pending.current.done;
   }
 
+  const typename = source.isComplete ? kind.ownerOf(source.data as object)?.__typename : undefined;
+  const wrongType = useMemo(() => {
+    const isRight = typename === undefined || typename === kind.typename;
+    return isRight ? undefined : new Error(`The id is that of a ${typename}, not of a ${kind.typename}.`);
+  }, [typename, kind]);
+
   const page = pageOf(owner);
   const edges = page?.edges;
   const entries = useMemo(() => {
     const nodes = (edges ?? []).map(({ node }) => node);
     return (kind.typename === "Timeline" ? collapseReposts(nodes) : nodes) as Entry[];
   }, [edges, kind]);
-  const error = (problem?.key === key ? problem.error : undefined) ?? source.error;
+  const error = (problem?.key === key ? problem.error : undefined) ?? source.error ?? wrongType;
   return {
     data: shown as Shown | undefined,
     entries,

@@ -5,7 +5,7 @@ import type { ListOptions } from "./hooks.js";
 import type { LiveEvent } from "./live.js";
 import { useLiveList, useVariables } from "./react.js";
 import type { ListRequest, LiveList } from "./react.js";
-import { watchPages } from "./urql.js";
+import { hasResolvers, watchPages } from "./urql.js";
 
 export type { HomeTimelineData, Notification, NotificationsData, Post, Repost, ThreadData, TimelineData } from "./data.js";
 export type { ListOptions } from "./hooks.js";
@@ -44,19 +44,22 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
       if (error) throw error;
     },
     // The option `updates` of Graphcache applies the events.
-    liveOptions: (list, { liveCursor }) => ({
-      liveCursor,
-      subscribe(after, sink) {
-        // urql would share a subscription with the same variables. Graphcache sends those that the document declares.
-        const own = { ...variables, after, subscription: ++subscriptions };
-        const listening = client.subscription(subscription, own).subscribe(({ data, error, hasNext }) => {
-          if (error) sink.error(error);
-          else if (hasNext) sink.next(Object.values(data ?? {})[0] as LiveEvent);
-          else sink.complete();
-        });
-        return () => listening.unsubscribe();
-      },
-      watchPages: (arrived) => watchPages(list, arrived),
-    }),
+    liveOptions(list, { liveCursor }) {
+      if (!hasResolvers()) throw new Error("cacheExchange needs keys, resolvers and updates of @fanline/client/urql.");
+      return {
+        liveCursor,
+        subscribe(after, sink) {
+          // urql would share a subscription with the same variables. Graphcache sends those that the document declares.
+          const own = { ...variables, after, subscription: ++subscriptions };
+          const listening = client.subscription(subscription, own).subscribe(({ data, error, hasNext }) => {
+            if (error) sink.error(error);
+            else if (hasNext) sink.next(Object.values(data ?? {})[0] as LiveEvent);
+            else sink.complete();
+          });
+          return () => listening.unsubscribe();
+        },
+        watchPages: (arrived) => watchPages(list, arrived),
+      };
+    },
   });
 }

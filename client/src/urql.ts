@@ -62,12 +62,20 @@ export const updates: UpdatesConfig = {
   NotificationFeed: { entries: keepPages },
 };
 
+let isCalled = false;
+
+/** Return whether `resolvers` was called: Graphcache does not tell which options it has. */
+export function hasResolvers(): boolean {
+  return isCalled;
+}
+
 /**
  * Return the resolvers of timelines, threads and notifications. Pass `relayPagination()`.
  *
  * A list has the pages that follow each other from the first one. All share one `liveCursor`, that of the first page.
  */
 export function resolvers(pagination: Resolver): ResolverConfig {
+  isCalled = true;
   return {
     Timeline: { entries: following(pagination), liveCursor: cursorOfList },
     Post: { replies: following(pagination), liveCursor: cursorOfList },

@@ -127,6 +127,12 @@ test("it ends when the session is over", async () => {
   }
 });
 
+test("it ends when the subscription does not select the cursor, from which it would continue", () => {
+  start("p1");
+  newest().next({ __typename: "PostAdded" });
+  assert.deepEqual(log, ["subscribe p1", "unwatch", "end p1", "over"]);
+});
+
 test("it waits for retryAfter, then continues after the last event", async () => {
   for (const code of ["OVERLOADED", "STORE_UNAVAILABLE"]) {
     start("p1");

@@ -1,4 +1,4 @@
-"""The hooks of the client kit say what a query or an environment lacks: without it, a list would never be live."""
+"""The hooks of the client kit say what a query, a cache or an environment lacks, where a list would not be live."""
 
 from pathlib import Path
 
@@ -17,6 +17,11 @@ async def test_what_is_missing_is_named(stage: Stage, artifacts: Path) -> None:
         "node", str(FOLDER / "kit" / "mistakes.mjs"), f"{stage.api.url}/graphql", stage.token, str(artifacts)
     )
     assert seen == {
+        "cache": {
+            "apollo": "InMemoryCache needs typePolicies(relayStylePagination()) of @fanline/client/apollo.",
+            "urql": "cacheExchange needs keys, resolvers and updates of @fanline/client/urql.",
+        },
+        "type": "The id is that of a User, not of a Timeline.",
         "apollo": {"liveCursor": LIVE_CURSOR, "id": "The query must select the id of the Timeline."},
         "urql": {"liveCursor": LIVE_CURSOR},
         "relay": {

@@ -23,7 +23,12 @@ APPLICATIONS = claim(__name__, "tsx", page="docs/client-kit.md")
 CONFIGURATIONS = [
     block for page in ("docs/clients.md", "docs/persisted-documents.md") for block in claim(__name__, "json", page=page)
 ]
-SOURCES = [path for folder in (FOLDER, FOLDER / "kit") for path in sorted(folder.iterdir()) if path.is_file()]
+SOURCES = [
+    path
+    for folder in (FOLDER, FOLDER / "kit", FOLDER / "kit" / "app")
+    for path in sorted(folder.iterdir())
+    if path.is_file()
+]
 
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)

@@ -14,8 +14,7 @@ const send = globalThis.fetch;
 let isOnline = false;
 let isRefused = true;
 
-globalThis.fetch = (url, options) =>
-  isOnline || options.body.includes("__schema") ? send(url, options) : Promise.reject(new TypeError("offline"));
+globalThis.fetch = (...request) => (isOnline ? send(...request) : Promise.reject(new TypeError("offline")));
 
 globalThis.WebSocket = class extends WebSocket {
   send(data) {

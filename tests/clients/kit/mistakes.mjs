@@ -1,5 +1,5 @@
-// Renders hooks whose queries or environments lack something: node mistakes.mjs URL TOKEN ARTIFACTS
-// Prints the errors, by library and by what is missing.
+// Renders hooks that lack something in a query, a cache or an environment: node mistakes.mjs URL TOKEN ARTIFACTS
+// Prints the errors, by library and by what is missing or wrong.
 import { register } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PAGE } from "./documents.mjs";
@@ -10,6 +10,7 @@ register("./libraries.mjs", import.meta.url);
 const [url, token, artifacts] = process.argv.slice(2);
 const connection = new Connection({ url, token });
 await import("./screen.mjs");
+const { gql } = await import("@apollo/client");
 const { createElement } = await import("react");
 const { createRoot } = await import("react-dom/client");
 const { Environment, RecordSource, Store } = (await import("relay-runtime")).default;
@@ -22,18 +23,37 @@ const QUERIES = {
   relay: { liveCursor: await artifact("mistakesCursorQuery"), connection: await artifact("mistakesConnectionQuery") },
 };
 
-/** Render the hook of a library, and return the error that it throws. */
+/** Render the hook of a library, and return the error that it throws or returns. */
 async function thrown(Provider, properties, useList) {
   let error;
   const root = createRoot(document.createElement("main"), { onUncaughtError: (problem) => (error = problem) });
-  const Screen = () => (useList(), null);
+  function Screen() {
+    const list = useList();
+    error ??= list.error;
+    return null;
+  }
   root.render(createElement(Provider, properties, createElement(Screen)));
   for (let turn = 0; turn < 500 && !error; turn++) await sleep(20);
   root.unmount();
   return error?.message;
 }
 
-const seen = {};
+const { Client, Provider: UrqlProvider, fetchExchange } = await import("urql");
+const { cacheExchange } = await import("@urql/exchange-graphcache");
+const { useHomeTimeline: useUrql } = await import("@fanline/client/urql-react");
+const client = new Client({ url, fetchOptions: { headers: connection.headers }, exchanges: [cacheExchange({}), fetchExchange] });
+const seen = { cache: { urql: await thrown(UrqlProvider, { value: client }, () => useUrql({ query: PAGE })) } };
+
+const { ApolloClient, HttpLink, InMemoryCache } = await import("@apollo/client");
+const { ApolloProvider } = await import("@apollo/client/react");
+const { useHomeTimeline: useApollo, useTimeline } = await import("@fanline/client/apollo-react");
+const { possibleTypes } = await import("@fanline/client/apollo");
+const link = new HttpLink({ uri: url, headers: connection.headers });
+const plain = new ApolloClient({ cache: new InMemoryCache({ possibleTypes }), link });
+seen.cache.apollo = await thrown(ApolloProvider, { client: plain }, () => useApollo());
+const { data } = await plain.query({ query: gql`{ viewer { user { id } } }` });
+seen.type = await thrown(ApolloProvider, { client: plain }, () => useTimeline(data.viewer.user.id));
+
 for (const [library, queries] of Object.entries(QUERIES)) {
   const { useHomeTimeline } = await import(`@fanline/client/${library}-react`);
   const { Provider, properties, documentOf } = await (await import(`./${library}.mjs`)).open(connection, { artifacts }, fail);

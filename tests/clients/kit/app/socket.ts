@@ -2,7 +2,7 @@ import { pause, resuming } from "@fanline/client";
 import { createClient } from "graphql-ws";
 
 export const url = "http://localhost:8000/graphql";
-export const headers = { authorization: "Bearer …" };
+export const headers = { authorization: "Bearer <token>" };
 const PING = 10_000; // milliseconds
 
 let silence: ReturnType<typeof setTimeout> | undefined;

@@ -1,30 +1,19 @@
 import { keys, resolvers, updates } from "@fanline/client/urql";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
-import { getIntrospectionQuery } from "graphql";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
 import { Home } from "./Home";
+import schema from "./schema.json";
 import { headers, socket, url } from "./socket";
-
-const introspection = await fetch(url, {
-  method: "POST",
-  headers: { ...headers, "content-type": "application/json" },
-  body: JSON.stringify({ query: getIntrospectionQuery() }),
-});
 
 const client = new Client({
   url,
   fetchOptions: { headers },
   preferGetMethod: false,
   exchanges: [
-    cacheExchange({
-      schema: (await introspection.json()).data,
-      keys,
-      resolvers: resolvers(relayPagination()),
-      updates,
-    }),
+    cacheExchange({ schema, keys, resolvers: resolvers(relayPagination()), updates }),
     fetchExchange,
     subscriptionExchange({
       forwardSubscription: ({ query = "", variables }) => ({
