@@ -11,13 +11,14 @@ import pytest
 from graph import Graph
 from server.settings import Settings
 from tests.clients.cached_lists import CACHES, Hosts, Stage, staged
+from tests.clients.packed_kit import packed
 from tests.clients.programs import FOLDER, chromium_exists, node, program, relay_artifacts
 from tests.conftest import need
 from tests.server.conftest import KEY
 from tests.support.graphs import archive_url_of
 from tests.support.snapshots import small_world
 
-__all__ = ["chromium_exists", "node", "small_world"]
+__all__ = ["chromium_exists", "node", "packed", "small_world"]
 
 KIT = FOLDER / "kit"
 

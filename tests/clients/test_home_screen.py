@@ -1,21 +1,20 @@
-"""The applications in docs/client-kit.md work with Apollo Client, urql and Relay, and with React 18 and 19."""
+"""The applications in docs/client-kit.md work in projects with the packed kit, with each library, React 18 and 19."""
 
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.clients.cached_lists import Stage
+from tests.clients.packed_kit import KIT, command, install
 from tests.clients.programs import FOLDER, relay_artifacts, run
 from tests.conftest import need
 
 pytestmark = pytest.mark.slow
 
 PACKAGES = FOLDER / "node_modules"
-KIT = FOLDER.parents[1] / "client"
 APP = FOLDER / "kit" / "app"
 OPTIONS = {
     "strict": True,
@@ -31,25 +30,21 @@ OPTIONS = {
 }
 
 
-def installed(project: Path, react: int) -> None:
-    """Let a project find the libraries, a version of React, and the kit without what it has for its development."""
+def install_packages(project: Path, packed: Path, react: int) -> None:
+    """Install the packed kit into a project, next to the libraries and a version of React."""
+    install(project, packed)
     modules = project / "node_modules"
-    modules.mkdir()
     for library in PACKAGES.iterdir():
-        if library.name not in ("react", "react-dom", "@fanline", ".bin"):
+        if library.name not in ("react", "react-dom", "@fanline") and not library.name.startswith("."):
             (modules / library.name).symlink_to(library)
     for name in ("react", "react-dom"):
         old = PACKAGES / f"{name}-{react}"
         (modules / name).symlink_to(old if old.exists() else PACKAGES / name)
-    kit = modules / "@fanline" / "client"
-    kit.mkdir(parents=True)
-    for name in ("package.json", "dist"):
-        (kit / name).symlink_to(KIT / name)
     (project / "kit").symlink_to(FOLDER / "kit")
 
 
-def sources(project: Path, library: str, url: str, token: str) -> Path:
-    """Write an application of the page for a server and a token. Return its main file."""
+def write_application(project: Path, library: str, url: str, token: str) -> None:
+    """Write an application of the page for a server and a token."""
     folder = project / "src"
     if library == "relay":
         shutil.copytree(APP / "relay", folder)
@@ -62,23 +57,20 @@ def sources(project: Path, library: str, url: str, token: str) -> Path:
     if library == "urql":
         shutil.copy(APP / "schema.mjs", project)
         schema = str(FOLDER.parents[1] / "schema.graphql")
-        subprocess.run(["node", "--preserve-symlinks-main", "schema.mjs", schema], cwd=project, check=True)
+        command(project, "node", "schema.mjs", schema)
     socket = (APP / "socket.ts").read_text("utf-8")
     socket = socket.replace("http://localhost:8000/graphql", url).replace("Bearer <token>", f"Bearer {token}")
     (folder / "socket.ts").write_text(socket, "utf-8")
-    return folder / "main.tsx"
 
 
 def compiled(project: Path) -> Path:
     """Check the types of an application, and compile it to a program for Node. Return its main file."""
     compiler = KIT / "node_modules" / ".bin" / "tsc"
     need(compiler.exists(), "`npm install` in client")
-    (project / "package.json").write_text('{"type": "module"}')
     (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": OPTIONS, "include": ["src"]}))
     for file in (project / "src").rglob("*.ts*"):
         file.write_text(for_node(file.read_text("utf-8")), "utf-8")
-    done = subprocess.run([str(compiler)], cwd=project, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    command(project, str(compiler))
     return project / "out" / "main.js"
 
 
@@ -94,11 +86,11 @@ def for_node(program: str) -> str:
 
 @pytest.mark.parametrize(("library", "react"), [("apollo", 18), ("apollo", 19), ("urql", 18), ("relay", 18)])
 async def test_the_screen_recovers_loads_more_and_stays_live(
-    stage: Stage, tmp_path: Path, library: str, react: int
+    stage: Stage, packed: Path, tmp_path: Path, library: str, react: int
 ) -> None:
     """Requests and a subscription fail: what is on the screen stays, and the user can try again."""
-    installed(tmp_path, react)
-    sources(tmp_path, library, f"{stage.api.url}/graphql", stage.token)
+    install_packages(tmp_path, packed, react)
+    write_application(tmp_path, library, f"{stage.api.url}/graphql", stage.token)
     main = compiled(tmp_path)
     await stage.graph.worker().drain()
     node = ("node", "--preserve-symlinks", "--preserve-symlinks-main")  # all packages find those of the project
