@@ -45,7 +45,7 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
     liveOptions(list, { liveCursor }) {
       const policies = "policies" in client.cache ? (client.cache.policies as InMemoryCache["policies"]) : undefined;
       if (policies && !policies.getMergeFunction(list.__typename, LISTS[kind.typename].field, undefined))
-        throw new Error("InMemoryCache needs typePolicies(relayStylePagination()) of @fanline/client/apollo.");
+        console.error("InMemoryCache needs typePolicies(relayStylePagination()) of @fanline/client/apollo.");
       return {
         liveCursor,
         subscribe(after, sink) {

@@ -116,7 +116,7 @@ class LiveTimeline<Event extends LiveEvent> {
   }
 
   #take(event: Event): void {
-    if ((event.cursor as string | undefined) === undefined) {
+    if ((event as Partial<Event> | undefined)?.cursor == null) {
       this.#giveUp(new Error("The subscription must select cursor."));
       return;
     }

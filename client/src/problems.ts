@@ -41,7 +41,8 @@ export function failure(problem: unknown): Failure {
   if (typeof code === "string") {
     return { code, retryAfter: typeof retryAfter === "number" ? retryAfter : undefined, canRetry: !FINAL.has(code) };
   }
-  const close = field(problem, "code") ?? field(field(problem, "networkError"), "code");
+  const closes = [problem, field(problem, "networkError"), field(problem, "cause")].map((each) => field(each, "code"));
+  const close = closes.find((each) => typeof each === "number");
   if (close === SESSION_OVER) return { code: "UNAUTHENTICATED", retryAfter: undefined, canRetry: false };
   const isFinal = typeof close === "number" && close >= FIRST_FINAL_CLOSE && close <= LAST_FINAL_CLOSE;
   return { code: undefined, retryAfter: undefined, canRetry: !isFinal };

@@ -51,7 +51,7 @@ interface Data {
 }
 
 interface Page {
-  edges: readonly { node: TimelineEntry }[];
+  edges: readonly { node: TimelineEntry | null }[];
   pageInfo: { hasNextPage: boolean };
 }
 
@@ -113,8 +113,8 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
 
   function ownerOf(data: unknown): ListOwner | undefined {
     const owner = data ? kind.ownerOf(data) : undefined;
-    if (owner && owner.id === undefined) throw new Error(`The query must select the id of the ${kind.typename}.`);
-    return owner && kind.hasId && owner.id !== request.id ? undefined : (owner ?? undefined);
+    const isOther = kind.hasId && owner?.id !== undefined && owner.id !== request.id;
+    return isOther ? undefined : (owner ?? undefined);
   }
   const pageOf = (owner: ListOwner | undefined): Page | null | undefined => (owner as Record<string, Page> | undefined)?.[field];
 
@@ -127,8 +127,10 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   const owner = ownerOf(shown);
   const id = owner?.id;
   useEffect(() => {
-    if (!owner || id === undefined) return undefined;
-    if (owner.liveCursor === undefined) throw new Error(`The query must select liveCursor beside ${field}.`);
+    if (!owner) return undefined;
+    if (id === undefined) throw new Error(`The query must select the id of the ${kind.typename}.`);
+    if (source.isComplete && owner.liveCursor === undefined)
+      throw new Error(`The query must select liveCursor beside ${field}.`);
     const options = source.liveOptions({ __typename: kind.typename, id, kinds }, owner);
     return live({
       ...options,
@@ -142,7 +144,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     });
     // The key stands for all that the subscription depends on.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [key, id, session]);
+  }, [key, owner === undefined, id, session]);
 
   async function ended(cause: unknown): Promise<void> {
     // What was deleted or hidden is refused. Then the data says so, and there is nothing to repair.
@@ -156,15 +158,22 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
       await action();
       return true;
     } catch (cause) {
-      setProblem((current) => ({ key, error: asError(cause), isNext, isOver: current?.key === key && current.isOver === true }));
+      setProblem((current) => {
+        if (current && current.key > key) return current; // that of another list, which is on the screen now
+        return { key, error: asError(cause), isNext, isOver: current?.key === key && current.isOver === true };
+      });
       return false;
     }
   }
 
   async function refetch(): Promise<void> {
     if (!(await attempt(source.fetchFirst))) return;
-    setProblem((current) => (current === problem ? undefined : current)); // the list may have a new one
-    if (problem?.isOver) setSession(session + 1);
+    const isRestarted = problem?.key === key && problem.isOver === true;
+    setProblem((current) => {
+      if (current === problem) return undefined;
+      return current?.key === key && isRestarted ? { ...current, isOver: false } : current; // the list has a new one
+    });
+    if (isRestarted) setSession(session + 1);
   }
 
   async function next(): Promise<void> {
@@ -175,9 +184,9 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
         return info?.hasNextPage ? (info.endCursor ?? undefined) : undefined;
       });
     const isDone = await attempt(fetchNext, true);
-    if (isDone) setProblem((current) => (current?.isOver ? current : undefined));
-    pending.current = undefined;
-    setLoading(undefined);
+    if (isDone) setProblem((current) => (current?.key === key && !current.isOver ? undefined : current));
+    if (pending.current?.key === key) pending.current = undefined;
+    setLoading((current) => (current === key ? undefined : current));
   }
 
   function loadMore(): Promise<void> {
@@ -185,16 +194,12 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     return pending.current.done;
   }
 
-  const typename = source.isComplete ? kind.ownerOf(source.data as object)?.__typename : undefined;
-  const wrongType = useMemo(() => {
-    const isRight = typename === undefined || typename === kind.typename;
-    return isRight ? undefined : new Error(`The id is that of a ${typename}, not of a ${kind.typename}.`);
-  }, [typename, kind]);
-
+  const found = source.isComplete && source.data ? ownerOf(source.data) : undefined;
+  const wrongType = useWrongType(kind, found && pageOf(found) === undefined, found?.__typename);
   const page = pageOf(owner);
   const edges = page?.edges;
   const entries = useMemo(() => {
-    const nodes = (edges ?? []).map(({ node }) => node);
+    const nodes = (edges ?? []).flatMap(({ node }) => node ?? []); // another part of the app may have deleted one
     return (kind.typename === "Timeline" ? collapseReposts(nodes) : nodes) as Entry[];
   }, [edges, kind]);
   const error = (problem?.key === key ? problem.error : undefined) ?? source.error ?? wrongType;
@@ -211,7 +216,15 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   };
 }
 
-/** Return a number that changes when one of the values does. */
+/** Return the error of a list whose owner has no such list. */
+function useWrongType({ hasId, typename }: ListKind, isWrong = false, found = ""): Error | undefined {
+  return useMemo(() => {
+    if (!isWrong || !hasId) return undefined;
+    return new Error(`The id is ${found && `that of a ${found}, `}not that of a ${typename}.`);
+  }, [hasId, typename, isWrong, found]);
+}
+
+/** Return a number that is higher when one of the values changes. */
 function useKey(values: readonly unknown[]): number {
   const [last, setLast] = useState({ key: 0, values });
   if (values.every((value, index) => value === last.values[index])) return last.key;

@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import reactRelay from "react-relay";
 import relay from "relay-runtime";
-import type { Environment, GraphQLTaggedNode, OperationDescriptor, OperationType, ReaderLinkedField, Snapshot, Variables } from "relay-runtime";
+import type { Environment, GraphQLTaggedNode, NormalizationLinkedField, OperationDescriptor } from "relay-runtime";
+import type { OperationType, Snapshot, Variables } from "relay-runtime";
 import type { HomeEntry, NotificationOf, ReplyOf, TimelineEntryOf } from "./data.js";
 import { LISTS } from "./lists.js";
 import type { LiveEvent } from "./live.js";
@@ -12,8 +13,12 @@ import { applyEvent, liveCursorOf, watchPages } from "./relay.js";
 
 export type { LiveList } from "./react.js";
 
-const { commitLocalUpdate, createOperationDescriptor, fetchQuery, getRequest, recycleNodesInto, requestSubscription } = relay;
+const { __internal, commitLocalUpdate, createOperationDescriptor, getRequest, recycleNodesInto, requestSubscription } = relay;
 const { useRelayEnvironment } = reactRelay;
+
+const INCOMPLETE = "The response lacks fields of the query.";
+const NO_HANDLER =
+  "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider), and liveCursor the list's arguments.";
 
 /** The options of all hooks. */
 export interface ListOptions {
@@ -64,30 +69,30 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveL
   const variables = useVariables(request, options.first ?? 20, options.variables);
   const stored = useMemo(() => new StoredQuery(environment, query, variables), [environment, query, variables]);
   const snapshot = useSyncExternalStore(stored.subscribe, stored.read, stored.read);
-  const [last, setLast] = useState<{ of: StoredQuery; error?: Error }>();
+  const [last, setLast] = useState<Fetched>();
 
   const fetched = last?.of === stored ? last : undefined;
   const isSkipped = kind.hasId && id == null;
-  const isMissing = snapshot.isMissingData || !(stored.wasAvailable || (fetched && !fetched.error));
+  const isMissing = snapshot.isMissingData || !(stored.wasAvailable || fetched);
   const data = isSkipped || isMissing ? undefined : snapshot.data;
 
   useEffect(() => {
     if (isSkipped || !isMissing) return;
     stored.fetch().then(
-      () => setLast({ of: stored }),
-      (cause: unknown) => setLast({ of: stored, error: asError(cause) }),
+      () => setLast(newer({ of: stored, ...(stored.read().isMissingData && { error: new Error(INCOMPLETE) }) })),
+      (cause: unknown) => setLast(newer({ of: stored, error: asError(cause) })),
     );
   }, [stored, isSkipped, isMissing]);
 
   return useLiveList(request, {
     dependencies: [stored, subscription],
     data,
-    isComplete: data !== undefined,
+    isComplete: data !== undefined && !fetched?.error,
     isFetching: !isSkipped && isMissing && !fetched,
-    error: isMissing ? fetched?.error : undefined,
+    error: fetched?.error,
     async fetchFirst() {
       const page = await stored.fetch();
-      setLast({ of: stored });
+      setLast(newer({ of: stored }));
       return page;
     },
     async fetchNext(endCursorOf) {
@@ -100,8 +105,8 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveL
       if (connection === undefined) throw new Error(`The query must select ${field} { __id }.`);
       const liveCursor = liveCursorOf(environment, connection);
       if (owner.liveCursor != null && liveCursor === undefined)
-        throw new Error("The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider).");
-      const root = getRequest(subscription).fragment.selections[0] as ReaderLinkedField;
+        throw new Error(NO_HANDLER);
+      const root = getRequest(subscription).operation.selections[0] as NormalizationLinkedField;
       return {
         liveCursor,
         subscribe(after, sink) {
@@ -117,7 +122,9 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveL
         },
         apply(event) {
           const { postId } = event as { postId?: string };
-          if (event.__typename === "PostRemoved" && postId === id) commitLocalUpdate(environment, (store) => store.delete(id));
+          if (event.__typename !== "PostRemoved" || postId !== id) return;
+          // Other lists may still hold the record of the post.
+          commitLocalUpdate(environment, (store) => store.getRoot().setValue(null, "post", { id }));
         },
         watchPages: (arrived) => watchPages(connection, arrived),
       };
@@ -125,8 +132,21 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveL
   });
 }
 
+interface Fetched {
+  of: StoredQuery;
+  error?: Error;
+}
+
+/** Return an update of the last fetch, unless that is of a list that came later. */
+function newer(fetched: Fetched): (last: Fetched | undefined) => Fetched {
+  return (last) => (last && last.of.number > fetched.of.number ? last : fetched);
+}
+
+let queries = 0;
+
 /** The first page of a list in Relay's store, as `useSyncExternalStore` reads it. */
 class StoredQuery {
+  readonly number = ++queries;
   readonly wasAvailable: boolean;
   readonly #environment: Environment;
   readonly #query: GraphQLTaggedNode;
@@ -158,9 +178,16 @@ class StoredQuery {
     };
   };
 
-  /** Fetch the page, or the one after a cursor, into the store, and return its data. */
+  /**
+   * Fetch the page, or the one after a cursor, into the store, and return its data. Throw an error for those of a
+   * response, also if it has data, which `fetchQuery` of Relay leaves with the fields.
+   */
   async fetch(page: { after?: string } = {}): Promise<unknown> {
     const variables = { ...this.#operation.request.variables, ...page };
-    return fetchQuery(this.#environment, this.#query, variables, { fetchPolicy: "network-only" }).toPromise();
+    const operation = createOperationDescriptor(getRequest(this.#query), variables, { force: true });
+    const response = await __internal.fetchQuery(this.#environment, operation).toPromise();
+    for (const { errors } of [response ?? []].flat() as { errors?: readonly { message: string }[] }[])
+      if (errors?.[0]) throw Object.assign(new Error(errors[0].message), { errors });
+    return this.#environment.lookup(operation.fragment).data;
   }
 }

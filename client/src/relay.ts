@@ -28,8 +28,10 @@ export function withLiveCursors<H extends Handler | undefined>(
 function keepingCursors(connections: Handler): Handler {
   return {
     update(store, payload) {
-      connections.update(store, payload);
       const owner = store.get(payload.dataID);
+      const isUnreadable = owner?.getLinkedRecord(payload.fieldKey) == null;
+      if (isUnreadable && owner?.getLinkedRecord(payload.handleKey)) return; // the list stays
+      connections.update(store, payload);
       const connection = owner?.getLinkedRecord(payload.handleKey);
       const liveCursor: unknown = isFirstPage(payload.args) && owner?.getValue("liveCursor", payload.args);
       if (!connection || typeof liveCursor !== "string") return;

@@ -45,7 +45,7 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
     },
     // The option `updates` of Graphcache applies the events.
     liveOptions(list, { liveCursor }) {
-      if (!hasResolvers()) throw new Error("cacheExchange needs keys, resolvers and updates of @fanline/client/urql.");
+      if (!hasResolvers()) console.error("cacheExchange needs keys, resolvers and updates of @fanline/client/urql.");
       return {
         liveCursor,
         subscribe(after, sink) {

@@ -1,10 +1,10 @@
-"""The hooks of the client kit say what a query, a cache or an environment lacks, where a list would not be live."""
+"""The hooks of the client kit say what a query, a cache or an environment lacks, and what the server could not read."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.clients.cached_lists import Stage
+from tests.clients.cached_lists import CACHES, Stage
 from tests.clients.programs import FOLDER, run
 
 pytestmark = pytest.mark.slow
@@ -21,12 +21,20 @@ async def test_what_is_missing_is_named(stage: Stage, artifacts: Path) -> None:
             "apollo": "InMemoryCache needs typePolicies(relayStylePagination()) of @fanline/client/apollo.",
             "urql": "cacheExchange needs keys, resolvers and updates of @fanline/client/urql.",
         },
-        "type": "The id is that of a User, not of a Timeline.",
+        "type": "The id is that of a User, not that of a Timeline.",
         "apollo": {"liveCursor": LIVE_CURSOR, "id": "The query must select the id of the Timeline."},
         "urql": {"liveCursor": LIVE_CURSOR},
         "relay": {
             "liveCursor": LIVE_CURSOR,
             "connection": "The query must select entries { __id }.",
-            "handler": "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider).",
+            "handler": "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider), "
+            "and liveCursor the list's arguments.",
         },
     }
+
+
+async def test_a_page_that_cannot_be_read_is_an_error_and_can_be_loaded_again(stage: Stage, artifacts: Path) -> None:
+    """The response has data and an error: the list stays as it is."""
+    program = str(FOLDER / "kit" / "unreadable.mjs")
+    seen = await run("node", program, f"{stage.api.url}/graphql", stage.token, str(artifacts))
+    assert seen == {cache: [20, True, True, 40, None] for cache in CACHES}

@@ -147,6 +147,21 @@ async def test_the_post_of_a_thread_vanishes(stage: Stage, how: str) -> None:
         await stage.each(is_gone)
 
 
+async def test_a_post_is_deleted_while_its_thread_and_the_timeline_are_open(stage: Stage) -> None:
+    """It leaves both, whichever hears of it first, and also what the cache keeps of the timeline."""
+    [post] = await posts(stage.graph, stage.author, "short-lived")
+    await reply(stage.graph, stage.stranger, post, "a reply")
+    await stage.graph.worker().drain()
+    async with stage.open(lists=[{}, *thread(post)]):
+        await stage.each(lambda each: each.sees("short-lived"))
+        await stage.send("leave", "look 1")
+        await stage.each(lambda each: each.sees("a reply"))
+        await stage.graph.posts.delete(stage.author, post)
+        await stage.each(is_gone)
+        await stage.send("look 0", "return")
+        await stage.check()
+
+
 async def test_threads_share_a_cache_with_a_timeline(stage: Stage) -> None:
     """Each list gets its own events: those of other lists, and of other pages, leave it as it is."""
     graph, bob, carol = stage.graph, stage.author, stage.stranger

@@ -23,9 +23,10 @@ const QUERIES = {
   relay: { liveCursor: await artifact("mistakesCursorQuery"), connection: await artifact("mistakesConnectionQuery") },
 };
 
-/** Render the hook of a library, and return the error that it throws or returns. */
+/** Render the hook of a library, and return the error that it throws, returns or writes to the console. */
 async function thrown(Provider, properties, useList) {
   let error;
+  console.error = (message) => (error ??= { message });
   const root = createRoot(document.createElement("main"), { onUncaughtError: (problem) => (error = problem) });
   function Screen() {
     const list = useList();

@@ -16,14 +16,15 @@ export function Home() {
 }
 
 function Entry({ entry }: { entry: Home_entry$key }) {
-  const { post, ...shown } = useFragment(ENTRY, entry);
-  const { author, text } = post ?? shown;
-  return <li>{author?.name}: {text}</li>;
+  const { author, text, post } = useFragment(ENTRY, entry);
+  const shown = post === undefined ? { author, text } : post;
+  return <li>{post !== undefined && `${author.name} reposted `}{shown?.author.name}: {shown?.text}</li>;
 }
 
 const ENTRY = graphql`
   fragment Home_entry on TimelineItem {
-    ... on Post { text author { name } }
+    author { name }
+    ... on Post { text }
     ... on Repost { post { text author { name } } }
   }
 `;

@@ -13,7 +13,9 @@ const fetchText: FetchFunction = async ({ text }, variables) => {
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify({ query: text, variables }),
   });
-  return response.json();
+  const { data, errors } = await response.json();
+  if (errors) throw Object.assign(new Error(errors[0].message), { errors }); // Relay would forget those of fields
+  return { data };
 };
 
 const subscribe: SubscribeFunction = ({ text }, variables) =>
