@@ -6,9 +6,9 @@ import type { OperationType, Snapshot, Variables } from "relay-runtime";
 import type { HomeEntry, NotificationOf, ReplyOf, TimelineEntryOf } from "./data.js";
 import { LISTS } from "./lists.js";
 import type { LiveEvent } from "./live.js";
+import { asError } from "./problems.js";
 import { KINDS, useLiveList, useVariables } from "./react.js";
 import type { ListRequest, LiveList } from "./react.js";
-import { asError } from "./problems.js";
 import { applyEvent, liveCursorOf, watchPages } from "./relay.js";
 
 export type { LiveList } from "./react.js";
@@ -21,7 +21,7 @@ const NO_HANDLER =
   "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider), and liveCursor the list's arguments.";
 
 /** The options of all hooks. */
-export interface ListOptions {
+export interface RelayListOptions {
   /** The query of a page. Its list is a `@connection` that selects `__id`. */
   query: GraphQLTaggedNode;
   subscription: GraphQLTaggedNode;
@@ -33,7 +33,7 @@ export interface ListOptions {
 
 /** Show the viewer's home timeline, and keep it up to date. */
 export function useHomeTimeline<Query extends OperationType>(
-  options: ListOptions,
+  options: RelayListOptions,
 ): LiveList<Query["response"], HomeEntry<Query["response"]>> {
   return useList({ kind: KINDS.home }, options);
 }
@@ -41,7 +41,7 @@ export function useHomeTimeline<Query extends OperationType>(
 /** Show a timeline and keep it up to date: a user's, or that of a list. Without an id, nothing is fetched yet. */
 export function useTimeline<Query extends OperationType>(
   id: string | null | undefined,
-  options: ListOptions,
+  options: RelayListOptions,
 ): LiveList<Query["response"], TimelineEntryOf<Query["response"]>> {
   return useList({ kind: KINDS.timeline, id }, options);
 }
@@ -49,7 +49,7 @@ export function useTimeline<Query extends OperationType>(
 /** Show a post with its direct replies, and keep both up to date. Without an id, nothing is fetched yet. */
 export function useThread<Query extends OperationType>(
   id: string | null | undefined,
-  options: ListOptions,
+  options: RelayListOptions,
 ): LiveList<Query["response"], ReplyOf<Query["response"]>> {
   return useList({ kind: KINDS.thread, id }, options);
 }
@@ -58,11 +58,11 @@ export function useThread<Query extends OperationType>(
 export function useNotifications<Query extends OperationType>({
   kinds,
   ...options
-}: ListOptions & { kinds?: readonly string[] | null }): LiveList<Query["response"], NotificationOf<Query["response"]>> {
+}: RelayListOptions & { kinds?: readonly string[] | null }): LiveList<Query["response"], NotificationOf<Query["response"]>> {
   return useList({ kind: KINDS.notifications, kinds }, options);
 }
 
-function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveList<Data, Entry> {
+function useList<Data, Entry>(request: ListRequest, options: RelayListOptions): LiveList<Data, Entry> {
   const { kind, id } = request;
   const { query, subscription } = options;
   const environment = useRelayEnvironment();
@@ -104,8 +104,7 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions): LiveL
       const connection = (owner as Record<string, { __id?: string }>)[field]?.__id;
       if (connection === undefined) throw new Error(`The query must select ${field} { __id }.`);
       const liveCursor = liveCursorOf(environment, connection);
-      if (owner.liveCursor != null && liveCursor === undefined)
-        throw new Error(NO_HANDLER);
+      if (owner.liveCursor != null && liveCursor === undefined) throw new Error(NO_HANDLER);
       const root = getRequest(subscription).operation.selections[0] as NormalizationLinkedField;
       return {
         liveCursor,

@@ -1,9 +1,10 @@
-"""The hooks of the client kit say what a query, a cache or an environment lacks, and what the server could not read."""
+"""What the hooks of the client kit show when something is missing or wrong, cannot be read, or arrives late."""
 
 from pathlib import Path
 
 import pytest
 
+from resolvers.ids import Kind, encode
 from tests.clients.cached_lists import CACHES, Stage
 from tests.clients.programs import FOLDER, run
 
@@ -38,3 +39,14 @@ async def test_a_page_that_cannot_be_read_is_an_error_and_can_be_loaded_again(st
     program = str(FOLDER / "kit" / "unreadable.mjs")
     seen = await run("node", program, f"{stage.api.url}/graphql", stage.token, str(artifacts))
     assert seen == {cache: [20, True, True, 40, None] for cache in CACHES}
+
+
+async def test_a_late_response_for_a_former_id_changes_nothing(stage: Stage, artifacts: Path) -> None:
+    """Neither the error of the list that is shown now nor its pages."""
+    slow, shown = (encode(Kind.USER_TIMELINE, user) for user in (stage.viewer, stage.author))
+    program = str(FOLDER / "kit" / "former-id.mjs")
+    seen = await run("node", program, f"{stage.api.url}/graphql", stage.token, str(artifacts), slow, shown)
+    failed, scrolled, first = [0, False, True], [40, False, False], [20, False, False]
+    assert seen == {
+        cache: {"fails": [failed, failed, first], "scrolled": [scrolled, scrolled, first]} for cache in CACHES
+    }

@@ -14,7 +14,11 @@ const send = globalThis.fetch;
 let isOnline = false;
 let isRefused = true;
 
-globalThis.fetch = (...request) => (isOnline ? send(...request) : Promise.reject(new TypeError("offline")));
+globalThis.fetch = async (...request) => {
+  if (isOnline) return send(...request);
+  await sleep(50); // until the screen is drawn
+  throw new TypeError("offline");
+};
 
 globalThis.WebSocket = class extends WebSocket {
   send(data) {
