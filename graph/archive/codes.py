@@ -6,7 +6,6 @@ filter.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain
 from zlib import crc32
 
@@ -49,7 +48,6 @@ def area_clause(area: Area) -> Clause:
     return [[code_of(_cell(cell))] for cell in covering(area, LEVELS)]
 
 
-@lru_cache(maxsize=1 << 14)
 def code_of(term: str) -> int:
     """Return the code of a term. Codes are stored, so they must never change."""
     return crc32(term.encode()) - LOWEST
