@@ -1,7 +1,8 @@
 """Endurance: `python -m benchmarks.endurance [--quick] [--json FILE] [--plots DIR]`. On Linux.
 
-A server, a worker and an embedded store run for a long time under a steady load of reads and changes. Measures the
-memory of each process and the size of the append-only file over time.
+A server, a worker and an embedded store run for a long time under a steady load of reads and changes. What they would
+keep for hours or days, they keep for two minutes: see `benchmarks/short_lives.py`. Measures the memory of each process
+and the size of the append-only file over time.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ import httpx
 from benchmarks.command import Benchmark
 from benchmarks.plots import plot
 from benchmarks.report import Cell, Table
+from benchmarks.short_lives import COMMAND, LIVES, SETTINGS
 from server.embedded import EmbeddedStore
 from tests.faults.checker.client import Client, Refused
 from tests.faults.checker.system import System, system_in
@@ -151,7 +153,7 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
     """Sample the processes while users send requests at a steady rate."""
     rows: list[list[Cell]] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with system_in(Path(folder)) as system:
+        async with system_in(Path(folder), command=COMMAND, **SETTINGS) as system:
             users = Users(system.url, sizes)
             await users.join()
             load, began = asyncio.create_task(users.run()), time.monotonic()
@@ -167,8 +169,8 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
                 await users.close()
     note = (
         f"{sizes.users} users who follow {sizes.follows} others send {sizes.rate} requests a second: "
-        f"{', '.join(f'{share}% {kind}' for kind, share in SHARES.items())}. Memory is that of the process alone (RSS "
-        "without files); the store is the embedded one."
+        f"{', '.join(f'{share}% {kind}' for kind, share in SHARES.items())}. {LIVES} Memory is that of the process "
+        "alone (RSS without files); the store is the embedded one."
     )
     yield growth(rows, users, note)
     yield Table("endurance", "Memory and append-only file over time", ("minutes", *LINES), rows, "In MB.")

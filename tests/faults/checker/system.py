@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,10 +19,10 @@ STARTED = "Press Ctrl-C to stop"
 class Process:
     """A command in its own process."""
 
-    def __init__(self, log: Path, environment: dict[str, str], *arguments: str) -> None:
+    def __init__(self, log: Path, environment: dict[str, str], *command: str) -> None:
         self._log = log
         self._environment = CLEAN | environment
-        self._arguments = arguments
+        self._command = command
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -35,7 +35,7 @@ class Process:
         """Start the process."""
         with self._log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                *FANLINE, *self._arguments, env=self._environment, stdout=output, stderr=output
+                *self._command, env=self._environment, stdout=output, stderr=output
             )
 
     async def end(self, how: signal.Signals) -> None:
@@ -53,7 +53,9 @@ class Process:
 class System:
     """A server and a worker that use the same store and archive, in a folder."""
 
-    def __init__(self, folder: Path, store_url: str | None = None, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, store_url: str | None = None, command: Sequence[str] = FANLINE, **environment: str
+    ) -> None:
         self.folder = folder
         self.environment = {
             "FANLINE_DATA_DIR": str(folder / "data"),
@@ -63,8 +65,8 @@ class System:
         }
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self.server = Process(folder / "serve.log", self.environment, "serve", "--port", str(port))
-        self.worker = Process(folder / "worker.log", self.environment, "worker")
+        self.server = Process(folder / "serve.log", self.environment, *command, "serve", "--port", str(port))
+        self.worker = Process(folder / "worker.log", self.environment, *command, "worker")
 
     async def ready(self) -> None:
         """Wait until the server is ready."""
@@ -87,9 +89,11 @@ class System:
 
 
 @asynccontextmanager
-async def system_in(folder: Path, store_url: str | None = None, **environment: str) -> AsyncIterator[System]:
-    """Run a server and a worker, by default on an embedded store."""
-    system = System(folder, store_url, **environment)
+async def system_in(
+    folder: Path, store_url: str | None = None, command: Sequence[str] = FANLINE, **environment: str
+) -> AsyncIterator[System]:
+    """Run a server and a worker, by default on an embedded store. `command` stands for `fanline`."""
+    system = System(folder, store_url, command, **environment)
     try:
         await system.server.start()
         await system.ready()

@@ -1,0 +1,52 @@
+"""`python -m benchmarks.short_lives …`: the command `fanline`, which keeps for minutes what it would keep for days.
+
+So a load of minutes shows whether all that is kept ends at some time. Use it with `SETTINGS`.
+"""
+
+import inspect
+import sys
+from datetime import timedelta
+from typing import Any
+
+from graph.log.log import IdempotencyKey
+from graph.tuning import Tuning
+from server.cli.main import main
+
+COMMAND = (sys.executable, "-m", "benchmarks.short_lives")
+MINUTES = 2
+NOTIFICATIONS = 100
+SETTINGS = {
+    "FANLINE_HOT_AGE": f"{MINUTES}m",
+    "FANLINE_LOG_RETENTION": f"{MINUTES}m",
+    "FANLINE_NEAR_CACHE": "2000",
+}
+LIVES = (
+    f"Posts older than {MINUTES} minutes leave the store, except the newest 50 of an author; events, idempotency keys "
+    f"and tombstones also live for {MINUTES} minutes; a list of notifications has {NOTIFICATIONS} groups, and the near "
+    f"cache {SETTINGS['FANLINE_NEAR_CACHE']} values."
+)
+CONSTANTS = {"KEY_SECONDS": MINUTES * 60, "NONCE_SECONDS": MINUTES * 60, "PASS_SECONDS": 20.0}
+"""Constants of modules in `graph`, by name: the lives of idempotency keys, and the pause between two scans."""
+
+
+def shorten() -> None:
+    """Shorten what no setting shortens. All modules that use it must be imported before."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("graph."):
+            vars(module).update({each: value for each, value in CONSTANTS.items() if each in vars(module)})
+    set_defaults(IdempotencyKey, seconds=CONSTANTS["KEY_SECONDS"])
+    set_defaults(Tuning, tombstones_live=timedelta(minutes=MINUTES), notifications_kept=NOTIFICATIONS)
+
+
+def set_defaults(record: type, **values: Any) -> None:
+    """Change the defaults of fields of a dataclass."""
+    function = vars(record)["__init__"]
+    parameters = inspect.signature(function).parameters.values()
+    defaults = {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
+    assert values.keys() <= defaults.keys()
+    function.__defaults__ = tuple((defaults | values).values())
+
+
+if __name__ == "__main__":
+    shorten()
+    main()
