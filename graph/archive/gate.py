@@ -11,6 +11,7 @@ import asyncio
 import math
 from collections import Counter, deque
 from collections.abc import Callable
+from time import monotonic
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -61,11 +62,10 @@ class Gate:
         """
         usage = USAGE.get()
         caller, anonymous = _caller(usage)
-        loop = asyncio.get_running_loop()
         if self._may_enter(caller, anonymous):  # no waiting caller may enter: it would have been admitted
             self._take(caller, anonymous)
         else:
-            turn: asyncio.Future[None] = loop.create_future()
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.setdefault((caller, anonymous), deque()).append(turn)
             try:
                 async with asyncio.timeout(seconds):
@@ -75,8 +75,8 @@ class Gate:
                 if isinstance(error, TimeoutError):
                     raise ArchiveUnavailable(f"all connections were in use for {seconds:g} seconds") from None
                 raise
-        entered = loop.time()
-        return lambda: self._leave(caller, anonymous, loop.time() - entered)
+        entered = monotonic()  # the clock of uvloop shows milliseconds, and most transactions take less
+        return lambda: self._leave(caller, anonymous, monotonic() - entered)
 
     @property
     def waiting(self) -> int:
@@ -101,14 +101,14 @@ class Gate:
             del self._held[caller]
         self._anonymous -= anonymous
         if caller != SYSTEM:
-            now = asyncio.get_running_loop().time()
+            now = monotonic()
             self._used[caller] = Used(self._use_of(caller, now) + seconds, now)
         self._grant()
 
     def _grant(self) -> None:
         """Assign free connections to waiting callers."""
         while True:
-            now = asyncio.get_running_loop().time()
+            now = monotonic()
             next_ = min(
                 (each for each in self._waiting if self._may_enter(*each)),
                 key=lambda each: self._use_of(each[0], now),

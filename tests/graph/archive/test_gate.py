@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -83,7 +84,7 @@ async def test_who_has_used_the_connections_least_comes_first() -> None:
     """Order of arrival does not count: a caller that constantly searches waits for callers that read one page."""
     gate = Gate(1, reserved=0)
     leave = await enter(gate, user("searching"))
-    gate._used["searching"] = Used(5.0, asyncio.get_running_loop().time())
+    gate._used["searching"] = Used(5.0, monotonic())
     busy, reader = start(gate, user("searching")), start(gate, user("reading"))
     await settle()
     leave()
