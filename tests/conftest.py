@@ -1,5 +1,6 @@
 """Shared fixtures: one real store for the whole run, a Valkey server or a cluster, emptied before each test."""
 
+import asyncio
 import gc
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -9,6 +10,7 @@ from typing import TypeAlias
 import httpx._transports.default as httpx_transports
 import pytest
 import redis.utils
+import uvloop
 from httpx import create_ssl_context
 from hypothesis import settings
 from xdist.remote import Producer
@@ -69,6 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("without-deadline")
     if entries := config.getoption("--near-cache"):
         cache_near(entries)
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run tests in the event loop of the server, which takes a fifth less computation than that of Python."""
+    return {"uvloop": uvloop.new_event_loop}
 
 
 def pytest_xdist_auto_num_workers() -> int | None:

@@ -193,7 +193,7 @@ async def test_the_cookie_becomes_that_of_the_new_viewer(api: Api) -> None:
 @pytest.fixture
 async def limited(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve an application with a rate of points that refills too slowly to affect the tests."""
-    changed = {"rate_limits": True, "points_per_minute": 60}
+    changed = {"rate_limits": True, "points_per_minute": 1}
     async with serving(settings.model_copy(update=changed), graph) as api:
         yield api
 

@@ -285,17 +285,18 @@ async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
 
 async def test_requests_beyond_the_limit_wait(api: Api, running_store: SharedStore) -> None:
     """Up to a number that is always accepted. A client that disconnects meanwhile is forgotten."""
-    token = await api.token("alice")
+    request = post("{ viewer { user { login } } }", f"Authorization: Bearer {await api.token('alice')}")
     admission(api).limit = 1.0
+    *clients, gone = [await Raw.open(api) for _ in range(5)]
     with stopped(*(node.pid for node in nodes_of(running_store))):
-        asked = [asyncio.ensure_future(api.ask("{ viewer { user { login } } }", token)) for _ in range(4)]
+        for client in clients:
+            await client.send(request)
         await until(lambda: admission(api).accepted == 4)
-        gone = await Raw.open(api)
         await gone.send(post())
         await until(lambda: admission(api).accepted == 5)
         gone.close()
         assert len(api.server.server_state.tasks) == 1
-    assert [response.status_code for response in await asyncio.gather(*asked)] == [200] * 4
+    assert [(await client.response())[0] for client in clients] == [200] * 4
     await until(lambda: admission(api).accepted == 0)
 
 

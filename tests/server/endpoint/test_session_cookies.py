@@ -6,6 +6,7 @@ import logging
 import time
 from datetime import UTC, datetime, timedelta
 from http.cookies import SimpleCookie
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,8 +20,7 @@ from server.endpoint.event_stream import EventStream
 from server.endpoint.session_cookies import value_of
 from server.setting_values import Env
 from server.settings import Settings
-from tests.server.conftest import KEY, Api, events, serving
-from tests.support.graph_worlds import PATIENCE
+from tests.server.conftest import KEY, Api, events, serving, until
 
 OWN = {"Fanline-Session": "cookie"}
 SIGN_UP = """mutation { signUp(input: {login: "carla", password: "a long password"}) {
@@ -291,19 +291,19 @@ async def test_an_event_stream_outlives_the_token_of_an_extended_session(
     api: Api, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends without an error and without `complete`, so that the client reconnects with the extended cookie."""
-    timers, schedule = dict[EventStream, Any](), EventStream._schedule_expiry
-    monkeypatch.setattr(EventStream, "_schedule_expiry", lambda self: timers.setdefault(self, schedule(self)))
+    due, end_early = list[Any](), EventStream._end_early
+    monkeypatch.setattr(EventStream, "_end_early", lambda *call: due.append(call))
     viewer = Tokens([KEY]).verify(token)
     soon = Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2))
     live = "subscription { homeTimeline { __typename } }"
+    clock = SimpleNamespace(now=lambda _: soon.expires_at)  # for the timer, which ends the stream only below
+    monkeypatch.setattr("server.endpoint.event_stream.datetime", clock)
     async with api.stream(live, cookie=f"fanline_session={Tokens([KEY]).issue(soon)}", **OWN) as response:
         extended = cookie_of(response).value
         received = events(response)
         assert (await anext(received)).name == "next"
-        [timer] = timers.values()
-        left = (soon.expires_at - datetime.now(UTC)).total_seconds()
-        assert timer.when() - asyncio.get_running_loop().time() == pytest.approx(left, abs=PATIENCE)
-        timer._run()  # as at that time
+        await until(lambda: bool(due))
+        end_early(*due[0])
         assert [each.name async for each in received] == []
     async with api.stream(live, cookie=f"fanline_session={extended}", **OWN) as response:
         assert (await anext(events(response))).name == "next"

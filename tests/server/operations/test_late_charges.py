@@ -25,7 +25,7 @@ FALSE = "京大 北京"
 @pytest.fixture
 async def strict(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve an application with rates that refill slowly."""
-    changed = {"rate_limits": True, "points_per_minute": 60, "explain": True}
+    changed = {"rate_limits": True, "points_per_minute": 1, "explain": True}
     async with serving(settings.model_copy(update=changed), graph) as api:
         yield api
 
