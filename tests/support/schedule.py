@@ -1,4 +1,7 @@
-"""The order of the tests, and which process runs them: long tests first, and all tests of a file in one process."""
+"""The order of the tests, and which process runs them: long tests first, and all tests of a file in one process.
+
+All tests of a kind of database are run by one process, so that only one server of each kind is started.
+"""
 
 import os
 import time
@@ -22,18 +25,23 @@ LONG = (
 )
 """Folders whose files take long, though each test is fast: they start commands or databases, or have many tests."""
 
-WITH_NODE = (
+WITH_PACKAGES = (
     "tests/clients/",
+    "tests/deployment/",
     "tests/docs/",
+    "tests/faults/test_scripts_while_slots_move.py",
     "tests/packaging/",
     "tests/server/playground/",
     "tests/test_peers.py",
     "tests/web/",
 )
-"""Folders whose tests need Node packages, or copy the folders that contain them."""
+"""Folders whose tests need packages of Debian or Node, or copy the folders that contain them."""
 
-READY = "NODE_PACKAGES_READY"
+READY = "PACKAGES_READY"
 READY_SECONDS = 900.0
+
+SERVERS = ("postgresql", "mariadb")
+"""The kinds of database that need a server, as they are named in the ids of tests."""
 
 Rank: TypeAlias = int
 
@@ -50,20 +58,23 @@ class Schedule(LoadFileScheduling):
 
 
 def unit_of(nodeid: str) -> str:
-    """Return the file of a test, or the folder whose files stay together."""
-    file = nodeid.partition("::")[0]
+    """Return what one process runs: the file of a test, the folder whose files stay together, or its database."""
+    file, _, test = nodeid.partition("::")
+    if server := next((kind for kind in SERVERS if kind in test.partition("[")[2]), None):
+        return server
     return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
 def sort_by_length(items: list[pytest.Item]) -> None:
     """Move long tests to the front, so that at the end no process is busy while others have nothing to do.
 
-    Otherwise the order stays as it is.
+    Otherwise the order stays as it is. What needs packages waits for them, so it does not come first.
     """
     ranks: defaultdict[str, Rank] = defaultdict(lambda: 3)
+    waiting = {unit_of(item.nodeid) for item in items if needs_packages(item)}
     for item in items:
         unit = unit_of(item.nodeid)
-        ranks[unit] = min(ranks[unit], rank(item))
+        ranks[unit] = 2 if unit in waiting else min(ranks[unit], rank(item))
     items.sort(key=lambda item: ranks[unit_of(item.nodeid)])
 
 
@@ -71,19 +82,22 @@ def rank(item: pytest.Item) -> Rank:
     """Return the rank of a test; tests with a low rank run first.
 
     0 is a long test, with a time limit of its own, 1 a test of another long file, and 3 any other. 2 is a test that
-    needs Node packages: they are probably installed when it starts.
+    needs packages: they are probably installed when it starts.
     """
-    if item.nodeid.startswith(WITH_NODE):
-        return 2
     if item.get_closest_marker("timeout"):
         return 0
     return 1 if item.get_closest_marker("slow") or item.nodeid.startswith(LONG) else 3
 
 
+def needs_packages(item: pytest.Item) -> bool:
+    """Return whether a test needs packages of Debian or Node."""
+    return item.nodeid.startswith(WITH_PACKAGES) or item.get_closest_marker("external") is not None
+
+
 def wait_for_packages(item: pytest.Item) -> None:
-    """Wait until the Node packages are installed, if the test needs them: `.ci/run` installs them meanwhile."""
+    """Wait until the packages that a test needs are installed: `.ci/run` installs them meanwhile."""
     ready = os.environ.get(READY)
     deadline = time.monotonic() + READY_SECONDS
-    while ready and item.nodeid.startswith(WITH_NODE) and not Path(ready).exists():
-        assert time.monotonic() < deadline, f"{ready} does not exist: the packages of Node are not installed"
+    while ready and needs_packages(item) and not Path(ready).exists():
+        assert time.monotonic() < deadline, f"{ready} does not exist: packages of Debian or Node are not installed"
         time.sleep(0.2)

@@ -13,7 +13,10 @@ const PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="360"><rect width="640" height="360" fill="#7a9"/></svg>';
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
+  args: [
+    ...["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
+    ...["--disable-site-isolation-trials", "--process-per-site", "--renderer-process-limit=1"], // start fewer processes
+  ],
 });
 browser.on("disconnected", () => process.exit()); // the next test starts another
 const BLANK = "about:blank";
