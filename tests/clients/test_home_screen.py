@@ -84,7 +84,10 @@ def for_node(program: str) -> str:
     return re.sub(r'from "(\./[^"]*\.json)"', r'from "\1" with { type: "json" }', program)
 
 
-@pytest.mark.parametrize(("library", "react"), [("apollo", 18), ("apollo", 19), ("urql", 18), ("relay", 18)])
+@pytest.mark.parametrize(
+    ("library", "react"),
+    [("apollo", 19), ("urql", 18), ("relay", 18), pytest.param("apollo", 18, marks=pytest.mark.long)],
+)
 async def test_the_screen_recovers_loads_more_and_stays_live(
     stage: Stage, packed: Path, tmp_path: Path, library: str, react: int
 ) -> None:

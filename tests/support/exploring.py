@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-STRIDE = 8
+STRIDE = 12
 
 
 def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[object]:
@@ -16,7 +16,7 @@ def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[ob
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest, long_profile: bool) -> Iterator[int]:
-    """Return the numbers of the calls to interrupt: all with `--long`, otherwise every eighth, from a random start.
+    """Return the numbers of the calls to interrupt: all with `--long`, otherwise every twelfth, from a random start.
 
     The start depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
     """
