@@ -20,7 +20,10 @@ from server.endpoint.event_stream import EventStream
 from server.endpoint.session_cookies import value_of
 from server.setting_values import Env
 from server.settings import Settings
+from tests.conftest import SharedStore
 from tests.server.conftest import KEY, Api, events, serving, until
+from tests.support.cluster import nodes_of
+from tests.support.stopped import stopped
 
 OWN = {"Fanline-Session": "cookie"}
 SIGN_UP = """mutation { signUp(input: {login: "carla", password: "a long password"}) {
@@ -161,12 +164,15 @@ async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, t
     assert await graph.sessions.renew(viewer.user, viewer.session, soon) is None
 
 
-async def test_a_failed_request_extends_no_session(settings: Settings, graph: Graph, token: str) -> None:
+async def test_a_failed_request_extends_no_session(
+    settings: Settings, graph: Graph, token: str, running_store: SharedStore
+) -> None:
     """During an outage of the store, it would have to wait once more."""
     viewer = Tokens([KEY]).verify(token)
     older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
-    async with serving(settings.model_copy(update={"deadline": timedelta(microseconds=1)}), graph) as api:
-        response = await ask(api, VIEWER, older, **OWN)
+    async with serving(settings.model_copy(update={"deadline": timedelta(milliseconds=50)}), graph) as api:
+        with stopped(*(node.pid for node in nodes_of(running_store))):
+            response = await ask(api, VIEWER, older, **OWN)
     assert (response.status_code, "set-cookie" in response.headers) == (503, False)
 
 
