@@ -30,6 +30,7 @@ SIGN_UP = """mutation { signUp(input: {login: "carla", password: "a long passwor
     credentials { token viewer { user { login } } } userErrors { message } } }"""
 LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
 VIEWER = "{ viewer { user { login } } }"
+LIVE = "subscription { homeTimeline { __typename } }"
 ALICE, CARLA = {"user": {"login": "alice"}}, {"user": {"login": "carla"}}
 
 
@@ -148,11 +149,10 @@ async def test_a_bearer_token_counts_more_than_the_cookie(api: Api, token: str) 
     assert response.json()["data"]["viewer"] == ALICE
 
 
-async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, token: str) -> None:
+async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, token: str, older: str) -> None:
     """In the store and in the cookie. A session that has ended is not."""
-    viewer = Tokens([KEY]).verify(token)
-    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
-    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, soon))
+    viewer = Tokens([KEY]).verify(older)
+    soon = viewer.expires_at
     assert "set-cookie" not in (await ask(api, VIEWER, token, **OWN)).headers
 
     renewed = str(cookie_of(await ask(api, VIEWER, older, **OWN)).value)
@@ -164,12 +164,17 @@ async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, t
     assert await graph.sessions.renew(viewer.user, viewer.session, soon) is None
 
 
+@pytest.fixture
+def older(token: str) -> str:
+    """Return a token of the same session that expires in two days."""
+    viewer = Tokens([KEY]).verify(token)
+    return Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
+
+
 async def test_a_failed_request_extends_no_session(
-    settings: Settings, graph: Graph, token: str, running_store: SharedStore
+    settings: Settings, graph: Graph, older: str, running_store: SharedStore
 ) -> None:
     """During an outage of the store, it would have to wait once more."""
-    viewer = Tokens([KEY]).verify(token)
-    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
     async with serving(settings.model_copy(update={"deadline": timedelta(milliseconds=50)}), graph) as api:
         with stopped(*(node.pid for node in nodes_of(running_store))):
             response = await ask(api, VIEWER, older, **OWN)
@@ -284,34 +289,30 @@ async def test_an_event_stream_stores_and_removes_the_cookie(api: Api) -> None:
         assert (response.status_code, cookie_of(response).value) == (401, "")
 
 
-async def test_an_event_stream_extends_the_session(api: Api, token: str) -> None:
+async def test_an_event_stream_extends_the_session(api: Api, token: str, older: str) -> None:
     """A page that stays open for weeks may send nothing else."""
-    viewer = Tokens([KEY]).verify(token)
-    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
-    live = "subscription { homeTimeline { __typename } }"
-    async with api.stream(live, cookie=f"fanline_session={older}", **OWN) as response:
-        assert Tokens([KEY]).verify(cookie_of(response).value).session == viewer.session
+    async with api.stream(LIVE, cookie=f"fanline_session={older}", **OWN) as response:
+        renewed = Tokens([KEY]).verify(cookie_of(response).value)
+    assert renewed.session == Tokens([KEY]).verify(token).session
 
 
 async def test_an_event_stream_outlives_the_token_of_an_extended_session(
-    api: Api, token: str, monkeypatch: pytest.MonkeyPatch
+    api: Api, older: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends without an error and without `complete`, so that the client reconnects with the extended cookie."""
     due, end_early = list[Any](), EventStream._end_early
     monkeypatch.setattr(EventStream, "_end_early", lambda *call: due.append(call))
-    viewer = Tokens([KEY]).verify(token)
-    soon = Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2))
-    live = "subscription { homeTimeline { __typename } }"
-    clock = SimpleNamespace(now=lambda _: soon.expires_at)  # for the timer, which ends the stream only below
+    soon = Tokens([KEY]).verify(older).expires_at
+    clock = SimpleNamespace(now=lambda _: soon)  # for the timer, which ends the stream only below
     monkeypatch.setattr("server.endpoint.event_stream.datetime", clock)
-    async with api.stream(live, cookie=f"fanline_session={Tokens([KEY]).issue(soon)}", **OWN) as response:
+    async with api.stream(LIVE, cookie=f"fanline_session={older}", **OWN) as response:
         extended = cookie_of(response).value
         received = events(response)
         assert (await anext(received)).name == "next"
         await until(lambda: bool(due))
         end_early(*due[0])
         assert [each.name async for each in received] == []
-    async with api.stream(live, cookie=f"fanline_session={extended}", **OWN) as response:
+    async with api.stream(LIVE, cookie=f"fanline_session={extended}", **OWN) as response:
         assert (await anext(events(response))).name == "next"
 
 
@@ -334,16 +335,11 @@ async def test_an_extension_does_not_shorten_a_session(api: Api, graph: Graph, t
     assert await graph.store.run("HGET", keys.sessions(viewer.user), viewer.session) == str(later)
 
 
-async def test_a_log_out_wins_over_extensions(api: Api, graph: Graph, token: str) -> None:
+async def test_a_log_out_wins_over_extensions(api: Api, graph: Graph, older: str) -> None:
     """Two tabs extend the session while a third one logs out."""
-    viewer = Tokens([KEY]).verify(token)
-    soon = datetime.now(UTC) + timedelta(days=2)
-    older = Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, soon))
-    await asyncio.gather(
-        *(ask(api, VIEWER, older, **OWN) for _ in range(5)),
-        ask(api, LOG_OUT, older, **OWN),
-        *(ask(api, VIEWER, older, **OWN) for _ in range(5)),
-    )
+    viewer = Tokens([KEY]).verify(older)
+    documents = [*[VIEWER] * 5, LOG_OUT, *[VIEWER] * 5]
+    await asyncio.gather(*(ask(api, document, older, **OWN) for document in documents))
     assert await graph.store.run("HGET", keys.sessions(viewer.user), viewer.session) is None
     assert (await ask(api, VIEWER, older, **OWN)).status_code == 401
 
