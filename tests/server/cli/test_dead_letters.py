@@ -10,7 +10,7 @@ from graph import Graph, keys
 from graph.log.numbers import entry_id
 from server.cli.dead_letters import drop, handle, retry, show
 from tests.graph.conftest import raw
-from tests.graph.worker.test_dead_letters import failed_posts
+from tests.graph.worker.test_dead_letters import SOON, failed_posts
 from tests.support.graph_worlds import home, people
 
 __all__ = ["raw"]
@@ -40,7 +40,7 @@ async def test_the_command_lists_retries_and_drops(
 async def test_damaged_bytes_are_shown_escaped(graph: Graph, raw: Redis, capsys: pytest.CaptureFixture[str]) -> None:
     fields: dict[Any, Any] = {"kind": b"Follow\xffed", "body": b"\x95"}
     await raw.xadd(keys.LOG, fields)
-    await graph.worker().drain()
+    await graph.worker(SOON).drain()
 
     assert await show(graph, None)
 
