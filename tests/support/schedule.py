@@ -12,8 +12,8 @@ from typing import TypeAlias
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-TOGETHER = ("tests/attacks/",)
-"""Folders whose files share servers that take long to start: one process runs them all."""
+TOGETHER = ("tests/attacks/", "tests/web/")
+"""Folders whose files share servers or a browser that take long to start: one process runs them all."""
 
 LONG = (
     "tests/graph/archive/",
@@ -32,7 +32,6 @@ WITH_PACKAGES = (
     "tests/faults/test_scripts_while_slots_move.py",
     "tests/packaging/",
     "tests/server/playground/",
-    "tests/test_peers.py",
     "tests/web/",
 )
 """Folders whose tests need packages of Debian or Node, or copy the folders that contain them."""
@@ -70,23 +69,24 @@ def sort_by_length(items: list[pytest.Item]) -> None:
 
     Otherwise the order stays as it is. What needs packages waits for them, so it does not come first.
     """
-    ranks: defaultdict[str, Rank] = defaultdict(lambda: 3)
+    ranks: defaultdict[str, Rank] = defaultdict(lambda: 4)
     waiting = {unit_of(item.nodeid) for item in items if needs_packages(item)}
     for item in items:
         unit = unit_of(item.nodeid)
-        ranks[unit] = 2 if unit in waiting else min(ranks[unit], rank(item))
+        later = 2 if unit in (*TOGETHER, *SERVERS) else 3
+        ranks[unit] = later if unit in waiting else min(ranks[unit], rank(item))
     items.sort(key=lambda item: ranks[unit_of(item.nodeid)])
 
 
 def rank(item: pytest.Item) -> Rank:
     """Return the rank of a test; tests with a low rank run first.
 
-    0 is a long test, with a time limit of its own, 1 a test of another long file, and 3 any other. 2 is a test that
-    needs packages: they are probably installed when it starts.
+    0 is a long test, with a time limit of its own, 1 a test of another long file, and 4 any other. 2 and 3 are for
+    tests that need packages, which are probably installed when they start.
     """
     if item.get_closest_marker("timeout"):
         return 0
-    return 1 if item.get_closest_marker("slow") or item.nodeid.startswith(LONG) else 3
+    return 1 if item.get_closest_marker("slow") or item.nodeid.startswith(LONG) else 4
 
 
 def needs_packages(item: pytest.Item) -> bool:
