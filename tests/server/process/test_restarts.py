@@ -193,9 +193,10 @@ async def test_clients_miss_nothing_in_a_restart(
 async def test_several_processes_are_replaced_one_by_one(
     graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str]
 ) -> None:
-    """On SIGHUP. Meanwhile the API serves, and subscribers are told to reconnect and miss nothing."""
+    """On SIGHUP. Meanwhile the API answers every request, and subscribers are told to reconnect and miss nothing."""
     _, token = alice
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(background(ask(api, []))) for _ in range(4)]
         listeners = [kind(api, token) for kind in (SocketListener, StreamListener) for _ in range(3)]
         for listener in listeners:
             await stack.enter_async_context(background(listener.listen()))
@@ -211,35 +212,37 @@ async def test_several_processes_are_replaced_one_by_one(
             while any(listener.texts != published for listener in listeners):  # noqa: ASYNC110 - listeners signal nothing
                 await asyncio.sleep(0.05)
         assert {str(cut) for listener in listeners for cut in listener.cuts} == {"1012", "['next']"}
+        assert not any(client.done() for client in clients), "a request was not answered"
 
 
-async def test_a_reload_answers_every_request(
-    graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str], long_profile: bool
+async def ask(api: Served, answered: list[int]) -> None:
+    """Send one request after the other over a connection that is kept, without repeating any. Record the answers."""
+    async with httpx.AsyncClient(timeout=PATIENCE) as client:
+        while True:
+            response = await client.post(f"{api.url}/graphql", json={"query": "{ viewer { user { login } } }"})
+            assert response.status_code == 200
+            answered.append(response.status_code)
+            await asyncio.sleep(0.02)  # requests without pauses would leave no time for the new processes
+
+
+@pytest.mark.long
+async def test_reloads_answer_every_request(
+    graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str]
 ) -> None:
-    """Clients keep their connections and send one request after the other, without repeating any."""
-    answered = 0
-
-    async def ask() -> None:
-        nonlocal answered
-        async with httpx.AsyncClient(timeout=PATIENCE) as client:
-            while True:
-                response = await client.post(f"{api.url}/graphql", json={"query": "{ viewer { user { login } } }"})
-                assert response.status_code == 200
-                answered += 1
-                await asyncio.sleep(0.02)  # requests without pauses would leave no time for the new processes
-
+    """More clients, and one reload after the other."""
+    answered: list[int] = []
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(background(ask())) for _ in range(8)]
-        for _ in range(20 if long_profile else 1):
+        clients = [await stack.enter_async_context(background(ask(api, answered))) for _ in range(8)]
+        for _ in range(20):
             before = workers_of(api)
             api.process.send_signal(signal.SIGHUP)
             async with asyncio.timeout(PATIENCE):
                 while before & workers_of(api) or len(workers_of(api)) < len(before):  # noqa: ASYNC110 - no signal
                     await asyncio.sleep(0.05)
-        goal = answered + 100
-        await until(lambda: answered >= goal or any(client.done() for client in clients))
+        goal = len(answered) + 100
+        await until(lambda: len(answered) >= goal or any(client.done() for client in clients))
         failures = [repr(client.exception()) for client in clients if client.done()]
-        print(f"{answered} requests, {len(failures)} lost")
+        print(f"{len(answered)} requests, {len(failures)} lost")
         assert not failures
 
 
