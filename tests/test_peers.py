@@ -51,7 +51,7 @@ def measured(running: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "bench", those)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_measures_variants_and_writes_their_ratios(
     measured: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,7 +82,7 @@ def test_growth_is_measured_with_and_without_the_executor(measured: None) -> Non
         assert len(table.rows) == 2 * len({row[1] for row in table.rows})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_variants_give_equal_answers(running: Bench) -> None:
     """Data and order of keys are equal for every query."""
     queries = reads(running.world.famous)
