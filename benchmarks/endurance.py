@@ -1,8 +1,9 @@
 """Endurance: `python -m benchmarks.endurance [--quick] [--json FILE] [--plots DIR]`. On Linux.
 
-A server, a worker and an embedded store run for a long time under a steady load of reads and changes. What they would
-keep for hours or days, they keep for two minutes: see `benchmarks/short_lives.py`. Measures the memory of each process
-and the size of the append-only file over time.
+A server, a worker and an embedded store run for a long time under a steady load of reads and changes. Once there are
+enough posts, the oldest one is deleted before another one is published, and what would be kept for hours or days is
+kept for a minute (`benchmarks/short_lives.py`), so what still grows has no end. Measures the memory of each process and
+the size of the append-only file over time.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import os
 import random
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,21 +44,23 @@ HOME = """{ viewer { id homeTimeline { id liveCursor entries(first: 30) {
 NOTIFICATIONS = (
     "{ viewer { notifications { unreadCount entries(first: 10) { nodes { __typename id actors { id login } } } } } }"
 )
-SHARES = {"home": 50, "publish": 20, "like": 20, "notifications": 6, "follow": 2, "delete": 2}
+SHARES = {"home": 50, "publish or delete": 24, "like": 18, "notifications": 6, "follow": 2}
+LIKED = 200  # of the newest posts
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Users, how many each follows, requests per second, the seconds of the load, and those between two samples."""
+    """Users, how many each follows, posts, requests per second, and seconds: of the load, and between two samples."""
 
     users: int = 100
     follows: int = 30
+    posts: int = 4000
     rate: int = 250
     seconds: int = 2400
     step: int = 30
 
 
-SIZES = {"full": Sizes(), "quick": Sizes(seconds=60, step=3), "tiny": Sizes(4, 2, 20, 3, 1)}
+SIZES = {"full": Sizes(), "quick": Sizes(seconds=60, step=3), "tiny": Sizes(4, 2, 5, 20, 3, 1)}
 
 
 class Users:
@@ -68,7 +71,7 @@ class Users:
         self.answered = 0
         self.failed: Counter[str] = Counter()
         self._sizes = sizes
-        self._posts: list[tuple[Client, str]] = []
+        self._posts: deque[tuple[Client, str]] = deque()
         self._texts = 0
         self._random = random.Random(1)
 
@@ -106,17 +109,18 @@ class Users:
 
     async def _send(self, kind: str, client: Client) -> None:
         match kind:
-            case "publish":
+            case "publish or delete" if len(self._posts) < self._sizes.posts:
                 self._texts += 1
                 answer = await client.ask(PUBLISH, text=f"Post number {self._texts} of {client.login} about the sea")
                 if answer["publishPost"]["post"] is None:
                     raise Refused([error["code"] for error in answer["publishPost"]["userErrors"]])
-                self._posts = [*self._posts[-200:], (client, answer["publishPost"]["post"]["id"])]
-            case "like" if self._posts:
-                await client.ask(LIKE, id=self._random.choice(self._posts)[1])
-            case "delete" if self._posts:
-                author, post = self._posts.pop(self._random.randrange(len(self._posts)))
+                self._posts.append((client, answer["publishPost"]["post"]["id"]))
+            case "publish or delete":
+                author, post = self._posts.popleft()
                 await author.ask(DELETE, id=post)
+            case "like" if self._posts:
+                _, post = self._posts[-1 - self._random.randrange(min(LIKED, len(self._posts)))]
+                await client.ask(LIKE, id=post)
             case "follow":
                 other = self._random.choice(self.clients).id
                 if other != client.id:
@@ -168,7 +172,8 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
                 await asyncio.gather(load, return_exceptions=True)
                 await users.close()
     note = (
-        f"{sizes.users} users who follow {sizes.follows} others send {sizes.rate} requests a second: "
+        f"{sizes.users} users who follow {sizes.follows} others send {sizes.rate} requests a second, and have up to "
+        f"{sizes.posts:,} posts: "
         f"{', '.join(f'{share}% {kind}' for kind, share in SHARES.items())}. {LIVES} Memory is that of the process "
         "alone (RSS without files); the store is the embedded one."
     )

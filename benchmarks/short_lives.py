@@ -13,19 +13,19 @@ from graph.tuning import Tuning
 from server.cli.main import main
 
 COMMAND = (sys.executable, "-m", "benchmarks.short_lives")
-MINUTES = 2
-NOTIFICATIONS = 100
+SECONDS = 60
+NEWEST, NOTIFICATIONS = 10, 100
 SETTINGS = {
-    "FANLINE_HOT_AGE": f"{MINUTES}m",
-    "FANLINE_LOG_RETENTION": f"{MINUTES}m",
+    "FANLINE_HOT_AGE": f"{SECONDS}s",
+    "FANLINE_LOG_RETENTION": f"{SECONDS}s",
     "FANLINE_NEAR_CACHE": "2000",
 }
 LIVES = (
-    f"Posts older than {MINUTES} minutes leave the store, except the newest 50 of an author; events, idempotency keys "
-    f"and tombstones also live for {MINUTES} minutes; a list of notifications has {NOTIFICATIONS} groups, and the near "
-    f"cache {SETTINGS['FANLINE_NEAR_CACHE']} values."
+    f"Posts older than {SECONDS} seconds leave the store, except the newest {NEWEST} of an author; events, idempotency "
+    f"keys and tombstones also live for {SECONDS} seconds; a list of notifications has {NOTIFICATIONS} groups, and the "
+    f"near cache {SETTINGS['FANLINE_NEAR_CACHE']} values."
 )
-CONSTANTS = {"KEY_SECONDS": MINUTES * 60, "NONCE_SECONDS": MINUTES * 60, "PASS_SECONDS": 20.0}
+CONSTANTS = {"KEY_SECONDS": SECONDS, "NONCE_SECONDS": SECONDS, "PASS_SECONDS": 10.0}
 """Constants of modules in `graph`, by name: the lives of idempotency keys, and the pause between two scans."""
 
 
@@ -35,7 +35,8 @@ def shorten() -> None:
         if name.startswith("graph."):
             vars(module).update({each: value for each, value in CONSTANTS.items() if each in vars(module)})
     set_defaults(IdempotencyKey, seconds=CONSTANTS["KEY_SECONDS"])
-    set_defaults(Tuning, tombstones_live=timedelta(minutes=MINUTES), notifications_kept=NOTIFICATIONS)
+    lives = timedelta(seconds=SECONDS)
+    set_defaults(Tuning, tombstones_live=lives, hot_newest=NEWEST, notifications_kept=NOTIFICATIONS)
 
 
 def set_defaults(record: type, **values: Any) -> None:

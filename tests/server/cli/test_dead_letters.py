@@ -10,7 +10,8 @@ from graph import Graph, keys
 from graph.log.numbers import entry_id
 from server.cli.dead_letters import drop, handle, retry, show
 from tests.graph.conftest import raw
-from tests.graph.worker.test_dead_letters import SOON, failed_posts
+from tests.graph.worker.test_dead_letters import failed_posts
+from tests.graph.worker.unprojected import SOON
 from tests.support.graph_worlds import home, people
 
 __all__ = ["raw"]
