@@ -61,6 +61,15 @@ def describe(settings: Settings) -> str:
     return f"the store {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
 
+def new_event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return the function that makes an event loop of uvloop; None, for Python's own, where uvloop is not available."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop
+
+
 def run(
     settings: Settings,
     task: Callable[[Graph], Awaitable[T]],
@@ -86,7 +95,8 @@ def run(
 
     handler = signal.getsignal(signal.SIGTERM)
     try:
-        return asyncio.run(main())
+        with asyncio.Runner(loop_factory=new_event_loop()) as runner:
+            return runner.run(main())
     except asyncio.CancelledError:
         sys.exit(0)
     finally:
