@@ -5,6 +5,8 @@ import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.conftest import CHEAP
 from tests.server.cli.test_commands import CLEAN, FANLINE, fanline
 from tests.support.graph_worlds import reached
@@ -12,8 +14,11 @@ from tests.support.graphs import environment_of, open_graph
 from tests.support.raw import open_blocking
 
 
-async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: Path) -> None:
-    """The worker waits for a store that does not answer yet, then for new events, and ends on SIGTERM."""
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+async def test_a_separate_worker_projects_new_events(
+    store_url: str, tmp_path: Path, by: signal.Signals, code: int
+) -> None:
+    """The worker waits for a store that does not answer yet, then for new events, and ends on a signal."""
     path = urlsplit(store_url).path
     environment = environment_of(store_url, tmp_path)
     environment["FANLINE_STORE_URL"] = store_url.replace(path, f"{tmp_path}/late")
@@ -28,9 +33,9 @@ async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: P
     try:
         user = await graph.users.sign_up("alice", "correct horse", None)
         await reached(graph.log.watermark, user.id)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(by)
         _, err = await process.communicate()
-        assert process.returncode == 0
+        assert process.returncode == code
         assert b"Traceback" not in err
     finally:
         await graph.close()

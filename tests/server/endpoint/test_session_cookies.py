@@ -1,29 +1,18 @@
 """Sessions of browsers: the token in a cookie, which requests caused by pages of other sites cannot use."""
 
-import asyncio
 import json
 import logging
-import time
-from datetime import UTC, datetime, timedelta
 from http.cookies import SimpleCookie
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from graph import Graph, keys
-from graph.errors import StoreFull
-from graph.model import Credentials
-from server.auth import Tokens
-from server.endpoint.event_stream import EventStream
+from graph import Graph
 from server.endpoint.session_cookies import value_of
 from server.setting_values import Env
 from server.settings import Settings
-from tests.conftest import SharedStore
-from tests.server.conftest import KEY, Api, events, serving, until
-from tests.support.cluster import nodes_of
-from tests.support.stopped import stopped
+from tests.server.conftest import Api, events, serving
 
 OWN = {"Fanline-Session": "cookie"}
 SIGN_UP = """mutation { signUp(input: {login: "carla", password: "a long password"}) {
@@ -149,38 +138,6 @@ async def test_a_bearer_token_counts_more_than_the_cookie(api: Api, token: str) 
     assert response.json()["data"]["viewer"] == ALICE
 
 
-async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, token: str, older: str) -> None:
-    """In the store and in the cookie. A session that has ended is not."""
-    viewer = Tokens([KEY]).verify(older)
-    soon = viewer.expires_at
-    assert "set-cookie" not in (await ask(api, VIEWER, token, **OWN)).headers
-
-    renewed = str(cookie_of(await ask(api, VIEWER, older, **OWN)).value)
-
-    assert Tokens([KEY]).verify(renewed).expires_at > soon + timedelta(days=20)
-    [expiry] = await graph.store.read([("HGET", keys.sessions(viewer.user), viewer.session)])
-    assert int(expiry) > time.time() + 20 * 86_400
-    await graph.sessions.end(viewer.user)
-    assert await graph.sessions.renew(viewer.user, viewer.session, soon) is None
-
-
-@pytest.fixture
-def older(token: str) -> str:
-    """Return a token of the same session that expires in two days."""
-    viewer = Tokens([KEY]).verify(token)
-    return Tokens([KEY]).issue(Credentials(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2)))
-
-
-async def test_a_failed_request_extends_no_session(
-    settings: Settings, graph: Graph, older: str, running_store: SharedStore
-) -> None:
-    """During an outage of the store, it would have to wait once more."""
-    async with serving(settings.model_copy(update={"deadline": timedelta(milliseconds=50)}), graph) as api:
-        with stopped(*(node.pid for node in nodes_of(running_store))):
-            response = await ask(api, VIEWER, older, **OWN)
-    assert (response.status_code, "set-cookie" in response.headers) == (503, False)
-
-
 async def test_a_websocket_of_the_own_page_uses_the_cookie(api: Api, token: str) -> None:
     """Without an origin, it is anonymous."""
     for headers, viewer in (({"Origin": api.url}, CARLA), ({}, None)):
@@ -289,33 +246,6 @@ async def test_an_event_stream_stores_and_removes_the_cookie(api: Api) -> None:
         assert (response.status_code, cookie_of(response).value) == (401, "")
 
 
-async def test_an_event_stream_extends_the_session(api: Api, token: str, older: str) -> None:
-    """A page that stays open for weeks may send nothing else."""
-    async with api.stream(LIVE, cookie=f"fanline_session={older}", **OWN) as response:
-        renewed = Tokens([KEY]).verify(cookie_of(response).value)
-    assert renewed.session == Tokens([KEY]).verify(token).session
-
-
-async def test_an_event_stream_outlives_the_token_of_an_extended_session(
-    api: Api, older: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends without an error and without `complete`, so that the client reconnects with the extended cookie."""
-    due, end_early = list[Any](), EventStream._end_early
-    monkeypatch.setattr(EventStream, "_end_early", lambda *call: due.append(call))
-    soon = Tokens([KEY]).verify(older).expires_at
-    clock = SimpleNamespace(now=lambda _: soon)  # for the timer, which ends the stream only below
-    monkeypatch.setattr("server.endpoint.event_stream.datetime", clock)
-    async with api.stream(LIVE, cookie=f"fanline_session={older}", **OWN) as response:
-        extended = cookie_of(response).value
-        received = events(response)
-        assert (await anext(received)).name == "next"
-        await until(lambda: bool(due))
-        end_early(*due[0])
-        assert [each.name async for each in received] == []
-    async with api.stream(LIVE, cookie=f"fanline_session={extended}", **OWN) as response:
-        assert (await anext(events(response))).name == "next"
-
-
 async def test_caches_keep_the_sessions_of_viewers_apart(api: Api, token: str) -> None:
     """A response to a request with a cookie is not stored; the others are stored by what they depend on."""
     for headers in ({"Cookie": f"fanline_session={token}", **OWN}, {"Cookie": "theme=dark"}, OWN):
@@ -324,37 +254,6 @@ async def test_caches_keep_the_sessions_of_viewers_apart(api: Api, token: str) -
     response = await api.client.get("/graphql", params={"query": VIEWER})
     assert "cache-control" not in response.headers
     assert {"Origin", "Accept", "Authorization", "Cookie"} <= set(response.headers["vary"].split(", "))
-
-
-async def test_an_extension_does_not_shorten_a_session(api: Api, graph: Graph, token: str) -> None:
-    """Another process, whose clock is ahead, may have extended it."""
-    viewer = Tokens([KEY]).verify(token)
-    later = int(time.time()) + 40 * 86_400
-    await graph.store.run("HSET", keys.sessions(viewer.user), viewer.session, str(later))
-    assert await graph.sessions.renew(viewer.user, viewer.session, datetime.now(UTC) + timedelta(days=2))
-    assert await graph.store.run("HGET", keys.sessions(viewer.user), viewer.session) == str(later)
-
-
-async def test_a_log_out_wins_over_extensions(api: Api, graph: Graph, older: str) -> None:
-    """Two tabs extend the session while a third one logs out."""
-    viewer = Tokens([KEY]).verify(older)
-    documents = [*[VIEWER] * 5, LOG_OUT, *[VIEWER] * 5]
-    await asyncio.gather(*(ask(api, document, older, **OWN) for document in documents))
-    assert await graph.store.run("HGET", keys.sessions(viewer.user), viewer.session) is None
-    assert (await ask(api, VIEWER, older, **OWN)).status_code == 401
-
-
-async def test_a_failed_extension_does_not_fail_the_request(
-    api: Api, token: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The operation was executed. A later request tries again."""
-
-    async def full(*_: object) -> None:
-        raise StoreFull
-
-    monkeypatch.setattr(type(api.app.state.graph.sessions), "renew", full)
-    response = await ask(api, VIEWER, token, **OWN)
-    assert (response.status_code, "set-cookie" in response.headers) == (200, False)
 
 
 async def test_a_form_is_no_operation(api: Api, token: str) -> None:
