@@ -18,6 +18,7 @@ Everything that discards data, such as the trimming of the log, uses the lower o
 import asyncio
 import logging
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from graph import keys
@@ -271,8 +272,7 @@ class Archiver:
         )
 
     async def _insert(self, batch: LogBatch, store_id: str, known: int) -> None:
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        started = monotonic()  # the clock of uvloop shows milliseconds
         await self._archive.append(
             batch.rows,
             batch.credentials,
@@ -283,7 +283,7 @@ class Archiver:
         )
         self._known = max(known, batch.last)
         self.archived += len(batch.rows)
-        self.batch_seconds = loop.time() - started
+        self.batch_seconds = monotonic() - started
 
     async def _advance(self, archived: int, trimmed: int, batch: LogBatch) -> bool:
         """Advance M to the end of a batch, and update the metrics. Return False if a failover has changed the log."""
