@@ -2,11 +2,11 @@
 
 import random
 from collections.abc import Iterable, Iterator
-from itertools import count
+from itertools import chain, count
 
 import pytest
 
-STRIDE = 12
+STRIDE, FIRST = 12, 4
 
 
 def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[object]:
@@ -16,12 +16,13 @@ def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[ob
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest, long_profile: bool) -> Iterator[int]:
-    """Return the numbers of the calls to interrupt: all with `--long`, otherwise every twelfth, from a random start.
+    """Return the numbers of the calls to interrupt: all with `--long`, otherwise a sample.
 
-    The start depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
+    The sample is one of the first four, as some work takes few calls, and every twelfth of the others, from a random
+    start. It depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
     """
     if long_profile:
         return count()
     seed = request.config.getoption("randomly_seed", None)
     rng = random.Random(f"{seed} {request.node.nodeid}")  # noqa: S311 - a sample
-    return count(rng.randrange(STRIDE), STRIDE)
+    return chain([rng.randrange(FIRST)], count(FIRST + rng.randrange(STRIDE), STRIDE))
