@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -196,11 +196,13 @@ async def test_several_processes_are_replaced_one_by_one(
     """On SIGHUP. Meanwhile the API answers every request, and subscribers are told to reconnect and miss nothing."""
     _, token = alice
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(background(ask(api, []))) for _ in range(4)]
+        answered: list[int] = []
+        clients = [await stack.enter_async_context(background(ask(api, answered))) for _ in range(4)]
         listeners = [kind(api, token) for kind in (SocketListener, StreamListener) for _ in range(3)]
         for listener in listeners:
             await stack.enter_async_context(background(listener.listen()))
         await until(lambda: all(listener.after for listener in listeners))
+        before = workers_of(api)
         api.process.send_signal(signal.SIGHUP)
         published: list[str] = []
         async with asyncio.timeout(PATIENCE):
@@ -212,7 +214,8 @@ async def test_several_processes_are_replaced_one_by_one(
             while any(listener.texts != published for listener in listeners):  # noqa: ASYNC110 - listeners signal nothing
                 await asyncio.sleep(0.05)
         assert {str(cut) for listener in listeners for cut in listener.cuts} == {"1012", "['next']"}
-        assert not any(client.done() for client in clients), "a request was not answered"
+        await replaced(api, before)
+        assert await failures(clients, answered) == []
 
 
 async def ask(api: Served, answered: list[int]) -> None:
@@ -236,14 +239,24 @@ async def test_reloads_answer_every_request(
         for _ in range(20):
             before = workers_of(api)
             api.process.send_signal(signal.SIGHUP)
-            async with asyncio.timeout(PATIENCE):
-                while before & workers_of(api) or len(workers_of(api)) < len(before):  # noqa: ASYNC110 - no signal
-                    await asyncio.sleep(0.05)
-        goal = len(answered) + 100
-        await until(lambda: len(answered) >= goal or any(client.done() for client in clients))
-        failures = [repr(client.exception()) for client in clients if client.done()]
-        print(f"{len(answered)} requests, {len(failures)} lost")
-        assert not failures
+            await replaced(api, before)
+        lost = await failures(clients, answered)
+        print(f"{len(answered)} requests, {len(lost)} lost")
+        assert not lost
+
+
+async def replaced(api: Served, before: set[str]) -> None:
+    """Wait until all workers of a server have been replaced."""
+    async with asyncio.timeout(PATIENCE):
+        while before & workers_of(api) or len(workers_of(api)) < len(before):  # noqa: ASYNC110 - no signal
+            await asyncio.sleep(0.05)
+
+
+async def failures(clients: Sequence["asyncio.Task[None]"], answered: list[int]) -> list[str]:
+    """Wait until 100 more requests are answered, or one is not. Return the reasons of those that are not."""
+    goal = len(answered) + 100
+    await until(lambda: len(answered) >= goal or any(client.done() for client in clients))
+    return [repr(client.exception()) for client in clients if client.done()]
 
 
 def workers_of(api: Served) -> set[str]:
