@@ -16,7 +16,7 @@ from tests.conftest import need
 
 FOLDER = Path(__file__).parent
 BROWSERS = ("/usr/bin/chromium-headless-shell", "/usr/bin/chromium")
-"""The same browser without windows of its own, which takes a quarter less computation, and with them."""
+"""Chromium without a window system, which takes a quarter less computation, and the whole browser."""
 
 
 @pytest.fixture(scope="session")

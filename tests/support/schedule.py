@@ -1,6 +1,6 @@
 """The order of the tests, and which process runs them: long tests first, and all tests of a file in one process.
 
-All tests of a kind of database are run by one process, so that only one server of each kind is started.
+All tests that are repeated for a kind of database are run by one process, which starts its server.
 """
 
 import os
@@ -30,11 +30,12 @@ WITH_PACKAGES = (
     "tests/deployment/",
     "tests/docs/",
     "tests/faults/test_scripts_while_slots_move.py",
+    "tests/graph/store/test_read_pipeline.py",
     "tests/packaging/",
     "tests/server/playground/",
     "tests/web/",
 )
-"""Folders whose tests need packages of Debian or Node, or copy the folders that contain them."""
+"""Folders and files whose tests need packages of Debian or Node, or copy the folders that contain them."""
 
 READY = "PACKAGES_READY"
 READY_SECONDS = 900.0

@@ -1,6 +1,7 @@
 """The read pipeline: the reads of an event-loop iteration share a write, and each read gets its own replies."""
 
 import asyncio
+import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from graph.errors import StoreUnavailable
 from graph.store.commands import SlotError, script
 from graph.store.store import Store
 from server.embedded import EmbeddedStore
+from tests.conftest import need
 from tests.support.graph_worlds import PATIENCE, outcomes_of
 from tests.support.tcp_proxy import proxy_to
 
@@ -238,6 +240,7 @@ async def test_the_read_pipeline_connects_with_the_settings_of_the_url(
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Create a key and a certificate for 127.0.0.1."""
+    need(bool(shutil.which("openssl")), "openssl")
     folder = tmp_path_factory.mktemp("tls")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     command = (

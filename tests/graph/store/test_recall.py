@@ -117,7 +117,7 @@ async def test_a_first_read_of_known_values_is_not_tracked_again(store: Store) -
 
 
 async def test_replies_to_earlier_reads_permit_nothing(store: Store, raw: Redis, single_store: EmbeddedStore) -> None:
-    """The read was sent before the write, and its reply arrives after the request began."""
+    """The read was sent before the request began, and its reply arrives after that."""
     await raw.set("{k}1", "old")
     assert await look(store, 1) == ["old"]
     with stopped(single_store.pid):
