@@ -2,8 +2,8 @@
 
 A server, a worker and an embedded store run for a long time under a steady load of reads and changes. Once there are
 enough posts, the oldest one is deleted before another one is published, and what would be kept for hours or days is
-kept for a minute (`benchmarks/short_lives.py`), so what still grows has no end. Measures the memory of each process and
-the size of the append-only file over time.
+kept for a minute (`benchmarks/short_lives.py`), so whatever still grows would grow forever. Measures the memory of each
+process and the size of the append-only file over time.
 """
 
 import asyncio
