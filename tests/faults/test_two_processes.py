@@ -37,7 +37,7 @@ async def test_follows_and_blocks_of_two_processes_agree_and_the_block_wins(
         for changes in ("follow unfollow", EVERY_CHANGE, EVERY_CHANGE, WITHOUT_UNBLOCK):
             for process in rivals:
                 assert process.stdin is not None
-                process.stdin.write(f"{500 if long_profile else 20} {changes}\n".encode())
+                process.stdin.write(f"{500 if long_profile else 40} {changes}\n".encode())
             if changes == WITHOUT_UNBLOCK:
                 await graph.blocks.block(alice, bob)
             for process in rivals:

@@ -49,7 +49,7 @@ from tests.support.stores import Fault, HookedStore, sends
 pytestmark = pytest.mark.slow
 
 CHECKPOINT_SECONDS = 0.03
-EXAMPLES, PARTS = 14, 2
+EXAMPLES, PARTS = 20, 2
 LONG_EXAMPLES, LONG_PARTS = 40_000, 8
 PEOPLE = 4
 TEXTS = ("rain in Berlin", "a #rain song", "北京下雨", "nothing")

@@ -6,7 +6,7 @@ from itertools import chain, count
 
 import pytest
 
-STRIDE, FIRST = 12, 4
+STRIDE, FIRST = 8, 4
 
 
 def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[object]:
@@ -18,7 +18,7 @@ def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[ob
 def calls(request: pytest.FixtureRequest, long_profile: bool) -> Iterator[int]:
     """Return the numbers of the calls to interrupt: all with `--long`, otherwise a sample.
 
-    The sample is one of the first four, as some work takes few calls, and every twelfth of the others, from a random
+    The sample is one of the first four, as some work takes few calls, and every eighth of the others, from a random
     start. It depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
     """
     if long_profile:

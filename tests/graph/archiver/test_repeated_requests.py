@@ -20,8 +20,11 @@ KEY, TEXT = "key of the client", "once"
 STEPS = ("repeat", "archive", "repair")
 USUAL = [("repeat", "archive"), ("archive", "repeat"), ("repair", "repeat")]
 """The client is first, or the archiver, or a repair."""
-TWICE = [tuple(each.split()) for each in ("repeat fail repeat", "archive fail repeat", "repair fail archive")]
-"""The same, with a second failover."""
+TWICE: list[tuple[str, ...]] = [
+    *(("repeat", "fail", "repeat"), ("archive", "fail", "repeat"), ("repair", "fail", "archive")),
+    ("repeat", "archive", "fail", "archive"),
+]
+"""The same, with a second failover; in the last one, the archive holds two lost posts of the request."""
 
 
 @dataclass
