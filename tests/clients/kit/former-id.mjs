@@ -19,19 +19,9 @@ connection.fetch = async (address, options) => {
   return response;
 };
 
-await import("./screen.mjs");
-const { createElement, useState } = await import("react");
-const { createRoot } = await import("react-dom/client");
-const artifact = async (name) => (await import(`${artifacts}/${name}.graphql.js`)).default;
-const OPTIONS = {
-  apollo: {},
-  urql: {},
-  relay: { query: await artifact("byIdPageQuery"), subscription: await artifact("byIdLiveSubscription") },
-};
-
-async function until(condition) {
-  for (let turn = 0; turn < 500 && !condition(); turn++) await sleep(20);
-}
+const { draw, optionsOf, until } = await import("./screen.mjs");
+const { useState } = await import("react");
+const OPTIONS = await optionsOf(artifacts, "byId");
 
 /** Show the slow timeline, then the other one, which fails `times`. Return what is shown before and after the answer. */
 async function shown(library, times) {
@@ -44,8 +34,7 @@ async function shown(library, times) {
     [list, show] = [useTimeline(current, OPTIONS[library]), setCurrent];
     return null;
   }
-  const root = createRoot(document.createElement("main"));
-  root.render(createElement(Provider, properties, createElement(Screen)));
+  const root = draw(Provider, properties, Screen);
   await until(() => answer);
   show(id);
   await until(() => list.error ?? list.entries.length === 20);

@@ -1,7 +1,6 @@
 // Renders hooks that lack something in a query, a cache or an environment: node mistakes.mjs URL TOKEN ARTIFACTS
 // Prints the errors, by library and by what is missing or wrong.
 import { register } from "node:module";
-import { setTimeout as sleep } from "node:timers/promises";
 import { PAGE } from "./documents.mjs";
 import { Connection } from "./driver.mjs";
 
@@ -9,12 +8,10 @@ register("./libraries.mjs", import.meta.url);
 
 const [url, token, artifacts] = process.argv.slice(2);
 const connection = new Connection({ url, token });
-await import("./screen.mjs");
+const { artifactsIn, draw, until } = await import("./screen.mjs");
 const { gql } = await import("@apollo/client");
-const { createElement } = await import("react");
-const { createRoot } = await import("react-dom/client");
 const { Environment, RecordSource, Store } = (await import("relay-runtime")).default;
-const artifact = async (name) => (await import(`${artifacts}/${name}.graphql.js`)).default;
+const artifact = artifactsIn(artifacts);
 const subscription = await artifact("timelineLiveSubscription");
 
 const QUERIES = {
@@ -27,14 +24,13 @@ const QUERIES = {
 async function thrown(Provider, properties, useList) {
   let error;
   console.error = (message) => (error ??= { message });
-  const root = createRoot(document.createElement("main"), { onUncaughtError: (problem) => (error = problem) });
   function Screen() {
     const list = useList();
     error ??= list.error;
     return null;
   }
-  root.render(createElement(Provider, properties, createElement(Screen)));
-  for (let turn = 0; turn < 500 && !error; turn++) await sleep(20);
+  const root = draw(Provider, properties, Screen, { onUncaughtError: (problem) => (error = problem) });
+  await until(() => error);
   root.unmount();
   return error?.message;
 }

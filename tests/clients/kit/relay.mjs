@@ -3,7 +3,7 @@ import { withLiveCursors } from "@fanline/client/relay";
 import { useHomeTimeline, useNotifications, useThread, useTimeline } from "@fanline/client/relay-react";
 import reactRelay from "react-relay";
 import relay from "relay-runtime";
-import { showing } from "./screen.mjs";
+import { artifactsIn, showing } from "./screen.mjs";
 
 const { DefaultHandlerProvider, Environment, Network, Observable, RecordSource, Store, commitLocalUpdate, fetchQuery } = relay;
 const { RelayEnvironmentProvider } = reactRelay;
@@ -11,7 +11,7 @@ const { RelayEnvironmentProvider } = reactRelay;
 const NAMES = { home: "timeline", notifications: "feed", timeline: "byId", thread: "thread" };
 
 export async function open({ url, headers, fetch, socket }, { artifacts }, onEnd) {
-  const artifact = async (name) => (await import(`${artifacts}/${name}.graphql.js`)).default;
+  const artifact = artifactsIn(artifacts);
 
   async function fetchGraphQL({ text }, variables) {
     const response = await fetch(url, {

@@ -1,7 +1,6 @@
 // Loads a next page that the server cannot read, and then can: node unreadable.mjs URL TOKEN ARTIFACTS
 // Prints the number of entries and the error after each attempt, by library.
 import { register } from "node:module";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Connection } from "./driver.mjs";
 
 register("./libraries.mjs", import.meta.url);
@@ -19,22 +18,10 @@ connection.fetch = async (address, options) => {
   return new Response(JSON.stringify({ data, errors }), { headers: { "content-type": "application/json" } });
 };
 
-await import("./screen.mjs");
-const { createElement } = await import("react");
-const { createRoot } = await import("react-dom/client");
-const artifact = async (name) => (await import(`${artifacts}/${name}.graphql.js`)).default;
-const OPTIONS = {
-  apollo: {},
-  urql: {},
-  relay: { query: await artifact("timelinePageQuery"), subscription: await artifact("timelineLiveSubscription") },
-};
-
-async function until(condition) {
-  for (let turn = 0; turn < 500 && !condition(); turn++) await sleep(20);
-}
+const { draw, optionsOf, until } = await import("./screen.mjs");
 
 const seen = {};
-for (const [library, options] of Object.entries(OPTIONS)) {
+for (const [library, options] of Object.entries(await optionsOf(artifacts, "timeline"))) {
   const { useHomeTimeline } = await import(`@fanline/client/${library}-react`);
   const { Provider, properties } = await (await import(`./${library}.mjs`)).open(connection, { artifacts }, console.error);
   let list = { entries: [] };
@@ -42,8 +29,7 @@ for (const [library, options] of Object.entries(OPTIONS)) {
     list = useHomeTimeline(options);
     return null;
   }
-  const root = createRoot(document.createElement("main"));
-  root.render(createElement(Provider, properties, createElement(Screen)));
+  const root = draw(Provider, properties, Screen);
   await until(() => list.entries.length === 20);
   isUnreadable = true;
   await list.loadMore();
