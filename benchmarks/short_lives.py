@@ -1,6 +1,6 @@
-"""`python -m benchmarks.short_lives …`: the command `fanline`, which keeps for minutes what it would keep for days.
+"""`python -m benchmarks.short_lives …`: the command `fanline`, which keeps for a minute what it would keep for days.
 
-So a load of minutes shows whether all that is kept ends at some time. Use it with `SETTINGS`.
+So a load of some minutes shows whether anything is kept forever. Use it with `SETTINGS`.
 """
 
 import inspect

@@ -14,10 +14,9 @@ import redis
 from graph import Graph, Tuning, keys
 from graph.archive.archive import Archive
 from server.embedded import Durability, EmbeddedStore
+from tests.support.graphs import PATIENCE
 
 SCAN_COUNT = 1000
-PATIENT_SECONDS = 60.0
-"""When the archive counts as silent: a busy machine may not run the event loop for seconds."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -45,7 +44,7 @@ def archive_url(url: str) -> str:
 
 async def open_graph(url: str, tuning: Tuning | None = None) -> Graph:
     """Return a graph in a private store, with the archive that belongs to the store."""
-    return await Graph.open(url, Archive(archive_url(url), timeout=PATIENT_SECONDS), tuning)
+    return await Graph.open(url, Archive(archive_url(url), timeout=PATIENCE), tuning)
 
 
 def raw(url: str) -> Any:

@@ -61,7 +61,7 @@ def describe(settings: Settings) -> str:
     return f"the store {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
 
-def new_event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return the function that makes an event loop of uvloop; None, for Python's own, where uvloop is not available."""
     try:
         import uvloop
@@ -95,7 +95,7 @@ def run(
 
     handler = signal.getsignal(signal.SIGTERM)
     try:
-        with asyncio.Runner(loop_factory=new_event_loop()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(main())
     except asyncio.CancelledError:
         sys.exit(0)

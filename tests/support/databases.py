@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.schedule import DATABASE_SERVERS
 from tests.support.sql_servers import MAKERS, PASSWORD, PATIENCE, Server, in_thread, make_archive
 
 __all__ = ["DATABASES", "PASSWORD", "PATIENCE", "SERVERS", "Server", "in_thread"]
 
-SERVERS = tuple(pytest.param(name, marks=pytest.mark.external) for name in ("postgresql", "mariadb"))
+SERVERS = tuple(pytest.param(name, marks=pytest.mark.external) for name in DATABASE_SERVERS)
 """The kinds of database that need a server, as test parameters."""
 DATABASES = ("sqlite", *SERVERS)
 """All kinds of database, as test parameters."""

@@ -40,7 +40,7 @@ WITH_PACKAGES = (
 READY = "PACKAGES_READY"
 READY_SECONDS = 900.0
 
-SERVERS = ("postgresql", "mariadb")
+DATABASE_SERVERS = ("postgresql", "mariadb")
 """The kinds of database that need a server, as they are named in the ids of tests."""
 
 Rank: TypeAlias = int
@@ -60,7 +60,8 @@ class Schedule(LoadFileScheduling):
 def unit_of(nodeid: str) -> str:
     """Return what one process runs: the file of a test, the folder whose files stay together, or its database."""
     file, _, test = nodeid.partition("::")
-    if server := next((kind for kind in SERVERS if kind in test.partition("[")[2]), None):
+    parameters = test.partition("[")[2].rstrip("]").split("-")
+    if server := next((kind for kind in DATABASE_SERVERS if kind in parameters), None):
         return server
     return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
@@ -74,7 +75,7 @@ def sort_by_length(items: list[pytest.Item]) -> None:
     waiting = {unit_of(item.nodeid) for item in items if needs_packages(item)}
     for item in items:
         unit = unit_of(item.nodeid)
-        later = 2 if unit in (*TOGETHER, *SERVERS) else 3
+        later = 2 if unit in (*TOGETHER, *DATABASE_SERVERS) else 3
         ranks[unit] = later if unit in waiting else min(ranks[unit], rank(item))
     items.sort(key=lambda item: ranks[unit_of(item.nodeid)])
 
