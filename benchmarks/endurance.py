@@ -31,7 +31,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 MIB = 2**20
 SIGN_UPS = 2  # at once
 WARM = 0.1  # the share of the time before a process must have reached its size
-LINES = ("server", "worker", "store", "append-only file")
+LINES = ("server", "worker", "store", "data of the store", "append-only file")
 
 FOLLOW = "mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) { userErrors { code } } }"
 UNFOLLOW = "mutation ($ids: [ID!]!) { unfollowUsers(input: {userIds: $ids}) { userErrors { code } } }"
@@ -132,11 +132,13 @@ class Users:
 
 
 def sample(system: System) -> list[float]:
-    """Return the memory of the server, the worker and the store, and the size of the append-only file, in MB."""
+    """Return the size of each of `LINES`, in MB. The data of the store is what Valkey has allocated."""
     data = system.folder / "data"
-    pids = system.server.pid, system.worker.pid, EmbeddedStore(data).pid
+    store = EmbeddedStore(data)
+    with store.client() as client:
+        used = client.info("memory")["used_memory"]
     file = sum(map(size_of, data.rglob("appendonlydir/*")))
-    return [*(resident(pid) / MIB for pid in pids), file / MIB]
+    return [*(resident(pid) / MIB for pid in (system.server.pid, system.worker.pid, store.pid)), used / MIB, file / MIB]
 
 
 def size_of(path: Path) -> int:
