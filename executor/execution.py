@@ -1,6 +1,6 @@
 """The executor of a schema: plans operations, runs the plans, and passes unsupported operations to graphql-core."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Coroutine, Hashable, Mapping
 from inspect import isawaitable
 from typing import Any
 
@@ -53,18 +53,18 @@ class Operation:
         """The plan and the variables. Equal keys give equal results for the same root value and context."""
         return self._plan, freeze(self._variables.coerced)
 
-    async def run(
+    def run(
         self, root_value: Any = None, context_value: Any = None, observer: Observer | None = None
-    ) -> core.ExecutionResult:
-        """Run the operation: see `Executor.execute`."""
-        return await self._executor._run(self._plan, context_value, root_value, self._variables, observer)
+    ) -> Coroutine[Any, Any, core.ExecutionResult]:
+        """Return a coroutine that runs the operation: see `Executor.execute`."""
+        return self._executor._run(self._plan, context_value, root_value, self._variables, observer)
 
-    async def run_open(self, root_value: Any, context_value: Any) -> OpenRun | None:
-        """Run the part of the operation that several contexts share: see `executor.open_runs`.
+    def run_open(self, root_value: Any, context_value: Any) -> Coroutine[Any, Any, OpenRun | None]:
+        """Return a coroutine that runs the part of the operation that several contexts share: `executor.open_runs`.
 
-        `context_value` is the context for this shared part. Return None if it has errors.
+        `context_value` is the context for this shared part. The result is None if it has errors.
         """
-        return await self._executor._run_open(self._plan, context_value, root_value, self._variables)
+        return self._executor._run_open(self._plan, context_value, root_value, self._variables)
 
 
 class Executor:

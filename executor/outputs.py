@@ -232,6 +232,7 @@ class Abstract:
         self._select = select
         self._nullable = nullable
         self._selections: dict[str, Selection] = {}
+        self._planned: dict[type, str] = {}  # the names of the types that classes determine, once they are planned
 
     def complete(self, run: Run, values: Column, paths: Paths) -> Column:
         """Return the completed column: see `Output`."""
@@ -240,16 +241,20 @@ class Abstract:
         cells: Column = [None] * len(values)
         groups: dict[str, list[int]] = {}
         for index, value in enumerate(values):
-            if value is None or value is Undefined:
-                run.failed |= not self._nullable
-                continue
-            if isinstance(value, Exception):
-                cells[index] = fail(run, value)
-                continue
-            try:
-                groups.setdefault(self._type_of(run, value, paths[index] if paths else None).name, []).append(index)
-            except Exception as error:
-                cells[index] = fail(run, error)
+            name = self._planned.get(type(value))
+            if name is None:
+                if value is None or value is Undefined:
+                    run.failed |= not self._nullable
+                    continue
+                if isinstance(value, Exception):
+                    cells[index] = fail(run, value)
+                    continue
+                try:
+                    name = self._type_of(run, value, paths[index] if paths else None).name
+                except Exception as error:
+                    cells[index] = fail(run, error)
+                    continue
+            groups.setdefault(name, []).append(index)
         for name, members in groups.items():
             selection = self._selections[name]
             where = None if paths is None else [paths[index] for index in members]
@@ -261,9 +266,12 @@ class Abstract:
         return cells
 
     def _type_of(self, run: Run, value: Any, path: Path | None) -> core.GraphQLObjectType:
-        found = self._records.get(type(value)) or self._resolve_type(run, value, path)
+        record = self._records.get(type(value))
+        found = record or self._resolve_type(run, value, path)
         if found.name not in self._selections:
             self._selections[found.name] = self._select(found)
+        if record is not None:
+            self._planned[type(value)] = record.name
         return found
 
     def _resolve_type(self, run: Run, value: Any, path: Path | None) -> core.GraphQLObjectType:

@@ -112,7 +112,7 @@ def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) ->
     found: dict[int, Post | None] = {}
     for page in pages:
         found.update(page.related)
-    found.update((post.id, post) for page in pages for post in page.items)
+    found |= {post.id: post for page in pages for post in page.items}
     posts.prime_many(found)
     return pages
 

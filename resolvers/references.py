@@ -23,5 +23,5 @@ class Reference:
 
 def refer(ids: Sequence[int]) -> list[Reference]:
     """Return a reference for each id. Equal ids share one reference."""
-    references = {id_: Reference(id_) for id_ in ids}
+    references = {id_: Reference(id_) for id_ in set(ids)}
     return [references[id_] for id_ in ids]

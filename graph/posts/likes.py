@@ -8,7 +8,7 @@ the tombstone exists.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,12 +40,12 @@ class KnownLikes:
     unlikes: dict[int, int]
     floor: int
 
-    def may_be_archived(self, post: int) -> bool:
-        """Return True if the archive may hold a like of this post that the store lacks.
+    def to_look_up(self, posts: Iterable[int]) -> list[int]:
+        """Return the posts among these of which the archive may hold a like that the store lacks.
 
         A like is newer than its post, so only posts below the floor can have archived likes.
         """
-        return post < self.floor and post not in self.likes and post not in self.unlikes
+        return [post for post in posts if post < self.floor and post not in self.likes and post not in self.unlikes]
 
 
 class Likes:
@@ -102,7 +102,7 @@ class Likes:
 
     async def _is_liked(self, viewer: int, post: Post, held: KnownLikes) -> bool | None:
         """Return whether the store and the archive say that the viewer likes a post, or None if the archive is down."""
-        if not held.may_be_archived(post.id):
+        if not held.to_look_up([post.id]):
             return post.id in held.likes
         try:
             return post.id in await self._archived(viewer, [post.id], held.floor)
@@ -124,8 +124,8 @@ class Likes:
         round trip if the archive holds likes of them. Raises ArchiveUnavailable.
         """
         held = held_in(posts, await self._store.read(read_held(viewer, posts)) if posts else ())
-        old = [post for post in posts if held.may_be_archived(post)]
-        archived = await self._archived(viewer, old, held.floor) if old else set()
+        old = held.to_look_up(posts)
+        archived = await self._archived(viewer, old, held.floor) if old else ()
         return [post in held.likes or post in archived for post in posts]
 
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:

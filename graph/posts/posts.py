@@ -16,7 +16,7 @@ from graph.log.events import Event, PostDeleted, PostPublished, Unreposted, publ
 from graph.log.log import IdempotencyKey, Log, deleted_since
 from graph.log.recipients import recipients_of_post
 from graph.log.requests import of_request, repetition
-from graph.model import Counts, Location, Post
+from graph.model import Counts, Location, Post, Repost
 from graph.posts.attachments import Attachment
 from graph.posts.mentions import Mentions
 from graph.posts.publication import Draft, publication
@@ -92,7 +92,7 @@ class Posts:
             deleted += [id_ for id_ in missing if id_ <= watermark and id_ not in found]
         if hidden := await view.hidden({post.author for post in posts.values()}):
             posts = {id_: post for id_, post in posts.items() if post.author not in hidden}
-        if any(post.is_plain_repost for post in posts.values()):
+        if Repost in map(type, posts.values()):
             await self._add_originals(view, posts, deleted)
         return posts, deleted
 

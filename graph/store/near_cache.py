@@ -132,14 +132,18 @@ class NearCache:
             self._judge()
         return found, places
 
-    def peek(self, key: str) -> Any:
-        """Return the value of a key, or MISSING. The value may be stale, so it is only a hint about what to read."""
-        entry = self._young.get(key) or self._old.get(key)
-        return MISSING if entry is None or entry[0].answered == LOST else entry[1]
+    def peek(self, keys: Iterable[str]) -> list[Any]:
+        """Return the values of keys, or MISSING. They may be stale, so they are only a hint about what to read."""
+        young, old = self._young, self._old
+        found = []
+        for key in keys:
+            entry = young.get(key) or old.get(key)
+            found.append(MISSING if entry is None or entry[0].answered == LOST else entry[1])
+        return found
 
     def holds(self, keys: Iterable[str]) -> bool:
         """Return True if there are values of all keys."""
-        return all(self.peek(key) is not MISSING for key in keys)
+        return MISSING not in self.peek(keys)
 
     def ask(self, keys: Iterable[str], read: object) -> None:
         """Record that `read` asks for the values of keys, which the server tracks from then on."""

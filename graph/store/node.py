@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_hex
@@ -71,15 +71,13 @@ class Node:
         self._reconnected = -math.inf
         self._closed = False
 
-    async def exchange(self, commands: Sequence[Command], deadline: float) -> list[Any]:
-        """Return the replies to commands, as `ask` does, but after replicas have the writes if the settings require it.
+    def exchange(self, commands: Sequence[Command], deadline: float) -> Coroutine[Any, Any, list[Any]]:
+        """Do what `ask` does, but return the replies after replicas have the writes if the settings require it.
 
         Raises NotDurable if too few replicas have received the writes in time.
         """
-        if not self._terms.replicas or not any(map(writes, commands)):
-            return await self.ask(commands, deadline)
-        async with self.lend(deadline) as connection:
-            return await self._exchange_durably(connection, commands, deadline)
+        is_durable = self._terms.replicas and any(map(writes, commands))
+        return self._exchange_durably(commands, deadline) if is_durable else self.ask(commands, deadline)
 
     async def ask(self, commands: Sequence[Command], deadline: float) -> list[Any]:
         """Return the replies to commands, errors included. One round trip. Loads the scripts if one is missing.
@@ -146,26 +144,25 @@ class Node:
             raise
         return ExclusiveConnection(stream, self._terms.patience, self._terms.on_silence)
 
-    async def _exchange_durably(
-        self, connection: ExclusiveConnection, commands: Sequence[Command], deadline: float
-    ) -> list[Any]:
+    async def _exchange_durably(self, commands: Sequence[Command], deadline: float) -> list[Any]:
         """Return the replies once all connected replicas, and at least the required number, have the writes.
 
         Waits first for as many replicas as the last exchange found connected, so one round trip is enough unless that
         number has grown.
         """
-        expected, milliseconds = self._replicas, int(REPLICATION_SECONDS * 1000)
-        marking = mark_for(commands, self._terms.stable_key(self.name))
-        tail = [*marking, ("ROLE",), ("WAIT", expected, milliseconds)]
-        everything = await exchange_over(connection, commands, tail, deadline)
-        replies, (marked, role, received) = everything[: len(commands)], everything[-3:]
-        if all(isinstance(reply, RETRYABLE) for reply in replies):
-            return replies
-        if isinstance(marked, Exception) or isinstance(role, Exception) or role[0] != "master":
-            raise exceptions.ConnectionError(f"the role or the slot changed during the write: {marked} {role}")
-        self._replicas = max(self._terms.replicas, len(role[2]))
-        if self._replicas > expected:
-            [received] = await connection.exchange([("WAIT", self._replicas, milliseconds)], deadline)
+        async with self.lend(deadline) as connection:
+            expected, milliseconds = self._replicas, int(REPLICATION_SECONDS * 1000)
+            marking = mark_for(commands, self._terms.stable_key(self.name))
+            tail = [*marking, ("ROLE",), ("WAIT", expected, milliseconds)]
+            everything = await exchange_over(connection, commands, tail, deadline)
+            replies, (marked, role, received) = everything[: len(commands)], everything[-3:]
+            if all(isinstance(reply, RETRYABLE) for reply in replies):
+                return replies
+            if isinstance(marked, Exception) or isinstance(role, Exception) or role[0] != "master":
+                raise exceptions.ConnectionError(f"the role or the slot changed during the write: {marked} {role}")
+            self._replicas = max(self._terms.replicas, len(role[2]))
+            if self._replicas > expected:
+                [received] = await connection.exchange([("WAIT", self._replicas, milliseconds)], deadline)
         if isinstance(received, Exception):  # demoted meanwhile
             raise exceptions.ConnectionError(str(received))
         if received < self._replicas:

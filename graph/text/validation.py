@@ -27,7 +27,8 @@ MAX_BIO = 300
 MAX_COMMENT = 1000
 MAX_TEXT = 1000
 MAX_PLATFORM = 30
-ALLOWED_CONTROLS = "\t\n"
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters, except the tab and the line feed."""
 DECOMPOSED = 4
 """The most characters that NFC composes into one (UAX #15). Before normalisation, a text within a limit has at most 4
 times as many characters: Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
@@ -219,7 +220,7 @@ class Check:
             self.fail(ProblemCode.INVALID, message, *where)
             return ""
         cleaned = unicodedata.normalize("NFC", value.replace("\r\n", "\n").replace("\r", "\n")).strip()
-        if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
+        if CONTROL.search(cleaned):
             self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", *where)
         elif len(cleaned) > most:
             self._too_long(too_long, name, len(cleaned), most, *where)

@@ -17,7 +17,7 @@ from graph.people.lists import Lists
 from graph.posts.posts import Posts
 from graph.recording import RECORDING
 from graph.store.store import Store
-from graph.timelines.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived
+from graph.timelines.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived, without_silenced
 from graph.visibility.views import View
 
 STEPS_PER_MEMBER = 3
@@ -54,7 +54,7 @@ class ListTimelines:
         while authors:
             some = await self._ids(authors, rest)
             posts, _ = await self._posts.hydrate(view, some.ids, some.archived)
-            kept = await self._kept(view, posts, some.ids)
+            kept = await without_silenced(view, [posts[post] for post in some.ids if post in posts], posts)
             found += kept
             if len(posts) > len(kept):
                 related |= posts
@@ -68,13 +68,6 @@ class ListTimelines:
             rest = next_window(some.ids, rest, max(window.count + 1 - len(found), batch))
             batch *= 2
         return window.page(found, None, related)
-
-    async def _kept(self, view: View, posts: dict[int, Post], ids: Sequence[int]) -> list[Post]:
-        """Return the posts with these ids, without plain reposts of silenced users' posts."""
-        shown = [posts[id_] for id_ in ids if id_ in posts]
-        authors = {post.id: posts[post.repost_of or 0].author for post in shown if post.is_plain_repost}
-        silenced = await view.silenced(set(authors.values())) if authors else frozenset()
-        return [post for post in shown if authors.get(post.id) not in silenced] if silenced else shown
 
     async def _ids(self, authors: Sequence[int], window: Window) -> Found:
         """Return the next posts of the merged timelines."""

@@ -24,7 +24,7 @@ from graph.binding import Binding
 from graph.errors import StoreUnavailable
 from graph.home.cache import CacheState, HomeCache
 from graph.home.merge import Which, first_of, merge_hot, newest_of_each
-from graph.model import Page, Post, TimelineKind
+from graph.model import Page, Post, Repost, TimelineKind
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPOSTS, TIMELINE, PostList
 from graph.posts.posts import Posts
@@ -238,9 +238,9 @@ async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int
 
     `posts` must contain their originals. No round trip, because hydration has already looked up the authors.
     """
-    originals = {post.id: posts[post.repost_of or 0].author for post in found if post.is_plain_repost}
-    silenced = await view.silenced(set(originals.values())) if originals else frozenset[int]()
-    return [post for post in found if originals.get(post.id) not in silenced]
+    originals = {post.id: posts[post.repost_of or 0].author for post in found if isinstance(post, Repost)}
+    silenced = await view.silenced(set(originals.values())) if originals else ()
+    return [post for post in found if originals.get(post.id) not in silenced] if silenced else [*found]
 
 
 def recorded_pages(of: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:

@@ -78,7 +78,7 @@ class Suspensions:
         them.
         """
         near = self._store.near
-        return near is not None and not self._noted and near.peek(keys.SUSPENDED_VERSION) == self._version
+        return near is not None and not self._noted and near.peek([keys.SUSPENDED_VERSION]) == [self._version]
 
     def near(self, moment: Moment | None) -> Suspended | None:
         """Return the suspended users if the near cache has their version for a request that began at `moment`."""

@@ -196,6 +196,7 @@ class ViewerView(ClientView):
     def __init__(self, store: Store, suspensions: Suspensions, viewer: int) -> None:
         super().__init__(store, suspensions)
         self.viewer = viewer
+        self._names = names_of(viewer)
         self._sets: asyncio.Future[list[frozenset[int] | None]] | None = None
         self._first: asyncio.Future[Exclusions] | None = None
 
@@ -220,14 +221,14 @@ class ViewerView(ClientView):
         near = self._store.near
         if near is None or self.moment is None or not near.tracking or not near.absences:
             return []
-        return list(map(near.peek, names_of(self.viewer or 0)))
+        return near.peek(self._names)
 
     def _begin_exclusions(self, users: Iterable[int], near: Sequence[Any]) -> None:
         """Start to read the viewer's exclusions: whole sets, for the near cache, unless one is known to be large."""
         if not near or TOO_MANY in near:
             self._begin_first(users)
             return
-        look_up = LookUp("ZRANGE", names_of(self.viewer or 0).__getitem__, ("0", str(FEW_NEAR)), as_sets)
+        look_up = LookUp("ZRANGE", self._names.__getitem__, ("0", str(FEW_NEAR)), as_sets)
         self._sets = recall(self._store, look_up, SETS, self.moment)
 
     def _begin_first(self, users: Iterable[int]) -> None:
@@ -246,7 +247,7 @@ class ViewerView(ClientView):
                 self._begin_first(users)
             elif self._first is None:
                 self._first = self._store.running_loop().create_future()
-                self._first.set_result(Exclusions(True, *(set(users or ()) for users in sets)))
+                self._first.set_result(Exclusions(True, *[set(users or ()) for users in sets]))
         assert self._first is not None  # noqa: S101 - begun above
         exclusions = self._first.result() if self._first.done() else await asyncio.shield(self._first)
         if not exclusions.complete and (unknown := set(users) - exclusions.checked):
@@ -263,7 +264,7 @@ class ViewerView(ClientView):
 
     def _ask(self, users: Iterable[int]) -> "asyncio.Future[Exclusions]":
         checked = sorted(users)
-        read = script("hidden").call(names_of(self.viewer or 0), FEW, *checked)
+        read = script("hidden").call(self._names, FEW, *checked)
         return self._store.ask([read], partial(as_exclusions, checked))
 
 

@@ -7,7 +7,7 @@ more operation, is charged, and is executed. Its deadline includes the time that
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping
 from typing import Any
 
 import graphql as core
@@ -222,10 +222,10 @@ class Execution:
             refused = overloaded()
             raise GraphQLError(refused.message, extensions={"code": refused.code})
 
-    async def _run(
+    def _run(
         self, prepared: PreparedOperation, context: Context, recording: OperationRecording | None
-    ) -> CoreResult:
-        return await self.executor.execute(
+    ) -> Coroutine[Any, Any, CoreResult]:
+        return self.executor.execute(
             prepared.document,
             context_value=context,
             variable_values=prepared.variables,

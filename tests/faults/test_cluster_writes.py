@@ -311,10 +311,19 @@ async def is_down(store: Store) -> bool:
     return False
 
 
-async def test_a_durable_write_waits_for_the_replicas(joined: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+async def durable_store(joined: Cluster) -> AsyncIterator[Store]:
+    store = Store(joined.url, wait_for_replicas=1)
+    yield store
+    await store.close()
+
+
+async def test_a_durable_write_waits_for_the_replicas(
+    joined: Cluster, durable_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A durable write fails if the replicas do not answer. Reads do not wait, and other shards are not affected."""
     monkeypatch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
-    store = Store(joined.url, wait_for_replicas=1)
+    store = durable_store
     primary, replica = joined.primaries[0], joined.nodes[PRIMARIES]
     tag, other = tag_on(joined, primary), tag_on(joined, joined.primaries[1])
     await succeeded(lambda: store.send([("SET", f"{{{tag}}}a", 1), ("SET", f"{{{other}}}a", 1)]))
@@ -332,4 +341,3 @@ async def test_a_durable_write_waits_for_the_replicas(joined: Cluster, monkeypat
                 await other_process.run("SET", f"{{{tag}}}b", 1, "NX")
             await other_process.close()
     await succeeded(lambda: store.run("SET", f"{{{tag}}}c", 1))
-    await store.close()
