@@ -120,17 +120,20 @@ def check_limit(history: History, created: Operation) -> None:
         return
     others = [op for op in history.operations if op.kind == CREATE and op is not created]
     others = [op for op in others if op.subject[0] == created.subject[0] and op.started < created.returned]
-    deletions = {op.result.id: history.of("delete list", op.result.id) for op in others if op.done}
     certain = [op for op in others if op.done_before(created.started)]
-    certain = [op for op in certain if all(end.started > created.returned for end in deletions[op.result.id])]
+    certain = [op for op in certain if all(e.started > created.returned for e in deletions_of(history, op))]
     assert not created.done or len(certain) < MOST_LISTS, "a user got more lists than the limit allows"
     if isinstance(created.result, Rejected) and ProblemCode.TOO_MANY in codes(created.result):
         once = [op for op in history.operations if op.kind == ONCE and op.subject[0] == created.subject[0]]
         possible = [op for op in [*others, *once] if not op.is_refused]
-        gone = [
-            op for op in possible if op.done and any(e.done_before(created.started) for e in deletions[op.result.id])
-        ]
+        done = [op for op in possible if op.done]
+        gone = [op for op in done if any(e.done_before(created.started) for e in deletions_of(history, op))]
         assert len(possible) - len(gone) >= MOST_LISTS, "a user was refused a list below the limit"
+
+
+def deletions_of(history: History, created: Operation) -> list[Operation]:
+    """Return the deletions of a list that was created."""
+    return history.of("delete list", created.result.id)
 
 
 def check_once(history: History, created: Operation) -> None:

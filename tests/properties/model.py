@@ -210,7 +210,7 @@ class History:
         for deletion in self.deletions(post):
             assert not deletion.done_before(start), f"deleted post {post.id} was shown"
         for undo in self.of("unrepost", post.author, post.repost_of):
-            is_undone = undo.done and undo.result[1] == post.id and undo.done_before(start)
+            is_undone = undo.done and undo.result == post.id and undo.done_before(start)
             assert not is_undone, f"repost {post.id} was shown after it was taken back"
 
 
