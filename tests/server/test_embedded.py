@@ -372,3 +372,24 @@ def test_a_nearly_full_disk_accepts_no_writes(
         connection.set("key", "other")
     assert caplog.text.count("is nearly full, so changes are refused") == 1
     assert caplog.text.count("has room again") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and other C libraries return free memory themselves")
+def test_the_memory_of_deleted_data_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if a little data remains everywhere in between. That data is kept, also after a restart."""
+    monkeypatch.setattr("server.embedded.TRIM_SECONDS", 0.0)
+    kept = {f"kept{n}": str(n) for n in range(0, 8000, 10)}
+    with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:
+        for start in range(0, 8000, 10):
+            connection.mset({f"{n}": "x" * 5000 for n in range(start, start + 10)} | {f"kept{start}": str(start)})
+        connection.delete(*range(8000))
+        before = memory(store)
+        store.ensure()
+        assert memory(store) < before / 2
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert dict(zip(kept, connection.mget(*kept), strict=True)) == kept
+
+
+def memory(store: EmbeddedStore) -> int:
+    """Return the memory of the server's process, in pages."""
+    return int(Path(f"/proc/{store.pid}/statm").read_text("ascii").split()[1])
