@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import index, list_members, notifications, public_posts, statements
 from graph.archive.index import IndexedPost
 from graph.archive.inserts import add_rows, refusals
-from graph.archive.pages import IDS_PER_QUERY, by_owners, chunks, event_rows, posts_by_id
+from graph.archive.pages import IDS_PER_QUERY, by_owners, event_rows, posts_by_id
 from graph.archive.rows import (
     DELETION,
     FOLLOW,
@@ -41,6 +41,7 @@ from graph.archive.rows import (
     without_texts,
 )
 from graph.archive.tables import CREDENTIALS, EVENTS, STATE
+from graph.chunks import chunks
 from graph.post_lists import LIST_COLUMNS
 
 POSTS_AT_ONCE = 50

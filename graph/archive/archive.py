@@ -16,11 +16,12 @@ from graph.archive.append import add_credentials, advance, append, codes_of, era
 from graph.archive.database import TIMEOUT_SECONDS, Database
 from graph.archive.erasures import Erasures
 from graph.archive.migrations import SchemaState
-from graph.archive.pages import IDS_PER_QUERY, chunks
+from graph.archive.pages import IDS_PER_QUERY
 from graph.archive.public_reads import PublicReads
 from graph.archive.rows import ArchiveState, Credential, EventRow, FoundPosts, LikeRow, post_of
 from graph.archive.search_indexes import SearchIndexes
 from graph.archive.tables import CREDENTIALS, STATE
+from graph.chunks import chunks
 from graph.errors import ArchiveUnavailable
 from graph.log.notification_groups import Group
 from graph.model import MAX_NUMBER, Post

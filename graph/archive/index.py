@@ -24,9 +24,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import statements
 from graph.archive.codes import codes_of
 from graph.archive.inserts import add_rows
-from graph.archive.pages import chunks, has_posts, post_numbers
+from graph.archive.pages import has_posts, post_numbers
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
+from graph.chunks import chunks
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 

@@ -19,9 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import statements
 from graph.archive.inserts import add_rows
 from graph.archive.name_codes import codes_of
-from graph.archive.pages import by_owners, chunks, first_rows
+from graph.archive.pages import by_owners, first_rows
 from graph.archive.rows import EventRow
 from graph.archive.tables import NAME_CODES, NAMES
+from graph.chunks import chunks
 from graph.log.encoding import decode
 from graph.log.events import ProfileChanged, UserCreated
 from graph.model import MAX_NUMBER

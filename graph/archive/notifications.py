@@ -13,10 +13,11 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
-from graph.archive.pages import IDS_PER_QUERY, chunks
+from graph.archive.pages import IDS_PER_QUERY
 from graph.archive.postgresql import array_rows
 from graph.archive.rows import FOLLOW, LIKE, POST, READ, REPOST, EventRow
 from graph.archive.tables import NOTIFICATIONS
+from graph.chunks import chunks
 from graph.log.encoding import decode
 from graph.log.events import NotificationsRead
 from graph.log.notification_groups import Group, NotificationKind, group_of

@@ -1,6 +1,6 @@
 """Reads posts and events from the archive, in a transaction that the caller has begun."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from graph.archive.rows import LIKE, POSTS, EventRow, LikeRow
 from graph.archive.statements import ListScan
 from graph.archive.tables import EVENTS
 from graph.archive.usage import count_rows
+from graph.chunks import chunks
 from graph.paging import Window
 from graph.post_lists import TIMELINE, PostList
 
@@ -231,9 +232,3 @@ async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: 
 
 def _scan(owner: int, window: Window) -> ListScan:
     return ListScan(owner, window.low, window.high, window.count)
-
-
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in slices of at most `size`."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -11,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import public_posts, statements
 from graph.archive.inserts import add_rows
-from graph.archive.pages import IDS_PER_QUERY, by_owners, chunks, first_rows, post_numbers
+from graph.archive.pages import IDS_PER_QUERY, by_owners, first_rows, post_numbers
 from graph.archive.public_posts import ALL, NO_DECISION, Move, SuspensionDecision
 from graph.archive.rows import POST, SUSPENSION, UNSUSPENSION, EventRow
 from graph.archive.tables import EVENTS, PUBLIC_MOVES, PUBLIC_POSTS
+from graph.chunks import chunks
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 

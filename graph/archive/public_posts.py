@@ -23,9 +23,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
 from graph.archive.inserts import add_rows
-from graph.archive.pages import IDS_PER_QUERY, chunks, post_rows, posts_by_id
+from graph.archive.pages import IDS_PER_QUERY, post_rows, posts_by_id
 from graph.archive.rows import POST, SUSPENSION, UNSUSPENSION, EventRow, list_owners
 from graph.archive.tables import PUBLIC_MOVES, PUBLIC_POSTS
+from graph.chunks import chunks
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.post_lists import TIMELINE

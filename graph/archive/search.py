@@ -23,10 +23,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import postgresql, statements
 from graph.archive.codes import Clause
 from graph.archive.index import IndexGap, numbers_in, places_in
-from graph.archive.pages import actors_of, chunks, post_numbers, posts_by_id
+from graph.archive.pages import actors_of, post_numbers, posts_by_id
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
 from graph.archive.usage import count_items
+from graph.chunks import chunks
 from graph.paging import Window
 
 SEGMENTS_AT_ONCE = 8

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from graph import keys
 from graph.binding import Binding
+from graph.chunks import chunks
 from graph.model import EPOCH_MS
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -60,8 +61,7 @@ class LikeCounts:
         """
         archive = await self._binding.archive()
         found: list[tuple[LikeCount, int]] = []
-        for start in range(0, len(counts), COUNTS_AT_ONCE):
-            some = counts[start : start + COUNTS_AT_ONCE]
+        for some in chunks(counts, COUNTS_AT_ONCE):
             expected, archived = await archive.like_counts([(count.post, count.floor) for count in some])
             found += [
                 (count, likes)

@@ -17,6 +17,7 @@ from graph.archiver.hot_window import HotWindow
 from graph.archiver.lease import Lease
 from graph.archiver.like_scan import LikeScan
 from graph.binding import Binding
+from graph.chunks import chunks
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
@@ -136,8 +137,8 @@ class Scan:
                 await handle(waiting[kind])
         for of in POST_LISTS:
             some = [count for count in doubts if count.of is of]
-            for start in range(0, len(some), COUNTS_AT_ONCE):
-                await self._correct_counts(of, some[start : start + COUNTS_AT_ONCE])
+            for counts in chunks(some, COUNTS_AT_ONCE):
+                await self._correct_counts(of, counts)
         await likes.correct_counts()
 
     async def _upto_and_now(self) -> tuple[int, int]:
@@ -170,8 +171,7 @@ class Scan:
             return []
         archive = await self._binding.archive()
         expected: list[int] = []
-        for start in range(0, len(counts), COUNTS_AT_ONCE):
-            some = counts[start : start + COUNTS_AT_ONCE]
+        for some in chunks(counts, COUNTS_AT_ONCE):
             expected += (await archive.post_counts([(count.owner, count.floor) for count in some], of))[0]
         doubtful = [count for count, posts in zip(counts, expected, strict=True) if int(count.posts or 0) != posts]
         if not doubtful:

@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from graph.archive.rows import REDACTED, EventRow
+from graph.chunks import chunks
 from graph.expected.fold import PARTS, fold_event
 from graph.fold.content import Content, NotificationGroups, Part
 from graph.fold.hot_window import Cut, HotLimits, floor
-from graph.fold.reading import ROWS, FoldedBatch, Reading, chunks, names_of
+from graph.fold.reading import ROWS, FoldedBatch, Reading, names_of
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
     PasswordChanged,

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TypedDict, Unpack
 
 from graph.cells import MAX_CELLS
+from graph.chunks import chunks
 from graph.errors import BadFilter
 from graph.feed.slices import result
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Reposted, Unfollowed, Unreposted
@@ -285,10 +286,10 @@ def check_length(field: str, entries: Sequence[object] | None, limit: int | None
 def _checked_keywords(entries: Sequence[str]) -> Generator[None, None, frozenset[Keyword]]:
     """Check the keywords of a filter, in slices."""
     checked: set[Keyword] = set()
-    for start in range(0, len(entries), KEYWORDS_AT_ONCE):
-        if start:
+    for index, some in enumerate(chunks(entries, KEYWORDS_AT_ONCE)):
+        if index:
             yield
-        checked.update(map(_checked_keyword, entries[start : start + KEYWORDS_AT_ONCE]))
+        checked.update(map(_checked_keyword, some))
     return frozenset(checked)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
+from graph.chunks import chunks
 from graph.feed.filters import EventFilter, EventKind, Traits
 from graph.feed.grid import Grid
 from graph.feed.posting_lists import PostingLists, Values, intersection, with_value, without_value
@@ -44,18 +45,18 @@ class UserIndex(Generic[V]):
     def add(self, filter_: EventFilter, value: V) -> Work:
         """Add a value under each user of its filter."""
         users = filter_.users or ()
-        for start in range(0, len(users), USERS_PER_SLICE):
-            if start:
+        for index, some in enumerate(chunks(users, USERS_PER_SLICE)):
+            if index:
                 yield
-            self._by_user.add_all(users[start : start + USERS_PER_SLICE], value)
+            self._by_user.add_all(some, value)
 
     def remove(self, filter_: EventFilter, value: V) -> Work:
         """Remove a value from each user of its filter."""
         users = filter_.users or ()
-        for start in range(0, len(users), USERS_PER_SLICE):
-            if start:
+        for index, some in enumerate(chunks(users, USERS_PER_SLICE)):
+            if index:
                 yield
-            self._by_user.remove_all(users[start : start + USERS_PER_SLICE], value)
+            self._by_user.remove_all(some, value)
 
     def of_user(self, user: int) -> Values[V]:
         """Return the values under a user."""

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from graph import keys
+from graph.chunks import chunks
 from graph.errors import StoreUnavailable
 from graph.feed.unprojected import Unprojected
 from graph.log.encoding import decode_entry
@@ -150,8 +151,7 @@ class LogReader:
 
         A part costs one round trip unless its events are in memory. Other tasks run after each part.
         """
-        for start in range(0, len(numbers), READ_BATCH):
-            some = numbers[start : start + READ_BATCH]
+        for some in chunks(numbers, READ_BATCH):
             recent = [] if self._recent is None else [*filter(None, map(self._recent.get, some))]
             older = {*some}.difference(event.number for event in recent)
             yield [*recent, *(await self._log.get_many([*older]) if older else ())]
@@ -243,8 +243,8 @@ class LogReader:
         if watermark < self.unprojected.since:  # a failover has lost projections
             unprojected, _ = await self._load_unprojected(self.head, ())
             self._set_unprojected(unprojected)
-        for start in range(0, len(events), DISPATCH_BATCH):
-            if sum(map(self._pass_on, events[start : start + DISPATCH_BATCH])):
+        for some in chunks(events, DISPATCH_BATCH):
+            if sum(map(self._pass_on, some)):
                 await self._listener.throttle()
         if entries:
             self.head = self._last_read = number_of(entries[-1][0])

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from graph.accounts.sessions import Sessions
 from graph.accounts.users import Users
+from graph.chunks import chunks
 from graph.errors import StoreUnavailable
 from graph.log.account_events import UserDeleted
 from graph.log.events import Event, PermissionRevoked, SessionsEnded
@@ -91,8 +92,8 @@ class SessionWatch:
             await asyncio.sleep(self._sweep_seconds)
             claims = list(self._watched)
             try:
-                for start in range(0, len(claims), CHECK_BATCH):
-                    await self.check(claims[start : start + CHECK_BATCH])
+                for some in chunks(claims, CHECK_BATCH):
+                    await self.check(some)
                     await asyncio.sleep(PAUSE_SECONDS)
             except StoreUnavailable as outage:
                 logger.warning("The sessions of live streams cannot be checked: %s", outage.reason)

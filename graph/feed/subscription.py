@@ -20,6 +20,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Generic
 
+from graph.chunks import chunks
 from graph.errors import NotPermitted, SessionOver
 from graph.feed.buffer import Buffer, C
 from graph.feed.deletions import counted, fresh, post_counts, withhold_deleted, without_deleted
@@ -260,8 +261,8 @@ class Subscription(Generic[C]):
         checked_at = asyncio.get_running_loop().time()
         counts = await post_counts(self._shared.posts, selected)
         remaining = [event for event in selected if counts.get(event.number, NO_COUNTS) is not None]
-        for start in range(0, len(remaining), REPLAY_STEP):
-            replayed = await self._source.visible(self._source.updates_of(remaining[start : start + REPLAY_STEP]))
+        for some in chunks(remaining, REPLAY_STEP):
+            replayed = await self._source.visible(self._source.updates_of(some))
             updates = [counted(update, counts) for update in replayed]
             withheld = withhold_deleted(self._shared.posts, updates, checked_at, self._buffer.raise_error)
             async with aclosing(withheld) as visible:

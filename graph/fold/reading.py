@@ -115,12 +115,6 @@ def names_of(kinds: Iterable[type[Any]]) -> tuple[str, ...]:
     return tuple(kind.__name__ for kind in kinds)
 
 
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in slices of at most `size`."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
-
-
 def last_number(rows: Sequence[EventRow], limit: int) -> int | None:
     """Return the number after which the next read starts, or None if fewer than `limit` rows show that none is left."""
     return rows[-1].number if len(rows) == limit else None

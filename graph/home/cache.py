@@ -89,7 +89,7 @@ class HomeCache:
             script("insert").call(cache_keys(group), author, post, own, self._size) for group in self.groups(viewers)
         ]
 
-    def groups(self, viewers: Sequence[int]) -> Iterator[list[int]]:
+    def groups(self, viewers: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield the viewers in groups, such that one command can write the caches of a group."""
         return self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from graph import keys
+from graph.chunks import chunks
 from graph.errors import StoreUnavailable
 from graph.home.cache import HomeCache
 from graph.home.followers import Followers
@@ -118,14 +119,14 @@ class Delivery:
         """
         self._followers.chunk = pace.chunk
         again, self._unreached, self._meets_outage = self._unreached, [], pace.meets_outage
-        for start in range(0, len(again), pace.chunk):
-            await self._insert(again[start : start + pace.chunk], pace)
+        for viewers in chunks(again, pace.chunk):
+            await self._insert(viewers, pace)
         while viewers := await self._followers.next():
             await self._insert(viewers, pace)
         if self._unreached:
             raise StoreUnavailable(f"{len(self._unreached):,} followers cannot be reached")
 
-    async def _insert(self, viewers: list[int], pace: Pace) -> None:
+    async def _insert(self, viewers: Sequence[int], pace: Pace) -> None:
         """Insert the post into the caches of a chunk of followers, and note the followers that cannot be reached."""
         await pace.before(viewers)
         if not self._meets_outage:
@@ -140,7 +141,7 @@ class Delivery:
                 return
         pace.after(viewers)
 
-    async def _insert_each(self, viewers: list[int]) -> list[int]:
+    async def _insert_each(self, viewers: Sequence[int]) -> list[int]:
         """Send each insertion separately, and return the viewers whose shard does not answer.
 
         Up to one round trip for each insertion, all sent concurrently. Insertions without an answer are abandoned after

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from graph import keys
+from graph.chunks import chunks
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.post_lists import TIMELINE, PostList
@@ -83,8 +84,8 @@ async def merge_hot(
 
 
 def grouped(
-    reads: Sequence[tuple[Collection[int], Window]], groups_of: Callable[[list[int]], Iterable[list[int]]]
-) -> list[tuple[int, list[int]]]:
+    reads: Sequence[tuple[Collection[int], Window]], groups_of: Callable[[list[int]], Iterable[Sequence[int]]]
+) -> list[tuple[int, Sequence[int]]]:
     """Split the authors of each read into groups, and return each group with the index of its read."""
     return [
         (index, group)
@@ -96,14 +97,13 @@ def grouped(
 async def send_merges(
     read: Callable[[Sequence[Command]], Awaitable[list[Any]]],
     reads: Sequence[tuple[Collection[int], Window]],
-    groups: Sequence[tuple[int, list[int]]],
+    groups: Sequence[tuple[int, Sequence[int]]],
     command: Callable[[Sequence[int], Window], Command],
     at_once: int,
-) -> list[tuple[int, list[int], Any]]:
+) -> list[tuple[int, Sequence[int], Any]]:
     """Send a command for each group, and return each group with its reply. One round trip per `at_once` groups."""
     found = []
-    for start in range(0, len(groups), at_once):
-        some = groups[start : start + at_once]
+    for some in chunks(groups, at_once):
         replies = await read([command(group, reads[index][1]) for index, group in some])
         found += [(index, group, reply) for (index, group), reply in zip(some, replies, strict=True)]
     return found

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from graph import keys
+from graph.chunks import chunks
 from graph.errors import (
     FULL_SECONDS,
     AccountDeleted,
@@ -160,8 +161,7 @@ class Log:
         refused event, which is not written; other events may be.
         """
         events = []
-        for start in range(0, len(appends), APPENDS_PER_TRIP):
-            some = appends[start : start + APPENDS_PER_TRIP]
+        for some in chunks(appends, APPENDS_PER_TRIP):
             words = [self._words([encode(body)], key, binding, MAX_NUMBER, erasing=True) for body, key in some]
             try:
                 replies = await self._store.send([script("append").call(names, *rest) for names, rest in words])

@@ -14,6 +14,7 @@ import orjson
 
 from graph import keys
 from graph.binding import Binding
+from graph.chunks import chunks
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.events import Liked, Unliked
 from graph.store.batches import send_in_batches
@@ -75,7 +76,7 @@ class LikeProjection:
             floor, was_liked = answers.get((post, user), ("", False))
             words[post] += (str(user), str(number), str(floor), str(int(was_liked)))
         groups, commands = [], []
-        owners = ((post, part) for post, all_ in words.items() for part in parts(all_, 4 * CHANGES_PER_OWNER))
+        owners = ((post, part) for post, all_ in words.items() for part in chunks(all_, 4 * CHANGES_PER_OWNER))
         for group in self._store.together(owners, lambda owner: keys.post(owner[0]), OWNERS_PER_SCRIPT):
             names = [name for post, _ in group for name in like_keys(post)]
             groups.append([post for post, _ in group])
@@ -87,7 +88,7 @@ class LikeProjection:
         words: defaultdict[int, list[str]] = defaultdict(list)
         for post, user, number in changes:
             words[user] += (str(post), str(number))
-        owners = ((user, part) for user, all_ in words.items() for part in parts(all_, 2 * CHANGES_PER_OWNER))
+        owners = ((user, part) for user, all_ in words.items() for part in chunks(all_, 2 * CHANGES_PER_OWNER))
         for group in self._store.together(owners, lambda owner: keys.liked(owner[0]), OWNERS_PER_SCRIPT):
             names = [name for user, _ in group for name in (keys.liked(user), keys.gone(keys.liked(user)))]
             yield script("change_liked").call(names, trim_up_to, orjson.dumps([part for _, part in group]))
@@ -128,9 +129,3 @@ def users_to_ask_about(groups: Sequence[Sequence[int]], replies: Sequence[Sequen
         for floor in asked[:1]
         for user in asked[1:]
     }
-
-
-def parts(words: list[str], size: int) -> Iterable[list[str]]:
-    """Yield the words in lists of at most `size`."""
-    for start in range(0, len(words), size):
-        yield words[start : start + size]

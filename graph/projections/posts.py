@@ -1,6 +1,7 @@
 """The projection of posts: records, the authors' timelines, and fan-out."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +15,7 @@ from graph.home.delivery import PULL, PUSH, DeliveryModes
 from graph.home.fan_out import FanOut, FanOutInterrupted, FanOuts
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, PostPublished
-from graph.post_lists import POST_LISTS, TIMELINE, PostList, lists_of
+from graph.post_lists import TIMELINE, PostList, lists_of
 from graph.projections.likes import like_keys
 from graph.projections.mode import Mode
 from graph.records import record_fields
@@ -111,15 +112,13 @@ class PostProjection:
 
         One round trip. The first list is the author's timeline, or for a reply that is not listed the author's replies.
         """
-        members = [
-            Membership(number, body.author, post_list, owner, place == 0)
-            for number, body in events
-            for place, (post_list, owner) in enumerate(lists_of(body))
-        ]
+        members: defaultdict[PostList, list[Membership]] = defaultdict(list)
+        for number, body in events:
+            for place, (post_list, owner) in enumerate(lists_of(body)):
+                members[post_list].append(Membership(number, body.author, post_list, owner, place == 0))
         commands: list[Command] = []
-        groups: list[list[Membership]] = []
-        for post_list in POST_LISTS:
-            some = [member for member in members if member.post_list is post_list]
+        groups: list[Sequence[Membership]] = []
+        for post_list, some in members.items():
             for group in self._store.together(some, lambda member: member.key, POSTS_PER_SCRIPT):
                 groups.append(group)
                 commands.append(listing(post_list, group))
@@ -169,11 +168,13 @@ class PostProjection:
         newest_first = sorted(events, key=itemgetter(0), reverse=True)
         deletions = {body.post: (number, body) for number, body in newest_first}
         numbers = await self._write_tombstones({post: number for post, (number, _) in deletions.items()})
-        members = [(*member, post) for post, (_, body) in deletions.items() for member in lists_of(body)]
+        changes: defaultdict[PostList, list[tuple[int, int, int]]] = defaultdict(list)
+        for post, (_, body) in deletions.items():
+            for post_list, owner in lists_of(body):
+                changes[post_list].append((owner, post, numbers[post]))
         commands: list[Command] = []
-        for post_list in POST_LISTS:
-            changes = ((owner, post, numbers[post]) for kind, owner, post in members if kind is post_list)
-            commands += [unlisting(post_list, owner, trim_up_to, pairs) for owner, pairs in by_owner(changes)]
+        for post_list, some in changes.items():
+            commands += [unlisting(post_list, owner, trim_up_to, pairs) for owner, pairs in by_owner(some)]
         commands += [("UNLINK", *like_keys(post)[:3]) for post in deletions]
         await send_in_batches(self._store, commands)
 
@@ -216,7 +217,7 @@ def counted_keys(post_list: PostList, owner: int) -> list[str]:
 
 def record_writes(
     store: Store, events: Iterable[tuple[int, PostPublished]]
-) -> tuple[list[list[tuple[int, PostPublished]]], list[Command]]:
+) -> tuple[list[Sequence[tuple[int, PostPublished]]], list[Command]]:
     """Return events in groups, and for each group the command that writes the records of its posts."""
     groups = list(store.together(events, lambda event: keys.post(event[0]), POSTS_PER_SCRIPT))
     commands = []
@@ -226,7 +227,7 @@ def record_writes(
     return groups, commands
 
 
-def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[list[int]], list[Command]]:
+def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[Sequence[int]], list[Command]]:
     """Return the posts of `deletions` in groups, and for each group the command that replaces them with tombstones.
 
     `deletions` has the numbers of the tombstones by post.

@@ -24,6 +24,7 @@ from functools import partial
 from graph import keys
 from graph.archive.rows import REDACTED
 from graph.binding import Binding
+from graph.chunks import chunks
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, Reposted, Unreposted, publication_of
@@ -176,8 +177,7 @@ class RepostProjection:
         One round trip for every 500 posts, and two for every 500 reposts of a post; for those that are not in the
         store, one round trip and a query. Raises StoreUnavailable, also if the archive does not answer.
         """
-        for start in range(0, len(events), REPOSTS_AT_ONCE):
-            some = [body for _, body in events[start : start + REPOSTS_AT_ONCE]]
+        for some in chunks([body for _, body in events], REPOSTS_AT_ONCE):
             lists = await self._store.read([("ZRANGE", keys.reposts(body.post), 0, -1, "WITHSCORES") for body in some])
             for body, rows in zip(some, lists, strict=True):
                 await self._end_all(body, {member: int(score) for member, score in rows})
@@ -186,8 +186,7 @@ class RepostProjection:
         """Append an Unreposted for each plain repost in the list under a deleted post, in the store and the archive."""
         is_archived = members.get("f", 0) > 0
         reposts = [number for member, number in members.items() if member != "f"]
-        for start in range(0, len(reposts), REPOSTS_AT_ONCE):
-            some = reposts[start : start + REPOSTS_AT_ONCE]
+        for some in chunks(reposts, REPOSTS_AT_ONCE):
             split = split_posts(some, await self._store.read(list(map(read_post, some))))
             await self._append_ends(split.posts.values(), original.author)
             is_archived = is_archived or bool(split.absent)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, TypeVar
 import orjson
 
 from graph import keys
+from graph.chunks import chunks
 from graph.errors import RebuildRefused
 from graph.expected.loading import Loading
 from graph.fold.hot_window import HotLimits
-from graph.fold.reading import ROWS, FoldedBatch, chunks, names_of
+from graph.fold.reading import ROWS, FoldedBatch, names_of
 from graph.log.encoding import decode
 from graph.log.log import KEY_SECONDS
 from graph.log.requests import CREATIONS, superseded

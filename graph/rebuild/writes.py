@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from graph import keys
+from graph.chunks import chunks
 from graph.expected.stored import stored
-from graph.fold.reading import FoldedBatch, chunks
+from graph.fold.reading import FoldedBatch
 from graph.fold.values import Hash, SortedSet, Value
 from graph.home.delivery import PULL
 from graph.relations.register import RELATIONS

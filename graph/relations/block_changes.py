@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from graph import keys
+from graph.chunks import chunks
 from graph.log.events import Blocked, Unblocked
 from graph.relations.follow_changes import follow_keys
 from graph.relations.versioned_sets import set_keys
@@ -51,7 +52,5 @@ def block_changes(
         names = [*set_keys(key, owner), *set_keys(opposite, owner)]
         names += [*follow_keys(keys.following, owner), *follow_keys(keys.followers, owner)]
         names += [keys.home(owner)] if unlink_home else []
-        for start in range(0, len(triples), 3 * TRIPLES_PER_SCRIPT):
-            some = triples[start : start + 3 * TRIPLES_PER_SCRIPT]
-            commands.append(script("block").call(names, trim_up_to, *some))
+        commands += [script("block").call(names, trim_up_to, *some) for some in chunks(triples, 3 * TRIPLES_PER_SCRIPT)]
     return commands

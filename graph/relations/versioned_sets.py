@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import orjson
 
 from graph import keys
+from graph.chunks import chunks
 from graph.fold.content import Member, VersionedSet
-from graph.fold.reading import chunks
 from graph.relations.relation import KeyCommand
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -65,14 +65,14 @@ def set_keys(key: Callable[[int], str], owner: int, *, with_home: bool = False) 
     return [name, keys.gone(name), keys.home(owner)] if with_home else [name, keys.gone(name)]
 
 
-def by_owner(changes: Iterable[tuple[int, int | str, int | str]]) -> Iterable[tuple[int, list[str]]]:
+def by_owner(changes: Iterable[tuple[int, int | str, int | str]]) -> Iterable[tuple[int, Sequence[str]]]:
     """Yield each owner with a flat list of the owner's pairs as strings; more than 500 pairs are split."""
     words: defaultdict[int, list[str]] = defaultdict(list)
     for owner, first, second in changes:
         words[owner] += (str(first), str(second))
     for owner, pairs in words.items():
-        for start in range(0, len(pairs), 2 * PAIRS_PER_SCRIPT):
-            yield owner, pairs[start : start + 2 * PAIRS_PER_SCRIPT]
+        for some in chunks(pairs, 2 * PAIRS_PER_SCRIPT):
+            yield owner, some
 
 
 def replacements(key: Callable[[int], str], sets: Mapping[int, VersionedSet[Member]]) -> Iterator[KeyCommand]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from graph import keys
 from graph.archive.rows import POST, USER_ERASURE
-from graph.fold.reading import ROWS, chunks
+from graph.chunks import chunks
+from graph.fold.reading import ROWS
 from graph.log.notification_groups import Group, NotificationKind
 from graph.notifications.notifications import groups_of
 from graph.repair import defects

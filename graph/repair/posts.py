@@ -9,8 +9,9 @@ from functools import partial
 from graph import keys
 from graph.archive.event_rows import event_row
 from graph.archive.rows import DELETION, REDACTED, REPOST, UNREPOST, EventsRefused
+from graph.chunks import chunks
 from graph.expected.stored import record
-from graph.fold.reading import ROWS, chunks
+from graph.fold.reading import ROWS
 from graph.log.events import Event, PostDeleted, PostPublished, publisher_of
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.log.requests import superseded

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from graph import keys
 from graph.binding import Binding
+from graph.chunks import chunks
 from graph.commit import Commit
-from graph.fold.reading import chunks
 from graph.log.log import Log
 from graph.log.moderation_events import StoreRepaired
 from graph.repair.accounts import AccountComparison

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from graph import keys
 from graph.binding import Binding
+from graph.chunks import chunks
 from graph.commit import Commit
 from graph.fold import content
 from graph.fold.content import Member
-from graph.fold.reading import ROWS, Fold, FoldedBatch, chunks, pages_of_one
+from graph.fold.reading import ROWS, Fold, FoldedBatch, pages_of_one
 from graph.model import MAX_NUMBER
 from graph.post_lists import PostList
 from graph.repair.report import Difference

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from graph.chunks import chunks
 from graph.store.commands import Command
 from graph.store.store import Store
 
@@ -14,8 +15,8 @@ MAX_CONCURRENT = 16
 async def send_in_batches(store: Store, commands: Sequence[Command]) -> list[Any]:
     """Send commands and return their replies in order. One round trip for every 500 commands."""
     replies: list[Any] = []
-    for start in range(0, len(commands), COMMANDS_PER_TRIP):
-        replies += await store.send(commands[start : start + COMMANDS_PER_TRIP])
+    for some in chunks(commands, COMMANDS_PER_TRIP):
+        replies += await store.send(some)
     return replies
 
 
@@ -24,8 +25,7 @@ async def run_concurrently(work: Sequence[Callable[[], Awaitable[object]]]) -> N
 
     Raises the first failure of a group after all functions of the group have ended. Later groups are then not started.
     """
-    for start in range(0, len(work), MAX_CONCURRENT):
-        group = work[start : start + MAX_CONCURRENT]
+    for group in chunks(work, MAX_CONCURRENT):
         outcomes = await asyncio.gather(*(run() for run in group), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):

@@ -10,6 +10,8 @@ from typing import TypeAlias, TypeVar
 
 from redis.crc import key_slot
 
+from graph.chunks import chunks
+
 K = TypeVar("K")
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
@@ -138,11 +140,10 @@ def check_slot(command: Command) -> None:
         raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
 
 
-def in_groups(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[list[K]]:
+def in_groups(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[Sequence[K]]:
     """Yield lists of at most `most` items, all of the same group, so that one command can name the keys of a list."""
     groups: defaultdict[object, list[K]] = defaultdict(list)
     for item in items:
         groups[group_of(item)].append(item)
     for group in groups.values():
-        for start in range(0, len(group), most):
-            yield group[start : start + most]
+        yield from chunks(group, most)

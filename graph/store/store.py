@@ -16,6 +16,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from redis import exceptions
 from redis.crc import key_slot
 
+from graph.chunks import chunks
 from graph.errors import StoreUnavailable
 from graph.recording import RECORDING
 from graph.store.cluster import Cluster
@@ -232,25 +233,22 @@ class Store:
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to commands, errors included."""
+        if not commands:
+            return []
         if self.single_slot:
             for command in commands:
                 check_slot(command)
-        try:
-            return await self._pipeline(commands) if commands else []
-        except exceptions.RedisError as error:  # while scripts were loaded
-            raise translate_error(error) from error
-
-    async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
         self.round_trips += 1
         self._commands += len(commands)
-        exchange = self._client_on(asyncio.get_running_loop()).exchange(commands)
-        if (recording := RECORDING.get()) is None:
-            return await exchange
-        recorded = recording.exchange(len(commands))
+        recording = RECORDING.get()
+        recorded = None if recording is None else recording.exchange(len(commands))
         try:
-            return await exchange
+            return await self._client_on(asyncio.get_running_loop()).exchange(commands)
+        except exceptions.RedisError as error:  # while scripts were loaded
+            raise translate_error(error) from error
         finally:
-            recorded.answered()
+            if recorded is not None:
+                recorded.answered()
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
@@ -334,22 +332,25 @@ class Store:
         samples.rotate()
         return samples[0]
 
-    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
         """Yield lists of at most `most` items whose keys one command may name: on a cluster, the keys of one slot.
 
         `key` returns a key of an item; all keys of the item must be in its slot.
         """
-        many_slots = self.single_slot or not self.in_order
-        return in_groups(items, lambda item: key_slot(key(item).encode()) if many_slots else 0, most)
+        if self.in_order and not self.single_slot:
+            return chunks([*items], most)
+        return in_groups(items, lambda item: key_slot(key(item).encode()), most)
 
-    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
         """Yield lists of at most `most` items whose keys are on one node, according to the slot map.
 
         `read_across_slots` reads them.
         """
         client = self._client
-        owner = client.topology.owner_of if isinstance(client, Cluster) else None
-        return in_groups(items, lambda item: owner(key(item)) if owner else 0, most)
+        if not isinstance(client, Cluster):
+            return chunks([*items], most)
+        owner_of = client.topology.owner_of
+        return in_groups(items, lambda item: owner_of(key(item)), most)
 
     async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
         """Yield lists of the keys that match a pattern. A key may be yielded twice.

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from graph import keys
+from graph.chunks import chunks
 from graph.log.dead_letters import DeadLetters
 from graph.log.events import PostDeleted
 from graph.log.log import Log
@@ -70,8 +71,8 @@ class Housekeeping:
             if isinstance(event.body, PostDeleted)
         }
         entries = sorted(published)
-        for start in range(0, len(entries), TRIM_BATCH):
-            await self._store.run("XDEL", keys.LOG, *entries[start : start + TRIM_BATCH])
+        for some in chunks(entries, TRIM_BATCH):
+            await self._store.run("XDEL", keys.LOG, *some)
         if published:
             await self._dead_letters.remove(published)
         await self._store.run(*script("set").call([keys.SCRUBBED], upto, 0))

@@ -60,7 +60,7 @@ class DirectStore(InterceptedStore):
             self.exchange(load_scripts())
             LOADED.add(url)
 
-    async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         replies = self.exchange(commands)
         append = script("append").sha
         for command, reply in zip(commands, replies, strict=True):
@@ -79,13 +79,13 @@ class DirectStore(InterceptedStore):
             if int(cursor) == 0:
                 return
 
-    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
         """Yield lists of at most `most` items whose keys one command may name. Different tags never share a slot."""
         if self.in_order:
             return super().together(items, key, most)
         return in_groups(items, lambda item: tag_of(key(item)), most)
 
-    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
         """Yield lists of at most `most` items whose keys are on one server."""
         return in_groups(items, lambda item: self.exchange.servers.place_of(key(item)), most)
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
-from graph.fold.reading import chunks
+from graph.chunks import chunks
 from graph.log.events import PasswordChanged, PostPublished
 from graph.model import Location, Permission
 from graph.repair.defects import Defect
