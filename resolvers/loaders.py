@@ -28,8 +28,8 @@ from resolvers.page_loading import (
     marked_pages,
     notification_pages,
     pages_by_window,
+    pages_within_budget,
     scanned_pages,
-    timeline_pages,
     unread_counts,
 )
 from resolvers.recording import make_loader
@@ -200,7 +200,7 @@ class Loaders:
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
         read = partial(self._graph.timelines.home, view=self.view)
-        return self._page_loader("home_timelines", partial(timeline_pages, read, self.posts))
+        return self._page_loader("home_timelines", partial(pages_within_budget, read, self.posts))
 
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
@@ -237,7 +237,7 @@ class Loaders:
     def list_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of timelines of the viewer's lists by list id and window. Adds the posts to `posts`."""
         read = partial(self._graph.list_timelines.page, self.view, self._owner)
-        return self._page_loader("list_timelines", partial(timeline_pages, read, self.posts))
+        return self._page_loader("list_timelines", partial(pages_within_budget, read, self.posts))
 
     @property
     def _owner(self) -> int:

@@ -25,7 +25,7 @@ V = TypeVar("V")
 PageKey: TypeAlias = tuple[int, Window]
 
 
-async def timeline_pages(
+async def pages_within_budget(
     read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> Sequence[Page[Post] | Exception]:
     """Return pages of timelines, each read by a separate call of `read`, and prime their posts.
@@ -71,7 +71,7 @@ async def list_pages(
     graph: Graph, view: View, posts: DataLoader[int, Post | None], of: PostList, keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
     """Return pages of post lists of one kind, such as replies, and prime the posts."""
-    return prime_posts(posts, await pages_by_window(partial(graph.timelines.listed, view, of), keys))
+    return prime_posts(posts, await pages_by_window(partial(graph.timelines.pages_of, view, of), keys))
 
 
 async def scanned_pages(

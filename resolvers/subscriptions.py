@@ -53,7 +53,7 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     viewer = context.require_viewer()
-    return context.graph.feed.home(viewer.user, _position(context, after), viewer.session, courier=context.courier)
+    return context.graph.feed.home(viewer.user, _number_after(context, after), viewer.session, courier=context.courier)
 
 
 async def timeline(
@@ -70,7 +70,7 @@ async def timeline(
     One round trip to find its owner. Raises BadInput for an id that does not name a timeline which the viewer can see,
     BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
-    feed, viewer, position = context.graph.feed, context.viewer, _position(context, after)
+    feed, viewer, position = context.graph.feed, context.viewer, _number_after(context, after)
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     updates: AsyncGenerator[TimelineUpdate]
     match ids.decode(timeline_id):
@@ -106,7 +106,7 @@ async def thread(
     was deleted, which takes another one. Raises BadInput for an id that does not name such a post, BadPaging for an
     invalid cursor, and SessionOver if the session has ended or ends.
     """
-    viewer, position = context.viewer, _position(context, after)
+    viewer, position = context.viewer, _number_after(context, after)
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     post = ids.number(ids.Kind.POST, post_id)
     found = None if post is None else await visible_post(context, post)
@@ -126,7 +126,7 @@ def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGe
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     viewer = context.require_viewer()
-    position, delay = _position(context, after), context.client.event_delay
+    position, delay = _number_after(context, after), context.client.event_delay
     return context.graph.feed.notifications(viewer.user, position, viewer.session, delay=delay)
 
 
@@ -145,7 +145,7 @@ async def events(
     chosen, viewer = await in_slices(_building(filter)), context.viewer
     del filter  # it may be large, and the stream may last for days
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
-    position = _position(context, after)
+    position = _number_after(context, after)
     holder, courier = context.client.holder, context.courier
     updates = context.graph.feed.events(user, chosen, position, session, holder=holder, courier=courier)
     async with aclosing(updates):
@@ -158,7 +158,7 @@ async def events(
             release()
 
 
-def _position(context: Context, after: str | None) -> int | None:
+def _number_after(context: Context, after: str | None) -> int | None:
     """Return the event number to resume after. `Last-Event-ID` is preferred, being newer than the document's cursor."""
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")

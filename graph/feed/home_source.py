@@ -9,7 +9,7 @@ from graph.feed.buffer import Buffer
 from graph.feed.home_state import CompactUsers, HomeState
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.posting_lists import PostingLists
-from graph.feed.source import Unprojected
+from graph.feed.source import ReadUnprojected
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -196,7 +196,7 @@ class HomeSource(ViewedSource[HomeChange]):
         """Return the updates, except posts by hidden users and plain reposts of posts by silenced users."""
         return await self._view.visible_at_home(updates)
 
-    async def before_update(self, update: HomeChange | Gap, unprojected: Unprojected) -> None:
+    async def before_update(self, update: HomeChange | Gap, unprojected: ReadUnprojected) -> None:
         """Project all events that the stream has sent, because AuthorAdded and Gap make clients refetch the page.
 
         Events may be unprojected because a process died after it had committed them. They would be missing from the

@@ -103,7 +103,7 @@ class LogReader:
         self._listener = listener
         self._losses = Losses(store, log)
         self._recent: Recent | None = None
-        self._positioning = asyncio.Lock()
+        self._loading = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
         self._last_read = 0  # the number of an entry, or 0
@@ -124,7 +124,7 @@ class LogReader:
         """
         self.start()
         if self._recent is None:
-            await self._position()
+            await self._load()
 
     async def wait_for_progress(self, seconds: float) -> bool:
         """Wait until more of the log has been read. Return False on timeout."""
@@ -170,13 +170,13 @@ class LogReader:
         if self._task is not None:
             await end([self._task])
 
-    async def _position(self) -> None:
+    async def _load(self) -> None:
         """Set the head to the end of the log, and load the newest events and all that may not be projected.
 
         Only events after the trimmed number count as held in memory: after a failover, the log may hold older events
         without all of the events that followed them.
         """
-        async with self._positioning:
+        async with self._loading:
             if self._recent is None:
                 head = await self._log.last()
                 events = await self._log.newest(head, MAX_RECENT)

@@ -8,7 +8,7 @@ from graph.feed.buffer import Buffer, C
 from graph.feed.updates import Gap
 from graph.log.events import Event
 
-Unprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
+ReadUnprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
 """Yields the events up to an update, if they may not be projected yet and concern the page that a client fetches again.
 
 These are the events of the given authors' posts, the viewer's follows, mutes and blocks, and all suspensions and
@@ -55,7 +55,7 @@ class Source(ABC, Generic[C]):
         """Return True if the update is known to be `visible`, and False if that takes a look-up. No round trip."""
         return False
 
-    async def before_update(self, update: C | Gap, unprojected: Unprojected) -> None:
+    async def before_update(self, update: C | Gap, unprojected: ReadUnprojected) -> None:
         """Prepare the store for the queries that clients send when they get this update."""
         return
 

@@ -360,7 +360,7 @@ class Subscription(Generic[C]):
             await self._source.before_update(update, partial(self._unprojected, update.number))
 
     async def _unprojected(self, upto: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
-        """Yield the events up to a number that `graph.feed.source.Unprojected` describes."""
+        """Yield the events up to a number that `graph.feed.source.ReadUnprojected` describes."""
         unprojected, viewer = self._shared.reader.unprojected, self._source.viewer
         since = await self._shared.log.watermark()
         changes = [*unprojected.of_all(), *(unprojected.of(viewer) if viewer is not None else ())]

@@ -9,7 +9,7 @@ from graph.feed.buffer import Buffer
 from graph.feed.home_source import home_updates
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.posting_lists import PostingLists
-from graph.feed.source import Unprojected
+from graph.feed.source import ReadUnprojected
 from graph.feed.updates import AuthorAdded, Gap, ItemAdded, TimelineChange, TimelineChanged, item_update
 from graph.feed.viewed_source import ViewedSource
 from graph.log.account_events import UserDeleted
@@ -121,7 +121,7 @@ class TimelineSource(ViewedSource[TimelineChange]):
         """Return the updates that show no user who is hidden from the viewer now."""
         return await self._view.visible_in_timeline(updates)
 
-    async def before_update(self, update: TimelineChange | Gap, unprojected: Unprojected) -> None:
+    async def before_update(self, update: TimelineChange | Gap, unprojected: ReadUnprojected) -> None:
         """Project the events that the page must show which the client fetches again: see `HomeSource.before_update`."""
         if isinstance(update, AuthorAdded | TimelineChanged | Gap):
             added = [update.user] if isinstance(update, AuthorAdded) else []

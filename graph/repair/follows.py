@@ -46,7 +46,7 @@ class FollowingComparison(Comparison):
         async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS, fold):
             await FOLLOWS_AND_BLOCKS.add_blocks(reading, FoldedBatch(events, fold), users, upto=self.scope.upto)
             expected = expected_follows(events)
-            following = await listed(self.scope, users)
+            following = await followees_of(self.scope, users)
             reverse = {(followee, user): state for (user, followee), state in expected.items()}
             followers = await states(self.scope, keys.followers, reverse)
             lacking = {pair: state for pair, state in reverse.items() if is_wrong(state, followers[pair])}
@@ -98,7 +98,7 @@ def expected_follows(events: Content) -> dict[Element, State]:
     return expected
 
 
-async def listed(scope: Scope, users: Sequence[int]) -> dict[Element, State]:
+async def followees_of(scope: Scope, users: Sequence[int]) -> dict[Element, State]:
     """Return the members and the held follows in the users' lists of followees. One round trip per 500 users."""
     names = [name for user in users for name in (keys.following(user), keys.held(keys.following(user)))]
     rows = await scope.send([("ZRANGE", name, 0, -1, "WITHSCORES") for name in names])

@@ -39,7 +39,7 @@ class AuthorTimeline:
     size: the number of posts that the store lists.
     cold, hot: the numbers of posts in the archive up to the floor and above it, when the archive ended at `archived`.
     posts: the posts above the floor in the archive.
-    listed, gone, count: the members, the tombstones and the number of archived posts in the store.
+    members, gone, count: the members, the tombstones and the number of archived posts in the store.
     may_lack_floor: whether a missing floor is right and means 0.
     """
 
@@ -51,7 +51,7 @@ class AuthorTimeline:
     archived: int
     floor: int = 0
     posts: dict[int, PostPublished] = field(default_factory=dict)
-    listed: dict[int, int] = field(default_factory=dict)
+    members: dict[int, int] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
     count: str | None = None
     may_lack_floor: bool = False
@@ -90,7 +90,7 @@ class TimelineComparison(Comparison):
         for timelines in batches(await self._count(subjects)):
             await self._read_archive(timelines)
             records = await self._read_store(timelines)
-            surplus = {p for t in timelines for p in t.listed if p not in t.posts and p <= upto}
+            surplus = {p for t in timelines for p in t.members if p not in t.posts and p <= upto}
             records |= await self.scope.records([*surplus])
             buried = {p for t in timelines for p, n in t.gone.items() if p <= t.floor and n <= t.archived}
             kinds = await self.scope.archive.kinds_of(surplus | buried)
@@ -153,7 +153,7 @@ class TimelineComparison(Comparison):
             commands.append(("GET", self.of.cold(t.author)))
         replies = await self.scope.send(commands)
         for t, members, gone, count in list(zip(timelines, replies[::3], replies[1::3], replies[2::3], strict=True)):
-            t.listed, t.gone, t.count = numbers(members), numbers(gone), count
+            t.members, t.gone, t.count = numbers(members), numbers(gone), count
             if next((int(score) for member, score in members if member == "f"), None) != t.found:
                 timelines.remove(t)
         return records
@@ -166,9 +166,9 @@ class TimelineComparison(Comparison):
         for post, deletion in tombstones.items():
             is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
             if is_shown and deletion <= self.scope.upto:
-                listed = t.listed.get(post) if post in t.gone else None  # its projection skips a post with a tombstone
-                unlist = set_listing(t.author, post, listed, -deletion, t.right_floor, self.of)
-                yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if listed else [])
+                score = t.members.get(post) if post in t.gone else None  # its projection skips a post with a tombstone
+                unlist = set_listing(t.author, post, score, -deletion, t.right_floor, self.of)
+                yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if score else [])
 
     def _surplus(
         self, t: AuthorTimeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
@@ -177,7 +177,7 @@ class TimelineComparison(Comparison):
 
         A post that the database refused to store is redacted, too, but has no deletion, and stays listed.
         """
-        for post, score in t.listed.items():
+        for post, score in t.members.items():
             if post in t.posts or post > self.scope.upto:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)
@@ -231,9 +231,9 @@ def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) ->
     for post, body in t.posts.items():
         if post in t.gone or "deleted" in records[post]:
             continue
-        if t.listed.get(post) != post:
+        if t.members.get(post) != post:
             command = set_listing(
-                t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.right_floor, of
+                t.author, post, state_of(t.members.get(post), t.gone.get(post)), post, t.right_floor, of
             )
             yield Difference(defects.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
         if next(lists_of(body))[0] is of and readable(post, records[post]) != body:

@@ -78,7 +78,7 @@ class ReplyComparison(TimelineComparison):
         A post that is not in the archive stays listed if its record can be read: the comparison of its author's list
         adds the post to the archive.
         """
-        for post, score in t.listed.items():
+        for post, score in t.members.items():
             if post in t.posts or post > self.scope.upto:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)

@@ -131,10 +131,10 @@ class Timelines:
         return with_archived(ids, rows, window, sources, sum(len(authors) for authors, _ in reads)), cached.state
 
     async def user(self, view: View, authors: Sequence[int], window: Window) -> list[Page[Post]]:
-        """Return a page of each author's own timeline. Costs the same as `listed`."""
-        return await self.listed(view, TIMELINE, authors, window)
+        """Return a page of each author's own timeline. Costs the same as `pages_of`."""
+        return await self.pages_of(view, TIMELINE, authors, window)
 
-    async def listed(self, view: View, of: PostList, owners: Sequence[int], window: Window) -> list[Page[Post]]:
+    async def pages_of(self, view: View, of: PostList, owners: Sequence[int], window: Window) -> list[Page[Post]]:
         """Return a page of each owner's list of one kind: a timeline, an author's replies, or the replies to a post.
 
         Posts hidden from the view are left out, and so are the lists of hidden users. The view is read in the same

@@ -111,9 +111,9 @@ async def test_everything_of_a_suspended_user_is_hidden(graph: Graph) -> None:
         quote.id,
     ]
     [timeline] = await graph.timelines.user(view, [bob], newest(9))
-    [replied] = await graph.timelines.listed(view, REPLIED, [bob], newest(9))
-    [replies] = await graph.timelines.listed(view, REPLIES, [by_carol], newest(9))
-    [reposts] = await graph.timelines.listed(view, REPOSTS, [by_carol], newest(9))
+    [replied] = await graph.timelines.pages_of(view, REPLIED, [bob], newest(9))
+    [replies] = await graph.timelines.pages_of(view, REPLIES, [by_carol], newest(9))
+    [reposts] = await graph.timelines.pages_of(view, REPOSTS, [by_carol], newest(9))
     assert (timeline.items, replied.items, replies.items) == ((), (), ())
     assert [post.author for post in reposts.items] == [alice]
     [likes] = await graph.likes.pages.of_posts(view, [by_carol], newest(9))

@@ -136,7 +136,7 @@ class Own(Subject):
 
     async def read(self, graph: Graph) -> list[int]:
         view, all_posts = graph.visibility.of(self.viewer), Window(1000, forward=True)
-        [page] = await graph.timelines.listed(view, self.of, [self.owner], all_posts)
+        [page] = await graph.timelines.pages_of(view, self.of, [self.owner], all_posts)
         return [post.id for post in page.items]
 
     def expected(self, world: World) -> set[int]:
@@ -177,7 +177,7 @@ class Thread(Subject):
 
     async def read(self, graph: Graph) -> list[int]:
         view, all_posts = graph.visibility.of(self.viewer), Window(1000, forward=True)
-        [page] = await graph.timelines.listed(view, REPLIES, [self.post], all_posts)
+        [page] = await graph.timelines.pages_of(view, REPLIES, [self.post], all_posts)
         return [post.id for post in page.items]
 
     def expected(self, world: World) -> set[int]:

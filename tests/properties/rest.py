@@ -273,7 +273,7 @@ class Rest:
     async def _check_conversations(self) -> None:
         """Check the replies of users, and the replies, reposts and quotes of live posts with their counts."""
         everything = Window(100, forward=True)
-        listed = self.graph.timelines.listed
+        listed = self.graph.timelines.pages_of
         replied = await listed(SYSTEM, REPLIED, self.users, everything)
         assert [[post.id for post in page.items] for page in replied] == [*map(self.world.replied, self.users)]
         ids = [*self.world.posts]

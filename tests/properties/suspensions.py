@@ -61,7 +61,7 @@ class Exits:
         return await self._listed(QUOTES, self.posts)
 
     async def _listed(self, of: PostList, owners: Sequence[int]) -> Shown:
-        pages = await self.graph.timelines.listed(self.view, of, owners, EVERYTHING)
+        pages = await self.graph.timelines.pages_of(self.view, of, owners, EVERYTHING)
         return Shown([], [[post.id for post in page.items] for page in pages])
 
     async def followers(self) -> Shown:

@@ -33,7 +33,7 @@ async def listed(graph: Graph, of: PostList, owner: int, size: int = 3) -> list[
     found: list[int] = []
     while True:
         after = found[-1] if found else None
-        [page] = await graph.timelines.listed(SYSTEM, of, [owner], newest(size, after=after))
+        [page] = await graph.timelines.pages_of(SYSTEM, of, [owner], newest(size, after=after))
         found += ids(page.items)
         if not page.has_next:
             return found
@@ -331,9 +331,9 @@ async def test_replies_of_hidden_users_are_left_out_and_counted(graph: Graph, ra
     view = graph.visibility.of(alice)
 
     for of in (REPLIES, QUOTES):
-        [page] = await graph.timelines.listed(view, of, [root.id], newest(2))
+        [page] = await graph.timelines.pages_of(view, of, [root.id], newest(2))
         assert (ids(page.items), page.has_next) == ([shown.id], False)
-    [page] = await graph.timelines.listed(graph.visibility.of(alice), REPLIED, [bob], newest(2))
+    [page] = await graph.timelines.pages_of(graph.visibility.of(alice), REPLIED, [bob], newest(2))
     assert (page.items, page.has_next) == ((), False)
     [now] = await graph.posts.get_many(view, [root.id])
     assert now is not None

@@ -48,7 +48,7 @@ async def test_replies_of_a_suspended_user_do_not_make_a_page_read_the_whole_thr
     await graph.moderation.suspend(spammer)
 
     async def read(window: Window) -> Page[Post]:
-        return (await graph.timelines.listed(graph.visibility.of(None), REPLIES, [root], window))[0]
+        return (await graph.timelines.pages_of(graph.visibility.of(None), REPLIES, [root], window))[0]
 
     await check_pages(read, [last, first])
 
@@ -66,6 +66,6 @@ async def test_reposts_of_hidden_posts_do_not_make_a_page_read_the_whole_timelin
     async def read(window: Window) -> Page[Post]:
         if is_home:
             return await graph.timelines.home(alice, window)
-        return (await graph.timelines.listed(graph.visibility.of(alice), TIMELINE, [carol], window))[0]
+        return (await graph.timelines.pages_of(graph.visibility.of(alice), TIMELINE, [carol], window))[0]
 
     await check_pages(read, [last, first])

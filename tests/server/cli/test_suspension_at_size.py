@@ -103,7 +103,7 @@ async def seen(graph: Graph, world: World) -> Seen:
     found, _ = await graph.user_searches.page(graph.visibility.of(None), "star", page)
     [timeline] = await graph.timelines.user(view, [world.star], page)
     nodes = await graph.posts.get_many(graph.visibility.of(None), [world.posts[0], world.posts[-1], world.reply])
-    [thread] = await graph.timelines.listed(view, REPLIES, [world.topic], page)
+    [thread] = await graph.timelines.pages_of(view, REPLIES, [world.topic], page)
     search = await graph.searches.begin(post_filter(keywords=["word"]))
     matching = await graph.searches.posts(view, search, page)
     public = await graph.public_timeline.begin()
