@@ -28,6 +28,7 @@ class Turn:
     transaction: object | None = None
     allowed: asyncio.Event = field(default_factory=asyncio.Event)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
+    killed: asyncio.Event = field(default_factory=asyncio.Event)
     fatal: bool = False
     outage: Outage | None = None
 
@@ -36,14 +37,16 @@ class Gate:
     """Lets the calls of several processes run one at a time, in the order that the test chooses.
 
     `writer` is the transaction that holds the write lock of the archive. For each process, `outages` has the number of
-    its next statements that fail, and how they fail.
+    its next statements that fail, and how they fail. `dead` has the processes that are being killed.
     """
 
     def __init__(self) -> None:
         self.waiting: list[Turn] = []
         self.writer: object | None = None
         self.outages: dict[str, tuple[int, Outage]] = {}
+        self.dead: set[str] = set()
         self.steps = 0
+        self._fatal: list[Turn] = []
 
     def ready(self) -> list[Turn]:
         """Return the turns that can run now. The others wait for the write lock of the archive."""
@@ -55,8 +58,10 @@ class Gate:
 
     @asynccontextmanager
     async def turn(self, process: str, transaction: object | None = None) -> AsyncIterator[Turn]:
-        """Wait for a turn for one call. A fatal turn never ends."""
+        """Wait for a turn for one call. A fatal turn ends only when its process is killed."""
         turn = Turn(process, transaction)
+        if process in self.dead:
+            raise asyncio.CancelledError
         self.waiting.append(turn)
         try:
             await turn.allowed.wait()
@@ -64,12 +69,25 @@ class Gate:
             if turn in self.waiting:
                 self.waiting.remove(turn)
             raise
+        if turn.killed.is_set():
+            raise asyncio.CancelledError
         try:
             yield turn
         finally:
             turn.finished.set()
         if turn.fatal:
-            await asyncio.Event().wait()
+            self._fatal.append(turn)
+            await turn.killed.wait()
+            raise asyncio.CancelledError
+
+    def kill(self, process: str) -> None:
+        """Cancel the calls of a process, also in tasks that would go on after a cancellation, and refuse others."""
+        self.dead.add(process)
+        for turn in [turn for turn in (*self.waiting, *self._fatal) if turn.process == process]:
+            turn.killed.set()
+            turn.allowed.set()
+        self.waiting = [turn for turn in self.waiting if turn.process != process]
+        self._fatal = [turn for turn in self._fatal if turn.process != process]
 
     def next_outage(self, process: str) -> Outage | None:
         """Return how the next statement of a process fails, or None."""

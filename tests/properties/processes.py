@@ -72,9 +72,11 @@ class Processes:
         self.graphs[process] = with_small_batches(Graph(store, archive, self.tuning(limit)))
         self.tasks[process] = []
         self.gate.outages.pop(process, None)
+        self.gate.dead.discard(process)
 
     async def end(self, process: str) -> None:
         """Kill a process: all its operations stop where they are."""
+        self.gate.kill(process)
         await end(self.tasks[process])
         self.history.died(process)
         await self.graphs[process].close()
