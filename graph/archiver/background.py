@@ -1,0 +1,62 @@
+"""Background work on the archive, in small steps."""
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+
+from graph.archive.rows import Overtaken
+from graph.archiver.lease import Lease
+from graph.binding import Binding
+from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
+
+BUSY_SHARE = 0.5
+
+logger = logging.getLogger("fanline.archiver")
+
+
+class BackgroundWork(ABC):
+    """Work of which each step is one transaction or a few, so that an interruption loses at most one step.
+
+    A step handles up to `posts` posts. `name` is the work as the subject of a log message, and `pause_seconds` the
+    pause before the process looks for work again once there is none.
+    """
+
+    name: str
+    pause_seconds: float
+
+    def __init__(self, binding: Binding, lease: Lease, posts: int) -> None:
+        self._binding = binding
+        self._lease = lease
+        self._posts = posts
+
+    async def run(self) -> None:
+        """Do the work while this process holds the lease, using half of the time, until cancelled.
+
+        Continue after outages.
+        """
+        while True:
+            started = time.monotonic()
+            more = False
+            try:
+                more = self._lease.is_held and await self.step()
+            except (ArchiveUnavailable, StoreUnavailable) as outage:
+                logger.warning("%s was interrupted: %s", self.name, outage.reason)
+            except (Overtaken, WrongArchive):
+                logger.warning("%s was interrupted: the archive belongs to another store", self.name)
+            except Exception:
+                logger.exception("%s failed and will be repeated", self.name)
+            spent = time.monotonic() - started
+            await asyncio.sleep(spent / BUSY_SHARE - spent if more else self.pause_seconds)
+
+    @abstractmethod
+    async def step(self) -> bool:
+        """Do one step. Return False if nothing was left to do.
+
+        Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
+        """
+
+    async def finish(self) -> None:
+        """Do all steps that are left."""
+        while await self.step():
+            pass
