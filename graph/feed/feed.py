@@ -24,12 +24,13 @@ from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
 from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, NotificationSource
+from graph.feed.placed_source import PlaceIndex
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
 from graph.feed.subscription import Shared, Subscription
 from graph.feed.thread_source import ThreadReads, ThreadSource
-from graph.feed.timeline_source import ListTimelineSource, TimelineIndex, TimelineSource
+from graph.feed.timeline_source import ListTimelineSource, TimelineSource
 from graph.feed.turns import Turn, Turns
 from graph.feed.updates import (
     Checkpoint,
@@ -99,7 +100,7 @@ class Feed:
         self._visibility = visibility
         self._views = LiveViews()
         self._homes = HomeIndex()
-        self._timelines = TimelineIndex()
+        self._places = PlaceIndex()
         self._notified = NotificationIndex()
         self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
         self._turns = Turns()
@@ -140,7 +141,7 @@ class Feed:
         `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = TimelineSource(view, self._views, of, owner, self._projections, self._timelines)
+        source = TimelineSource(view, self._views, of, owner, self._projections, self._places)
         return self._updates(source, after, session, holder=holder, courier=courier)
 
     def thread(
@@ -160,7 +161,7 @@ class Feed:
         and `notifications` for `delay`.
         """
         view = LiveView(self._visibility, viewer)
-        source = ThreadSource(view, self._views, post, author, self._projections, self._timelines)
+        source = ThreadSource(view, self._views, post, author, self._projections, self._places)
         updates = self._updates(source, after, session, holder=holder)
         return CombinedStream(post, self._thread_reads, delay).updates(updates)
 
@@ -178,7 +179,7 @@ class Feed:
         See `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = ListTimelineSource(view, self._views, self._lists, list_id, self._projections, self._timelines)
+        source = ListTimelineSource(view, self._views, self._lists, list_id, self._projections, self._places)
         return self._updates(source, after, session, courier=courier)
 
     def notifications(
@@ -282,7 +283,7 @@ class Feed:
     def _concerns_any(self, event: Event) -> bool:
         return (
             self._homes.has_receivers(event)
-            or self._timelines.has_receivers(event)
+            or self._places.has_receivers(event)
             or self._filters.matches_any(event)
             or self._notified.has_receivers(event)
         )
@@ -296,7 +297,7 @@ class Feed:
             self._begin_again()
             return 0
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
-        timelines, notified = self._timelines.deliveries(event), self._notified.receivers(event)
+        timelines, notified = self._places.deliveries(event), self._notified.receivers(event)
         if not (homes or timelines or filtered or notified) or event.number in self._deleted:
             return 0
         # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.

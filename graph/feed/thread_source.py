@@ -5,8 +5,8 @@ from contextlib import aclosing
 
 from graph.feed.combined_stream import Reads
 from graph.feed.live_views import LiveView, LiveViews
+from graph.feed.placed_source import LIKES, POST, PlacedSource, PlaceIndex, Places, places_of, post_or_author_update
 from graph.feed.reader import LogReader
-from graph.feed.timeline_source import LIKES, POST, Places, TimelineIndex, TimelineSource, places_of
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -15,8 +15,8 @@ from graph.feed.updates import (
     PostChanged,
     PostRemoved,
     ReplyAdded,
+    ThreadCause,
     ThreadChange,
-    TimelineChange,
     item_update,
 )
 from graph.log.events import Event
@@ -27,7 +27,7 @@ from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
 
-class ThreadSource(TimelineSource):
+class ThreadSource(PlacedSource[ThreadCause]):
     """The events that concern the direct replies to a post, and those that change its counts.
 
     `author` is the author of the post, None if the post is deleted.
@@ -40,9 +40,10 @@ class ThreadSource(TimelineSource):
         post: int,
         author: int | None,
         projections: Projections,
-        index: TimelineIndex,
+        index: PlaceIndex,
     ) -> None:
-        super().__init__(view, views, REPLIES, post, projections, index)
+        super().__init__(view, views, projections, index)
+        self._post = post
         self._author = author
         self._places = dict.fromkeys((REPLIES.name, REPOSTS.name, QUOTES.name, LIKES, POST), (post,))
 
@@ -56,13 +57,13 @@ class ThreadSource(TimelineSource):
         """The lists and the likes of the post, and the post itself."""
         return self._places
 
-    async def visible(self, updates: Sequence[TimelineChange]) -> Sequence[TimelineChange]:
+    async def visible(self, updates: Sequence[ThreadCause]) -> Sequence[ThreadCause]:
         """Return the updates. A reply by a user who is hidden from the viewer only changes the counts.
 
         While the author of the post is hidden, the counts are, too.
         """
         author = {self._author} if self._author is not None else set[int]()
-        shown = {update.number for update in await super().visible(updates)}
+        shown = {update.number for update in await self._view.visible_in_timeline(updates)}
         found = [update if update.number in shown else CountsChanged(update.number) for update in updates]
         if not await self._view.hidden(author):
             return found
@@ -70,14 +71,14 @@ class ThreadSource(TimelineSource):
 
     def group(self, event: Event) -> int | None:
         """Return the post if the event is about posts or likes: what it means then depends on the thread."""
-        return self._owner if any(places_of(event.body)) else None
+        return self._post if any(places_of(event.body)) else None
 
-    def update_of(self, event: Event) -> TimelineChange | None:
+    def update_of(self, event: Event) -> ThreadCause | None:
         """Return the update that an event which concerns the thread causes."""
         places = set(places_of(event.body))
         if not places:
-            return super().update_of(event)
-        if places.isdisjoint({(REPLIES.name, self._owner), (POST, self._owner)}):
+            return post_or_author_update(event, self.viewer)
+        if places.isdisjoint({(REPLIES.name, self._post), (POST, self._post)}):
             return CountsChanged(event.number)
         return item_update(event)
 
@@ -86,10 +87,10 @@ class WaitingThread:
     """The updates of a thread that are waiting to be sent. Those which only change counts are combined."""
 
     def __init__(self) -> None:
-        self.updates: list[TimelineChange] = []
+        self.updates: list[ThreadCause] = []
         self.numbers: list[int] = []
 
-    def add(self, update: TimelineChange) -> None:
+    def add(self, update: ThreadCause) -> None:
         """Add an update."""
         self.numbers.append(update.number)
         if not isinstance(update, CountsChanged):
@@ -127,7 +128,7 @@ class WaitingThread:
         return changes
 
 
-class ThreadReads(Reads[TimelineChange, ThreadChange, WaitingThread]):
+class ThreadReads(Reads[ThreadCause, ThreadChange, WaitingThread]):
     """The alarms and reads of the thread streams of a process."""
 
     def __init__(self, log: Log, reader: LogReader, projections: Projections, posts: Posts) -> None:

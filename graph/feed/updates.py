@@ -182,8 +182,10 @@ ItemAdded: TypeAlias = PostAdded | RepostAdded
 ItemRemoved: TypeAlias = PostRemoved | RepostRemoved
 HomeChange: TypeAlias = ItemAdded | ItemRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
 StreamChange: TypeAlias = ItemAdded | ItemRemoved | UserFollowed | UserUnfollowed
-TimelineChange: TypeAlias = HomeChange | TimelineChanged | CountsChanged
+TimelineChange: TypeAlias = HomeChange | TimelineChanged
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
+ThreadCause: TypeAlias = HomeChange | CountsChanged
+"""What an event means for a thread, before `PostChanged` combines the changes of counts."""
 ThreadChange: TypeAlias = ReplyAdded | PostChanged | PostRemoved | AuthorAdded | AuthorHidden
 ThreadUpdate: TypeAlias = ThreadChange | Checkpoint | Gap
 TimelineUpdate: TypeAlias = TimelineChange | Checkpoint | Gap
