@@ -96,7 +96,7 @@ class Commit:
         append = partial(self._log.append_once, bodies, idempotency_key, refusal=refusal, erasing=erasing)
         appended = await self._append(append)
         events = [event for event in appended.events if event.number not in appended.missing]
-        with used_by(None):  # others wait for projections, too
+        with used_by(None):  # the caller is not charged for projections, which other users wait for, too
             if any(isinstance(body, IMMEDIATE) for body in bodies):
                 await self._projections.project(events, Mode.REQUEST)
             else:

@@ -1,6 +1,6 @@
 """The context of an execution whose result goes to several clients. It has no viewer, and raises if one is requested.
 
-Only operations whose fields are all declared `independent` of the client use it. If a field is declared `independent`
+Only fields that are declared `independent` of the client are executed with it. If a field is declared `independent`
 by mistake, it fails, instead of showing one client data that only another may see.
 """
 

@@ -209,7 +209,10 @@ def items(updates: Sequence[ItemAdded | ReplyAdded], context: Context) -> list[P
 
 
 async def changed_posts(updates: Sequence[PostChanged], context: Context) -> list[Post | None]:
-    """Return the posts whose counts have changed; None if deleted or hidden since. One round trip."""
+    """Return the posts whose counts have changed; None if deleted or hidden since. One round trip.
+
+    The watermark is read first, because the live cursors of the posts must not be newer than their counts.
+    """
     await context.watermark()
     return await context.loaders.posts.fetch_many(update.post for update in updates)
 

@@ -33,7 +33,7 @@ def event_time() -> Any:
 
 @strawberry.interface(description="An event of a timeline.")
 class TimelineEvent(OfRecord):
-    """The values are the updates of home streams in `graph.feed.updates`."""
+    """The values are those of `HomeUpdate` and `TimelineUpdate` in `graph.feed.updates`."""
 
     cursor: str = event_cursor()
     at: datetime = event_time()
@@ -41,7 +41,7 @@ class TimelineEvent(OfRecord):
 
 @strawberry.interface(description="An event of a filtered stream.")
 class StreamEvent(OfRecord):
-    """The values are the updates of event streams in `graph.feed.updates`."""
+    """The values are those of `StreamUpdate` in `graph.feed.updates`."""
 
     cursor: str = event_cursor()
     at: datetime = event_time()

@@ -70,7 +70,7 @@ class Reads(ABC, Generic[N, R, W]):
 
     @abstractmethod
     def waiting(self) -> W:
-        """Return a collection of waiting updates, which is empty."""
+        """Return an empty collection for waiting updates."""
 
     @abstractmethod
     async def load(self, subject: int, waiting: W) -> list[R]:

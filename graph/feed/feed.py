@@ -1,7 +1,7 @@
-"""The live feed: subscriptions to home timelines, to filtered events, and to notifications.
+"""The live feed: subscriptions to timelines, threads, notifications and filtered events.
 
-One reader follows the log for all subscriptions of a process. The feed passes each event to the live subscriptions it
-concerns, which it finds through three indexes; `graph.feed.subscription` describes how a subscription becomes live.
+One reader follows the log for all subscriptions of a process. The feed passes each event to the live subscriptions that
+it concerns, which it finds through four indexes; `graph.feed.subscription` describes how a subscription becomes live.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from graph.feed.source import Source
 from graph.feed.subscription import Shared, Subscription
 from graph.feed.thread_source import ThreadReads, ThreadSource
 from graph.feed.timeline_source import ListTimelineSource, TimelineSource
-from graph.feed.turns import Turn, Turns
+from graph.feed.turns import ReplayTurns, Turn
 from graph.feed.updates import (
     Checkpoint,
     Gap,
@@ -103,7 +103,7 @@ class Feed:
         self._places = PlaceIndex()
         self._notified = NotificationIndex()
         self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
-        self._turns = Turns()
+        self._turns = ReplayTurns()
         self._checked: set[int] = set()
         self._deleted: set[int] = set()
         self._congested: set[Buffer[Any]] = set()
@@ -288,29 +288,29 @@ class Feed:
             or self._notified.has_receivers(event)
         )
 
-    def receive(self, event: Event) -> int:
-        """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
+    def receive(self, event: Event) -> bool:
+        """Add the updates of an event to the buffers of its subscriptions. Return True if there are any."""
         self._session_watch.apply(event)
         self._views.apply(event)
         self._note_suspension(event)
         if isinstance(event.body, StoreRepaired):
             self._begin_again()
-            return 0
+            return False
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         timelines, notified = self._places.deliveries(event), self._notified.receivers(event)
         if not (homes or timelines or filtered or notified) or event.number in self._deleted:
-            return 0
+            return False
         # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
         is_checked = event.number in self._checked or not isinstance(event.body, Publication)
         for change, buffers in homes:
             self._add(change, buffers, is_checked=is_checked)
-        for each, listening in timelines:
-            self._add(each, listening, is_checked=is_checked)
+        for placed, buffers in timelines:
+            self._add(placed, buffers, is_checked=is_checked)
         if filtered and (streamed := stream_update(event)):
             self._add(streamed, filtered, is_checked=is_checked)
-        for notice, viewers in notified:
-            self._add(notice, viewers, is_checked=True)
-        return len(homes) + len(timelines) + len(filtered) + sum(len(viewers) for _, viewers in notified)
+        for notice, buffers_of_viewer in notified:
+            self._add(notice, buffers_of_viewer, is_checked=True)
+        return True
 
     def _add(self, update: C, buffers: Iterable[Buffer[C]], *, is_checked: bool) -> None:
         now, size = asyncio.get_running_loop().time(), size_of(update)

@@ -56,7 +56,7 @@ class NotificationReads(Reads[Notice, NotificationChange, Waiting]):
         self._visibility = visibility
 
     def waiting(self) -> Waiting:
-        """Return a collection of waiting updates, which is empty."""
+        """Return an empty collection for waiting updates."""
         return Waiting()
 
     async def load(self, subject: int, waiting: Waiting) -> list[NotificationChange]:

@@ -38,8 +38,8 @@ class Listener(Protocol):
         """Look up the data that `receive` needs for these events."""
         ...
 
-    def receive(self, event: Event) -> int:
-        """Receive the next event. Return the number of subscriptions it was passed on to."""
+    def receive(self, event: Event) -> bool:
+        """Receive the next event. Return True if it concerns a subscription."""
         ...
 
     def learn(self, unprojected: Sequence[Event]) -> None:
@@ -280,7 +280,7 @@ class LogReader:
         self.unprojected = unprojected
         self._listener.learn(unprojected.of_all())
 
-    def _pass_on(self, event: Event) -> int:
+    def _pass_on(self, event: Event) -> bool:
         """Move the head and call the listener in one step, so that subscriptions either replay or receive the event."""
         if self._recent is not None:
             self._recent.add(event)

@@ -139,7 +139,7 @@ class ThreadReads(Reads[ThreadCause, ThreadChange, WaitingThread]):
         self._projections = projections
 
     def waiting(self) -> WaitingThread:
-        """Return a collection of waiting updates, which is empty."""
+        """Return an empty collection for waiting updates."""
         return WaitingThread()
 
     async def load(self, subject: int, waiting: WaitingThread) -> list[ThreadChange]:

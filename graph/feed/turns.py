@@ -15,7 +15,7 @@ WORK_SECONDS = 0.005  # after this time of work, all replays pause for the same 
 MAX_PAUSE_SECONDS = 0.01
 
 
-class Turns:
+class ReplayTurns:
     """Limits the running replays to `MAX_RUNNING` per process and `MAX_RUNNING_PER_HOLDER` per holder.
 
     A holder is the user or client that owns replays. Holders with waiting replays take turns; the replays of
@@ -111,7 +111,7 @@ class Turn:
 
     __slots__ = ("_queues", "_turns", "began", "holder", "last_step")
 
-    def __init__(self, turns: Turns, holder: Hashable) -> None:
+    def __init__(self, turns: ReplayTurns, holder: Hashable) -> None:
         self.holder = holder
         self.began = self.last_step = 0.0
         self._turns = turns
@@ -125,7 +125,7 @@ class Turn:
         self.last_step = asyncio.get_running_loop().time()
 
     def queue(self) -> None:
-        """Wait for a turn from the next step on, because the replay is long."""
+        """Make the following steps wait for a turn, because the replay is long."""
         self._queues = True
 
     def end(self) -> None:

@@ -71,7 +71,7 @@ def of_request(body: C, key: IdempotencyKey | None) -> C:
 async def repetition(log: Log, key: IdempotencyKey | None) -> Event | None:
     """Return the creation that an earlier request with this key has appended, if the log holds it.
 
-    For a repetition that would be refused now, because users or posts have changed since. Two round trips. Raises
+    Use it if the same request would be refused now, because users or posts have changed since. Two round trips. Raises
     Rejected (IDEMPOTENCY_MISMATCH).
     """
     events = None if key is None else await log.repeated(key)

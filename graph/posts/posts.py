@@ -144,7 +144,7 @@ class Posts:
         quote_of: int | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
-        """Publish and return a post. By then it has reached the newest followers; workers push it to the rest.
+        """Publish and return a post, which is pushed to the newest followers at once; workers push it to the others.
 
         The text may be empty if there are attachments. The new post is a reply to the post `reply_to` and a quote of
         the post `quote_of`, if they are given.

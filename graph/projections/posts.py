@@ -33,7 +33,7 @@ FAN_OUT_SECONDS = 1.0
 class ListedPost:
     """The reply of `list_post.lua` for one post: its state, and the facts that fan-out needs.
 
-    `state` is 'listed', 'deleted' or 'archived'. `is_in_timeline` is False for a reply that is in no home timeline.
+    `state` is 'added', 'deleted' or 'archived'. `is_in_timeline` is False for a reply that is in no home timeline.
     """
 
     number: int
@@ -91,10 +91,10 @@ class PostProjection:
         Three round trips, and one for each chunk of followers. The second one also sends the notices of the posts.
         """
         posts = await self._list(await self._write(events), notices)
-        await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
+        await free_posts(self._store, [post.number for post in posts if post.state != "added"])
         if mode.fans_out:
-            listed = [post for post in posts if post.state == "listed" and post.is_in_timeline]
-            await run_concurrently([partial(self.fan_out, post, mode, pace) for post in listed])
+            added = [post for post in posts if post.state == "added" and post.is_in_timeline]
+            await run_concurrently([partial(self.fan_out, post, mode, pace) for post in added])
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write the posts' records, and return the events of posts that are not deleted."""

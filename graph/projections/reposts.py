@@ -94,7 +94,7 @@ class RepostProjection:
             await self._append([Unreposted(body.user, body.post, repost, body.author) for repost, body in void.items()])
         if mode.fans_out:
             await run_concurrently(
-                [partial(self._posts.fan_out, post, mode, pace) for post in listed if post.state == "listed"]
+                [partial(self._posts.fan_out, post, mode, pace) for post in listed if post.state == "added"]
             )
 
     async def _list(self, events: Sequence[tuple[int, Reposted]], mode: Mode) -> dict[int, Reposted]:

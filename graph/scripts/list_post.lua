@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Add posts to their authors' timelines, and return what fan-out needs to know.
+-- Add posts to their authors' timelines, or to the lists of their authors' replies, and return what fan-out needs to know.
 -- KEYS: for each post posts:{a}, posts:{a}:gone, delivery:{a}, followers:{a}
 -- ARGV: the posts
--- Returns for each post {'listed', delivery mode or '', number of followers}, {'deleted'} or {'archived'}.
+-- Returns for each post {'added', delivery mode or '', number of followers}, {'deleted'} or {'archived'}.
 local replies, tombstones, modes = {}, {}, {}
 for i = 1, #KEYS, 4 do
   tombstones[#tombstones + 1], modes[#modes + 1] = KEYS[i + 1], KEYS[i + 2]
@@ -21,7 +21,7 @@ for i, post in ipairs(ARGV) do
     replies[i] = {'deleted'}
   else
     if archived then redis.call('ZADD', posts, 'NX', post, post) else redis.call('ZADD', posts, 0, 'f', post, post) end
-    replies[i] = {'listed', modes[i] or '', redis.call('ZCARD', followers)}
+    replies[i] = {'added', modes[i] or '', redis.call('ZCARD', followers)}
   end
 end
 return replies

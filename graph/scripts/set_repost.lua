@@ -4,7 +4,7 @@
 -- KEYS: 1 reposted:{u}   2 its tombstones   3 posts:{u}   4 its tombstones   5 cold:{u}   6 delivery:{u}
 --       7 followers:{u}
 -- ARGV: 1 original   2 repost
--- Returns {'listed' | 'archived', delivery mode or '', number of followers, reposts that this one has replaced …}, or
+-- Returns {'added' | 'archived', delivery mode or '', number of followers, reposts that this one has replaced …}, or
 --       {'void', number of the later event, '', reposts that this one has replaced …}.
 local original, repost = ARGV[1], ARGV[2]
 local held = redis.call('ZSCORE', KEYS[1], original)
@@ -32,7 +32,7 @@ else
     else
       redis.call('ZADD', KEYS[3], 0, 'f', repost, repost)
     end
-    reply = {'listed'}
+    reply = {'added'}
   end
   reply[2], reply[3] = redis.call('GET', KEYS[6]) or '', redis.call('ZCARD', KEYS[7])
 end

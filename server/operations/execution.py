@@ -167,7 +167,7 @@ class Execution:
     async def _run_in_turn(
         self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, recording: OperationRecording | None
     ) -> ExecutionResult:
-        """Wait for the holder's turn, then run an operation, charge it, and check the session: see `execute`."""
+        """Wait for the holder's turn, then charge the operation, check the session, and run it: see `execute`."""
         if meter and not self._turns.try_acquire(meter.holder):
             await self._wait_for_turn(caller, meter)
         checking = None

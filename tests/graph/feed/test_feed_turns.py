@@ -8,13 +8,13 @@ import pytest
 from graph import Graph
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.turns import MAX_RUNNING, MAX_RUNNING_PER_HOLDER, Turn, Turns
+from graph.feed.turns import MAX_RUNNING, MAX_RUNNING_PER_HOLDER, ReplayTurns, Turn
 from graph.feed.updates import PostAdded
 from tests.graph.feed.watching import following, numbers
 from tests.support.graph_worlds import PATIENCE, many_posts, people, posts
 
 
-async def queued(turns: Turns, *holders: str) -> tuple[list[Turn], list["asyncio.Task[None]"]]:
+async def queued(turns: ReplayTurns, *holders: str) -> tuple[list[Turn], list["asyncio.Task[None]"]]:
     """Let replays of these holders queue for a turn, in this order."""
     turns_of_replays = [Turn(turns, holder) for holder in holders]
     steps = []
@@ -39,7 +39,7 @@ def endless_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("endless_turns")
 async def test_a_few_replays_run_and_the_others_wait_in_order() -> None:
-    turns = Turns()
+    turns = ReplayTurns()
     turns_of_replays, steps = await queued(turns, *map(str, range(MAX_RUNNING + 3)))
     assert started(steps) == [*range(MAX_RUNNING)]
     for turn in turns_of_replays[:2]:
@@ -57,7 +57,7 @@ async def test_a_few_replays_run_and_the_others_wait_in_order() -> None:
 
 @pytest.mark.usefixtures("endless_turns")
 async def test_the_replays_of_one_holder_do_not_take_all_turns() -> None:
-    turns = Turns()
+    turns = ReplayTurns()
     turns_of_replays, steps = await queued(turns, *["mallory"] * 20, "alice")
     assert started(steps) == [*range(MAX_RUNNING_PER_HOLDER), 20]
     steps[5].cancel()
@@ -77,7 +77,7 @@ async def test_a_replay_that_makes_no_step_loses_its_turn(monkeypatch: pytest.Mo
     """It queues again at its next step."""
     monkeypatch.setattr("graph.feed.turns.IDLE_SECONDS", 0.01)
     monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 60.0)
-    turns = Turns()
+    turns = ReplayTurns()
     turns_of_replays, steps = await queued(turns, *map(str, range(MAX_RUNNING + 1)))
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*steps)
@@ -89,7 +89,7 @@ async def test_a_replay_that_makes_no_step_loses_its_turn(monkeypatch: pytest.Mo
 
 async def test_a_long_turn_ends_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 0.03)
-    turns = Turns()
+    turns = ReplayTurns()
     busy, steps = await queued(turns, *map(str, range(MAX_RUNNING)))
     await asyncio.gather(*steps)
     newcomer = Turn(turns, "newcomer")
