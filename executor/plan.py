@@ -57,7 +57,7 @@ class Run(Protocol):
 
     @property
     def core(self) -> "CoreExecutor[Any]":
-        """graphql-core's executor of the same operation."""
+        """graphql-core's executor for the same operation."""
         ...
 
 

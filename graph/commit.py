@@ -131,7 +131,7 @@ class Commit:
         self.left_to_worker += 1
         if time.monotonic() >= self._quiet_until:
             self._quiet_until = time.monotonic() + QUIET_SECONDS
-            logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
+            logger.warning("A committed change has not been projected yet; a worker will project it: %s", reason)
 
     async def _append(self, append: Callable[..., Awaitable[Appended]]) -> Appended:
         """Append events. If the store was replaced in the meantime, read its binding again and retry once."""

@@ -15,25 +15,25 @@ from resolvers.context import Context
 
 First: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(description="The number of newest entries to return, 1 to 100. Specify `first` or `last`."),
+    strawberry.argument(description="How many of the newest entries to return, 1 to 100. Specify `first` or `last`."),
 ]
 After: TypeAlias = Annotated[
     str | None,
-    strawberry.argument(description="Return only entries after this cursor, which are older."),
+    strawberry.argument(description="Return only the entries after this cursor, that is, older ones."),
 ]
 Last: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(description="The number of oldest entries to return, 1 to 100. Specify `first` or `last`."),
+    strawberry.argument(description="How many of the oldest entries to return, 1 to 100. Specify `first` or `last`."),
 ]
 Before: TypeAlias = Annotated[
     str | None,
-    strawberry.argument(description="Return only entries before this cursor, which are newer."),
+    strawberry.argument(description="Return only the entries before this cursor, that is, newer ones."),
 ]
 
 
 def same_argument(field: str) -> Any:
     """Return the annotation of an argument of `liveCursor` that repeats an argument of `field`."""
-    return strawberry.argument(description=f"The same argument as that of `{field}`.")
+    return strawberry.argument(description=f"The same value as in `{field}`.")
 
 
 SameNumber: TypeAlias = Annotated[int | None, same_argument("entries")]

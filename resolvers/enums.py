@@ -55,7 +55,7 @@ describe(
         TimelineKind.USER: "The owner's own posts and reposts, without replies to others.",
         TimelineKind.REPLIES: "The owner's replies.",
         TimelineKind.LIST: "The posts and reposts of the members of a list.",
-        TimelineKind.PUBLIC: "The newest posts of all users, without reposts and replies to others.",
+        TimelineKind.PUBLIC: "The newest posts of all users, without reposts or replies to others.",
     },
 )
 describe(
@@ -89,7 +89,7 @@ describe(
     {
         ProblemCode.INVALID: "The value is invalid. The message states the rule.",
         ProblemCode.LOGIN_TAKEN: "The login belongs to another user.",
-        ProblemCode.LOGIN_INVALID: "The login does not have 2 to 30 characters from `a-z`, `0-9` and `_`.",
+        ProblemCode.LOGIN_INVALID: "The login does not consist of 2 to 30 characters from `a-z`, `0-9` and `_`.",
         ProblemCode.PASSWORD_TOO_WEAK: "The password is too short or too easy to guess. The message gives the reason.",
         ProblemCode.WRONG_CREDENTIALS: "The login does not exist or the password is wrong.",
         ProblemCode.TEXT_EMPTY: "The text is empty or only white space.",
@@ -101,17 +101,16 @@ describe(
         "blocked users, too many followed users, or too many reposts or bookmarks.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
-        ProblemCode.BLOCKED: "The viewer blocks the user, or the user blocks the viewer.",
+        ProblemCode.BLOCKED: "The viewer has blocked the user, or the user has blocked the viewer.",
     },
     name="UserErrorCode",
 )
 describe(
     GapReason,
-    "Why a subscription cannot tell all that has changed.",
+    "Why a subscription cannot report everything that has changed.",
     {
-        GapReason.RETENTION: "The server no longer has all events after the cursor, or lost the event that the cursor "
-        "points "
-        "to in a failover. The missing events are lost; the remaining ones follow.",
+        GapReason.RETENTION: "The server no longer has all events after the cursor, or a failover lost the event that "
+        "the cursor points to. The missing events are lost; the remaining ones follow.",
         GapReason.SLOW_CONSUMER: "The client read too slowly and its buffer overflowed. The stream continues with new "
         "events. To receive the missing events, subscribe again with the `cursor` of the gap.",
         GapReason.REPAIR: "The server corrected data after a fault, so pages have changed without events.",
@@ -134,10 +133,10 @@ describe(
     "What a notification is about.",
     {
         NotificationKind.FOLLOW: "Users followed the viewer on one day.",
-        NotificationKind.REPLY: "A user replied to a post of the viewer.",
+        NotificationKind.REPLY: "A user replied to one of the viewer's posts.",
         NotificationKind.MENTION: "A user mentioned the viewer in a post.",
-        NotificationKind.QUOTE: "A user quoted a post of the viewer.",
-        NotificationKind.REPOST: "Users reposted a post of the viewer.",
-        NotificationKind.LIKE: "Users liked a post of the viewer.",
+        NotificationKind.QUOTE: "A user quoted one of the viewer's posts.",
+        NotificationKind.REPOST: "Users reposted one of the viewer's posts.",
+        NotificationKind.LIKE: "Users liked one of the viewer's posts.",
     },
 )

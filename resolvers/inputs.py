@@ -34,8 +34,8 @@ class SignUpInput:
     )
     name: str | None = strawberry.field(description="The display name, 1 to 50 characters. Defaults to the login.")
     idempotency_key: str | None = strawberry.field(
-        description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters, which "
-        "are hard to guess. For 24 hours, the same key, login, name and password start a session of the same account; "
+        description="A key that makes retries safe, chosen by the client: 1 to 128 printable ASCII characters that "
+        "are hard to guess. For 24 hours, the same key, login, name and password start a session for the same account; "
         "another name or password fails with `IDEMPOTENCY_MISMATCH`."
     )
 
@@ -102,7 +102,7 @@ class UpdateProfileInput:
     )
 
 
-@strawberry.input(description="A picture or video on another server that a post shows.")
+@strawberry.input(description="A picture or video that a post shows. The file is on another server.")
 class AttachmentInput:
     """The values are not validated yet."""
 
@@ -148,7 +148,7 @@ class PublishPostInput:
         description="The global id of the post to quote. A post can be both a reply and a quote."
     )
     idempotency_key: str | None = strawberry.field(
-        description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
+        description="A key that makes retries safe, chosen by the client: 1 to 128 printable ASCII characters. For 24 "
         "hours, the same key and input return the same post; a different input fails with `IDEMPOTENCY_MISMATCH`."
     )
 
@@ -217,7 +217,7 @@ class BookmarkPostInput:
 class RemoveBookmarkInput:
     """The id is not decoded yet."""
 
-    post_id: strawberry.ID = strawberry.field(description="The global id of the post whose bookmark to remove.")
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post to remove from the bookmarks.")
 
 
 @strawberry.input(description="The input of `muteUser`.")
@@ -260,14 +260,14 @@ class MarkNotificationsReadInput:
 
 @strawberry.input(description="The input of `createList`.")
 class CreateListInput:
-    """The values have not been validated yet, nor the ids decoded."""
+    """The values have not been validated yet, nor have the ids been decoded."""
 
     name: str = strawberry.field(description="The name of the list, 1 to 50 characters.")
     user_ids: list[strawberry.ID] | None = strawberry.field(
-        description="The global ids of the first members, up to 100."
+        description="The global ids of the initial members, up to 100."
     )
     idempotency_key: str | None = strawberry.field(
-        description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
+        description="A key that makes retries safe, chosen by the client: 1 to 128 printable ASCII characters. For 24 "
         "hours, the same key, name and members return the same list, even if it has been renamed; a different input "
         "fails with `IDEMPOTENCY_MISMATCH`."
     )
@@ -317,7 +317,7 @@ class BoundingBox:
 
 @strawberry.input(
     description="Selects posts. A post must match all given fields; at least one is required. The filter of the "
-    "subscription `events` has the same fields: with the same values and `kinds: [POST_ADDED, POST_REMOVED]`, the "
+    "`events` subscription has the same fields: with the same values and `kinds: [POST_ADDED, POST_REMOVED]`, the "
     "stream continues where a search ends."
 )
 class PostFilter:
@@ -359,7 +359,7 @@ class EventFilter:
         "events for all clients, and a larger fraction includes them. A post or repost and its "
         "removal are selected together."
     )
-    firehose: bool | None = strawberry.field(description="Match all events. Requires the permission `firehose`.")
+    firehose: bool | None = strawberry.field(description="Match all events. Requires the `firehose` permission.")
     kinds: list[EventKind] | None = strawberry.field(
         description="Match only events of these kinds. Defaults to all kinds."
     )

@@ -35,7 +35,7 @@ Kinds = Annotated[
 ]
 SameKinds = Annotated[list[NotificationKind] | None, same_argument("entries")]
 LimitOfActors = Annotated[
-    int, strawberry.argument(description=f"The number of newest users to return, 1 to {MAX_ACTORS}.")
+    int, strawberry.argument(description=f"How many of the newest users to return, 1 to {MAX_ACTORS}.")
 ]
 
 

@@ -27,7 +27,7 @@ from resolvers.page_loading import PageKey
 SameNumber = Annotated[int | None, same_argument("replies")]
 SameCursor = Annotated[str | None, same_argument("replies")]
 LimitOfAncestors = Annotated[
-    int, strawberry.argument(description=f"The number of nearest posts to return, 1 to {MAX_ANCESTORS}.")
+    int, strawberry.argument(description=f"How many of the nearest posts to return, 1 to {MAX_ANCESTORS}.")
 ]
 
 

@@ -52,7 +52,7 @@ DESCRIPTION = """The API of Fanline, a micro-blog: users, posts, follows, timeli
 
 Ids are global and opaque, and lists are Relay connections. Expected failures of mutations are `userErrors`; other failures are `errors` with a stable `extensions.code`.
 
-Later versions may add types, fields, enum values and error codes. Clients must ignore events, timeline entries and attachments with an unknown `__typename`, and treat unknown enum values and codes like a default."""  # noqa: E501 - lines would break in the SDL
+Later versions may add types, fields, enum values and error codes. Clients must ignore events, timeline entries and attachments with an unknown `__typename`, and treat unknown enum values and codes as the default case."""  # noqa: E501 - lines would break in the SDL
 
 schema = strawberry.Schema(
     query=Query,

@@ -23,7 +23,7 @@ class Credentials:
     token: str | None = batched(
         accounts.access_tokens,
         description="The access token. Send it as `Authorization: Bearer <token>`. Null if the request had the header "
-        "`Fanline-Session: cookie`: then the token is in a cookie.",
+        "`Fanline-Session: cookie`, in which case the token is in a cookie.",
     )
     expires_at: datetime = strawberry.field(description="When the token and the session expire.")
     viewer: Viewer | None = batched(
@@ -33,7 +33,7 @@ class Credentials:
     )
 
 
-@strawberry.type(description="One of the viewer's live sessions. Only the viewer can see it.")
+@strawberry.type(description="One of the viewer's active sessions. Only the viewer can see it.")
 class Session(Node):
     """Backed by `graph.model.Session`."""
 
@@ -43,8 +43,8 @@ class Session(Node):
     created_at: datetime = strawberry.field(description="When the user logged in.")
     last_used_at: datetime = strawberry.field(description="When the session was last used, accurate to within an hour.")
     user_agent: str | None = strawberry.field(
-        description="The program that logged in, as given by the header `User-Agent`: up to 200 characters, which are "
-        "not verified. Null without this header."
+        description="The program that logged in, as given by the `User-Agent` header: up to 200 characters, which are "
+        "not verified. Null if there was no such header."
     )
     current: bool = batched(sessions.are_current, description="Whether this is the session of the current request.")
 

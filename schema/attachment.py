@@ -19,9 +19,11 @@ class Attachment(OfRecord):
     preview_url: str | None = strawberry.field(
         description="The `https` URL of a smaller picture to show first. Null if there is none."
     )
-    width: int | None = strawberry.field(description="The width in pixels. Null if unknown; then `height` is null too.")
+    width: int | None = strawberry.field(
+        description="The width in pixels. Null if unknown, in which case `height` is null too."
+    )
     height: int | None = strawberry.field(
-        description="The height in pixels. Null if unknown; then `width` is null too."
+        description="The height in pixels. Null if unknown, in which case `width` is null too."
     )
     alt: str = strawberry.field(
         description="A description for users who cannot see the attachment, up to 1,000 characters. It may be empty."

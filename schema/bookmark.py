@@ -34,7 +34,7 @@ class BookmarkConnection:
     record: ClassVar[type] = bookmarks.BookmarkPage
 
     edges: list[BookmarkEdge] = strawberry.field(
-        description="The page's posts, with cursors and times of the bookmarks."
+        description="The page's posts, with cursors and the times of the bookmarks."
     )
     nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
     page_info: PageInfo = strawberry.field(

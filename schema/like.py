@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CURSOR = "The like's cursor, for `after` and `before`. It is valid in every `LikeConnection` and `LikedPostConnection`."
 
 
-@strawberry.type(description="A like in the list of the likes of a post.")
+@strawberry.type(description="A like in the list of a post's likes.")
 class LikeEdge:
     """Backed by `graph.model.Like`."""
 
@@ -64,7 +64,9 @@ class LikedPostConnection:
 
     record: ClassVar[type] = likes.LikedPostPage
 
-    edges: list[LikedPostEdge] = strawberry.field(description="The page's posts, with cursors and times of the likes.")
+    edges: list[LikedPostEdge] = strawberry.field(
+        description="The page's posts, with cursors and the times of the likes."
+    )
     nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
     page_info: PageInfo = strawberry.field(
         description="The ends of the page, for requesting the next or previous page."

@@ -41,11 +41,11 @@ class PublishPostPayload:
 
     post: Post | None = strawberry.field(description="The new post. Null on failure.")
     post_edge: PostEdge | None = strawberry.field(
-        description="The new post as an edge of lists of posts, such as `Post.replies`. Insert it where its cursor "
+        description="The new post as an edge for lists of posts, such as `Post.replies`. Insert it where its cursor "
         "belongs. Null on failure."
     )
     timeline_edge: TimelineEdge | None = strawberry.field(
-        description="The new post as an edge of timelines. Insert it where its cursor belongs. Null on "
+        description="The new post as a timeline edge. Insert it where its cursor belongs. Null on "
         "failure, and for a reply that belongs in `User.repliesTimeline` only."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
@@ -139,7 +139,7 @@ class Mutation:
     """Has no value of its own."""
 
     sign_up: SignUpPayload | None = change(
-        accounts.sign_up, description="Create an account and start a session, whose viewer the payload shows."
+        accounts.sign_up, description="Create an account and start a session. The payload shows its viewer."
     )
     log_in: LogInPayload | None = change(
         accounts.log_in, description="Start a session with a login and password. The payload shows its viewer."
@@ -199,7 +199,7 @@ class Mutation:
     mute_user: MuteUserPayload | None = change(
         blocks.mute_user,
         description="Mute a user, without telling them. The user's posts, and reposts of those posts, disappear from "
-        "the viewer's home timeline immediately. Profiles, threads and search still show them.",
+        "the viewer's home timeline immediately. Profiles, threads and search still show these posts.",
     )
     unmute_user: UnmuteUserPayload | None = change(
         blocks.unmute_user, description="Unmute a user. The user's posts appear in the viewer's timelines again."
@@ -207,7 +207,7 @@ class Mutation:
     block_user: BlockUserPayload | None = change(
         blocks.block_user,
         description="Block a user. The follows between the two users end, and neither can see the other's "
-        "posts, timelines, likes or lists. The profile and the `relationship` stay visible to both.",
+        "posts, timelines, likes or lists. Profiles and the `relationship` stay visible to both.",
     )
     unblock_user: UnblockUserPayload | None = change(
         blocks.unblock_user,
@@ -230,8 +230,8 @@ class Mutation:
     )
     mark_notifications_read: MarkNotificationsReadPayload | None = change(
         notifications.mark_notifications_read,
-        description="Mark the viewer's notifications as read up to a cursor. A cursor older than the last one has no "
-        "effect.",
+        description="Mark the viewer's notifications as read up to a cursor. A cursor older than the last one marked "
+        "has no effect.",
     )
     create_list: CreateListPayload | None = change(
         lists.create_list,
@@ -241,8 +241,7 @@ class Mutation:
     update_list: UpdateListPayload | None = change(
         lists.update_list,
         description="Rename one of the viewer's lists, and add or remove members. A list has at most 500 members. "
-        "Adding a member "
-        "again, and removing a user who is not a member, changes nothing.",
+        "Adding a member again, or removing a user who is not a member, changes nothing.",
     )
     delete_list: DeleteListPayload | None = change(
         lists.delete_list,

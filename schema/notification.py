@@ -17,7 +17,7 @@ from schema.user_error import ERRORS, UserError
 
 @strawberry.interface(
     description="A notification about the likes or the reposts of one post, about one reply, quote or mention, or "
-    "about the follows of one day in UTC. When another user likes, reposts or follows, the notification moves to the "
+    "about the follows of one UTC day. When another user likes, reposts or follows, the notification moves to the "
     "top. It is left out while it has no `actors`, or if its post was deleted. Show notifications of unknown types "
     "without details."
 )
@@ -37,9 +37,9 @@ class Notification(Node):
     )
     actors: list[User] = batched(
         notifications.actors,
-        description="The users who liked, reposted, followed, replied, quoted or mentioned the viewer, most recent "
-        "first. Users who have undone the action are left out, and so are users whom the viewer mutes or blocks, or "
-        "who block the viewer.",
+        description="The users who followed or mentioned the viewer, or who liked, reposted, replied to or quoted the "
+        "viewer's post, most recent first. Users who have undone the action are left out, and so are users whom the "
+        "viewer has muted or blocked, or who have blocked the viewer.",
     )
     actors_count: int = strawberry.field(
         description="The total number of `actors`. It is exact up to 10. Above 10, it may include users who are left "
@@ -52,19 +52,19 @@ class PostNotification(Notification):
     """The values of its types are notifications with a post."""
 
     post: Post | None = strawberry.field(
-        description="The viewer's post that was liked or reposted, or the new post that replies to or quotes a post of "
-        "the viewer, or mentions the viewer. Null if it was deleted meanwhile."
+        description="The viewer's post that was liked or reposted, or the new post that replies to or quotes one of "
+        "the viewer's posts, or mentions the viewer. Null if it has since been deleted."
     )
 
 
-@strawberry.type(description="Users followed the viewer on one day in UTC.")
+@strawberry.type(description="Users followed the viewer on one UTC day.")
 class FollowNotification(Notification):
     """Backed by `graph.log.notification_groups.FollowNotification`."""
 
     record: ClassVar[type] = groups.FollowNotification
 
 
-@strawberry.type(description="A user replied to a post of the viewer.")
+@strawberry.type(description="A user replied to one of the viewer's posts.")
 class ReplyNotification(PostNotification):
     """Backed by `graph.log.notification_groups.ReplyNotification`."""
 
@@ -78,21 +78,21 @@ class MentionNotification(PostNotification):
     record: ClassVar[type] = groups.MentionNotification
 
 
-@strawberry.type(description="A user quoted a post of the viewer.")
+@strawberry.type(description="A user quoted one of the viewer's posts.")
 class QuoteNotification(PostNotification):
     """Backed by `graph.log.notification_groups.QuoteNotification`."""
 
     record: ClassVar[type] = groups.QuoteNotification
 
 
-@strawberry.type(description="Users reposted a post of the viewer.")
+@strawberry.type(description="Users reposted one of the viewer's posts.")
 class RepostNotification(PostNotification):
     """Backed by `graph.log.notification_groups.RepostNotification`."""
 
     record: ClassVar[type] = groups.RepostNotification
 
 
-@strawberry.type(description="Users liked a post of the viewer.")
+@strawberry.type(description="Users liked one of the viewer's posts.")
 class LikeNotification(PostNotification):
     """Backed by `graph.log.notification_groups.LikeNotification`."""
 
@@ -142,10 +142,10 @@ class NotificationFeed(Node):
     )
     live_cursor: str | None = batched(
         notifications.live_cursors,
-        description="Pass this cursor as `after` to the subscription `notifications`, so that no event after the page "
-        "of this response is missed. Select it with the arguments of `entries`. Null if `after` or `before` is given: "
-        "then keep the cursor that you have, which is the `cursor` of the last event or the `liveCursor` of the first "
-        "page. Caches share it between lists with equal arguments.",
+        description="Pass this cursor as `after` to the `notifications` subscription, so that no event after the page "
+        "of this response is missed. Select it with the same arguments as `entries`. Null if `after` or `before` is "
+        "given; in that case, keep the cursor that you have, which is the `cursor` of the last event or the "
+        "`liveCursor` of the first page. In a normalised client cache, lists with equal arguments share it.",
     )
     entries: NotificationConnection | None = batched(
         notifications.entries,

@@ -45,8 +45,7 @@ class Post(timeline_item.TimelineItem):
         entities.entities,
         independent=True,
         description="The mentions, hashtags and links in the text, in the order in which they occur. They do not "
-        "overlap. At "
-        "most 50.",
+        "overlap. At most 50.",
     )
     attachments: list[Attachment] = batched(
         attachments.attachments, independent=True, description="The pictures and videos that the post shows. At most 4."
@@ -107,10 +106,10 @@ class Post(timeline_item.TimelineItem):
     )
     live_cursor: str | None = batched(
         threads.live_cursors,
-        description="Pass this cursor as `after` to the subscription `thread`, so that no event after this response is "
-        "missed. Select it with the arguments of `replies`, in a query of the post by its id. Null if `after` or "
-        "`before` is given: then keep the cursor that you have, which is the `cursor` of the last event or the "
-        "`liveCursor` of the first page.",
+        description="Pass this cursor as `after` to the `thread` subscription, so that no event after this response is "
+        "missed. Select it with the same arguments as `replies`, in a query for the post by its id. Null if `after` or "
+        "`before` is given; in that case, keep the cursor that you have, which is the `cursor` of the last event or "
+        "the `liveCursor` of the first page.",
     )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,

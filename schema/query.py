@@ -20,8 +20,8 @@ class Query:
 
     viewer: Viewer | None = single(
         viewers.viewer,
-        description="The user who is logged in, with the data that only this user can see. Null without an entry "
-        "in `errors` only for anonymous requests.",
+        description="The user who is logged in, with the data that only this user can see. Null for anonymous "
+        "requests; if null for any other request, `errors` gives the reason.",
     )
     node: Node | None = single(
         nodes.node,
@@ -41,9 +41,9 @@ class Query:
     )
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
-        description="The newest posts of all users, without reposts and replies to others. Posts of users whom "
-        "the viewer mutes or blocks, or who block the viewer, are left out. New posts appear about half a second after "
-        "they are published. Null if the timeline cannot be read; `errors` gives the reason.",
+        description="The newest posts of all users, without reposts or replies to others. Posts by users whom the "
+        "viewer has muted or blocked, or who have blocked the viewer, are left out. New posts appear about half a "
+        "second after they are published. Null if the timeline cannot be read; `errors` gives the reason.",
     )
     search_posts: PostSearch | None = single(
         searches.search_posts,
@@ -53,9 +53,9 @@ class Query:
     search_users: UserConnection | None = single(
         searches.search_users,
         description="Search users by login and name. Each word of `text` must be the beginning of the login or of a "
-        "word of the name; in scripts without spaces, such as Chinese, the name must contain the word. The user with "
-        "exactly this login comes first, then the newest users. Requires `first` or `last`. The server scans at most "
-        "2,000 users for a page, so a page may have fewer users than requested, or none, before the end: continue "
+        "word of the name; in scripts without spaces, such as Chinese, the name must contain the word. The user whose "
+        "login is exactly `text` comes first, then the newest users. Requires `first` or `last`. The server scans at "
+        "most 2,000 users for a page, so a page may have fewer users than requested, or none, before the end: continue "
         "while `hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the search is not possible; `errors` "
         "gives the reason.",
     )

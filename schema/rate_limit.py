@@ -10,7 +10,7 @@ from resolvers import rates
 
 @strawberry.type(
     description="The rate limit of the viewer or, for anonymous requests, of the client's network. An operation costs "
-    "points for the fields and pages that it requests; the sizes of nested pages multiply."
+    "points for the fields and pages that it requests; the sizes of nested pages are multiplied."
 )
 class RateLimit:
     """Backed by `resolvers.rates.RateLimit`."""

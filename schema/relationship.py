@@ -29,11 +29,11 @@ class Relationship(Node):
     following: bool = strawberry.field(description="Whether the viewer follows the user.")
     followed_by: bool = strawberry.field(description="Whether the user follows the viewer.")
     muting: bool = strawberry.field(
-        description="Whether the viewer mutes the user. The user's posts are not in the viewer's timelines, and the "
-        "user is not notified."
+        description="Whether the viewer has muted the user. The user's posts are not in the viewer's timelines, and "
+        "the user is not notified."
     )
-    blocking: bool = strawberry.field(description="Whether the viewer blocks the user.")
-    blocked_by: bool = strawberry.field(description="Whether the user blocks the viewer.")
+    blocking: bool = strawberry.field(description="Whether the viewer has blocked the user.")
+    blocked_by: bool = strawberry.field(description="Whether the user has blocked the viewer.")
     following_since: datetime | None = strawberry.field(
         description="When the viewer started following the user. Null if the viewer does not follow the user."
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @strawberry.type(
     description="A user's repost of a post: it shows the post to the user's followers and adds nothing. A post that "
-    "shows another post and adds a text or attachments is a quote, which is a `Post`."
+    "shows another post and adds text or attachments is a quote, which is a `Post`."
 )
 class Repost(timeline_item.TimelineItem):
     """Backed by `graph.model.Repost`."""
@@ -68,7 +68,7 @@ class RepostPostPayload:
 
     repost: Repost | None = strawberry.field(description="The viewer's repost. Null on failure.")
     timeline_edge: TimelineEdge | None = strawberry.field(
-        description="The repost as an edge of timelines. Insert it where its cursor belongs. Null on failure."
+        description="The repost as a timeline edge. Insert it where its cursor belongs. Null on failure."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 

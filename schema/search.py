@@ -18,10 +18,10 @@ class PostSearch:
 
     live_cursor: str | None = batched(
         searches.live_cursors,
-        description="Pass this cursor as `after` to the subscription `events` with the same filter, so that no post "
+        description="Pass this cursor as `after` to the `events` subscription with the same filter, so that no post "
         "after the page of this response is missed. Posts published a moment before the search may be sent only by the "
-        "subscription. Select it with the arguments of `posts`. Null if `after` or `before` is given: then keep the "
-        "cursor that you have.",
+        "subscription. Select it with the same arguments as `posts`. Null if `after` or `before` is given; in that "
+        "case, keep the cursor that you have.",
     )
     posts: PostConnection | None = batched(
         searches.posts,

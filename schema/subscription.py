@@ -64,8 +64,8 @@ class NotificationEvent(OfRecord):
 
 
 EDGE = (
-    "The edge to insert where its cursor belongs, into the timelines in which the entry belongs: that of "
-    "`homeTimeline` into the home timeline, and that of `timeline` into this timeline."
+    "The edge of the new entry. Insert it where its cursor belongs: from `homeTimeline` into the home timeline, from "
+    "`timeline` into that timeline, and from `events` only into timelines to which the entry belongs."
 )
 
 
@@ -90,10 +90,10 @@ class RepostAdded(TimelineEvent, StreamEvent):
 
 
 @strawberry.type(
-    description="A post was deleted. Remove it, and reposts of it, from caches and lists. Streams of timelines send it "
-    "only if the author's posts are in the timeline; reposts of other posts end with `RepostRemoved`. `thread` sends "
-    "it for the post of the thread, too. `events` sends it to every subscriber whose filter matched the post, and "
-    "sometimes to others."
+    description="A post was deleted. Remove it, and reposts of it, from caches and lists. Timeline streams send it "
+    "only if the author's posts are in the timeline; for reposts of other posts, they send `RepostRemoved`. `thread` "
+    "sends it for the post of the thread, too. `events` sends it to every subscriber whose filter matched the post, "
+    "and sometimes to others."
 )
 class PostRemoved(TimelineEvent, StreamEvent, ThreadEvent):
     """The values are `graph.feed.updates.PostRemoved`."""
@@ -153,7 +153,7 @@ class AuthorRemoved(TimelineEvent):
 @strawberry.type(
     description="The viewer muted a user, one of the two blocked the other, or the user was suspended or deleted. "
     "Remove this user's posts and reposts, and reposts of this user's posts, from the timeline, and the user's replies "
-    "from a thread. Mutes concern home timelines and lists only."
+    "from a thread. Mutes affect only home timelines and lists."
 )
 class AuthorHidden(TimelineEvent, ThreadEvent):
     """The values are `graph.feed.updates.AuthorHidden`."""
@@ -178,7 +178,7 @@ class ReplyAdded(ThreadEvent):
 
 
 @strawberry.type(
-    description="Counts of the post of the thread have changed: of its likes, replies, reposts or quotes. Sent at most "
+    description="The number of likes, replies, reposts or quotes of the thread's post has changed. Sent at most "
     "once a second."
 )
 class PostChanged(ThreadEvent):
@@ -242,7 +242,7 @@ class NotificationAdded(NotificationEvent):
 
 
 @strawberry.type(
-    description="Notifications were marked as read by another client; or some disappeared, reappeared or list "
+    description="Notifications were marked as read by another client; or some disappeared, reappeared or now list "
     "different users, for example because a user undid or repeated a like. Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):
@@ -288,14 +288,14 @@ class Subscription:
     )
     timeline: TimelineEvent = live(
         subscriptions.timeline,
-        description="Stream the events of a timeline in order, each exactly once: of a user's timeline, of a user's "
-        "replies, of one of the viewer's lists, or of the viewer's home timeline. A `Gap` reports missing events.",
+        description="Stream the events of a user's timeline, a user's replies, one of the viewer's lists or the "
+        "viewer's home timeline, in order and each exactly once. A `Gap` reports missing events.",
     )
     thread: ThreadEvent = live(
         subscriptions.thread,
         description="Stream the events of a thread in order: the direct replies to a post, its counts, and its "
-        "deletion. Begin from the `liveCursor` of the post. Changes of counts are combined, and may be sent again "
-        "after a resumption. A `Gap` reports missing events.",
+        "deletion. Begin from the `liveCursor` of the post. Changes to counts are combined, and may be sent again "
+        "after the stream is resumed. A `Gap` reports missing events.",
     )
     notifications: NotificationEvent = live(
         subscriptions.notifications_of_viewer,
@@ -303,6 +303,6 @@ class Subscription:
     )
     events: StreamEvent = live(
         subscriptions.events,
-        description="Stream all events that match a filter in order, each exactly once. A `Gap` reports missing "
+        description="Stream all events that match a filter, in order and each exactly once. A `Gap` reports missing "
         "events. Posts that are deleted before they are sent are omitted.",
     )

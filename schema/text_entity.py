@@ -20,8 +20,8 @@ class TextEntity(OfRecord):
     """The values of its types are records with the places of the entities."""
 
     start: int = strawberry.field(
-        description="Where the entity begins in `text`, in UTF-16 code units, as in strings of JavaScript "
-        "and Java and in Swift's `utf16` view."
+        description="Where the entity begins in `text`, in UTF-16 code units, as in JavaScript and Java strings and "
+        "in Swift's `utf16` view."
     )
     end: int = strawberry.field(description="Where the entity ends in `text`: the first code unit after it.")
 

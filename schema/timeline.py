@@ -50,9 +50,9 @@ class Timeline(Node):
         timelines.live_cursors,
         description="Pass this cursor as `after` to a subscription, so that no event after the page of this response "
         "is missed. An entry of the page may be sent again: ignore an entry whose `id` is already in the list. Select "
-        "it with the arguments of `entries`. Null if `after` or `before` is given: then keep the cursor that you have, "
-        "which is the `cursor` of the last event or the `liveCursor` of the first page. Caches share it "
-        "between lists of this timeline with equal arguments.",
+        "it with the same arguments as `entries`. Null if `after` or `before` is given; in that case, keep the cursor "
+        "that you have, which is the `cursor` of the last event or the `liveCursor` of the first page. In a normalised "
+        "client cache, lists of this timeline with equal arguments share it.",
     )
     entries: TimelineConnection | None = batched(
         timelines.entries,

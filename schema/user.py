@@ -57,8 +57,8 @@ class User(Node):
         users.posts_counts,
         independent=True,
         needs_only_reference=True,
-        description="The exact number of entries in the user's timeline: posts, which include quotes and the replies "
-        "that continue the user's own threads, and reposts.",
+        description="The exact number of entries in the user's timeline: reposts and posts, including quotes and the "
+        "replies that continue the user's own threads.",
     )
     relationship: Relationship | None = batched(
         relationships.to_viewer,
@@ -87,9 +87,9 @@ class User(Node):
     timeline: Timeline = batched(
         timelines.user_timelines,
         needs_only_reference=True,
-        description="The user's own posts and reposts. A reply is included only if it continues a thread that the "
-        "user started, by replying to one of the user's own posts.",
+        description="The user's own posts and reposts. A reply is included only if the user wrote both the post that "
+        "it replies to and the first post of the thread.",
     )
     replies_timeline: Timeline = batched(
-        timelines.reply_timelines, needs_only_reference=True, description="All replies of the user."
+        timelines.reply_timelines, needs_only_reference=True, description="All of the user's replies."
     )

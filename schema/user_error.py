@@ -24,7 +24,7 @@ class UserErrorParam:
 
 @strawberry.type(
     description="A problem with the input of a mutation. In `userErrors`, it means that nothing was written; in the "
-    "`error` of one result, that only this one was not."
+    "`error` of a result, it means that only this change was not made."
 )
 class UserError:
     """Backed by `graph.errors.Problem`."""
@@ -41,6 +41,6 @@ class UserError:
 
     params: list[UserErrorParam] = strawberry.field(
         description="The values in the message, for clients that translate it: `min` and `max` are the limits of the "
-        "field, `length` is the length or number that the limits do not allow, and `retryAfter` is the number of "
+        "field, `length` is the length or number that is outside the limits, and `retryAfter` is the number of "
         "seconds to wait."
     )

@@ -25,8 +25,8 @@ class UserList(Node):
     name: str = strawberry.field(description="The name of the list, 1 to 50 characters.")
     members: UserConnection | None = batched(
         lists.members,
-        description="The members of the list, newest accounts first. Requires `first` or `last`. Users who block the "
-        "viewer, or whom the viewer blocks, are left out.",
+        description="The members of the list, newest accounts first. Requires `first` or `last`. Users who have "
+        "blocked the viewer, or whom the viewer has blocked, are left out.",
     )
     members_count: int = batched(
         lists.members_counts,
@@ -34,7 +34,8 @@ class UserList(Node):
     )
     timeline: Timeline = batched(
         lists.timelines,
-        description="The posts and reposts of the members, newest first, without those of users whom the viewer mutes.",
+        description="The posts and reposts of the members, newest first, without those of users whom the viewer has "
+        "muted.",
     )
 
 

@@ -45,7 +45,7 @@ class Viewer(Node):
         lists.lists, description="The viewer's lists of users, newest first, at most 50."
     )
     sessions: list[Annotated["Session", strawberry.lazy("schema.account")]] | None = batched(
-        sessions.sessions, description="The viewer's live sessions, newest first, at most 100."
+        sessions.sessions, description="The viewer's active sessions, newest first, at most 100."
     )
     liked_posts: LikedPostConnection | None = batched(
         likes.liked_posts,
@@ -57,9 +57,9 @@ class Viewer(Node):
     )
     muted_users: UserConnection | None = batched(
         blocks.muted_users,
-        description="The users whom the viewer mutes, newest mute first. Requires `first` or `last`.",
+        description="The users whom the viewer has muted, newest mute first. Requires `first` or `last`.",
     )
     blocked_users: UserConnection | None = batched(
         blocks.blocked_users,
-        description="The users whom the viewer blocks, newest block first. Requires `first` or `last`.",
+        description="The users whom the viewer has blocked, newest block first. Requires `first` or `last`.",
     )

@@ -81,11 +81,14 @@ class RemovedTail:
 
     def __str__(self) -> str:
         if self.empty:
-            return f"{self.file} ended with {self.removed:,} zero bytes, which were removed. All before them is whole."
+            return (
+                f"{self.file} ended with {self.removed:,} zero bytes, which were removed. "
+                "Everything before them is intact."
+            )
         return (
             f"{self.file} was damaged at its end. Its last {self.removed:,} bytes were removed; {self.copy} is a copy. "
             f"{self.kept} of their commands hold events, sessions or logins, and were kept. The archiver adds the "
-            "events that only the archive has. What else was in the damaged bytes is lost."
+            "events that only the archive has. Anything else in the damaged bytes is lost."
         )
 
 

@@ -238,7 +238,7 @@ class EmbeddedStore:
         try:
             logger.error("%s", append_only_file.cut(self.folder, damage, arities))
         except OSError as error:
-            raise EmbeddedStoreError(f"The damaged {file} cannot be cut: {error.strerror}.") from error
+            raise EmbeddedStoreError(f"The damaged {file} cannot be truncated: {error.strerror}.") from error
         return True
 
     def _settings(self, path: Path) -> dict[str, str]:
@@ -337,7 +337,7 @@ class EmbeddedStore:
                 if self._is_stopped():
                     return
                 time.sleep(0.005)
-        raise EmbeddedStoreError(f"The embedded store in {self.folder} does not stop.")
+        raise EmbeddedStoreError(f"The embedded store in {self.folder} did not stop.")
 
     def _is_stopped(self) -> bool:
         with opened(self.folder / "server") as server:

@@ -29,7 +29,7 @@ NO_LOG = (
     "answer. Check the servers of the shard."
 )
 REFUSALS = {
-    "MISCONF": "it cannot write to its disk. Free the disk, and read the store's log.",
+    "MISCONF": "it cannot write to its disk. Free up disk space, and read the store's log.",
     "NOREPLICAS": "it has fewer replicas than `min-replicas-to-write`, or is the embedded store on a nearly full disk. "
     "Start the replicas, or free the disk.",
     "BUSY": "a script has been running for too long. Read the store's log.",

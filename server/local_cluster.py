@@ -186,7 +186,7 @@ class LocalCluster:
         while not condition():
             if time.monotonic() > deadline:
                 raise EmbeddedStoreError(
-                    f"The nodes of the cluster in {self.folder} do not find each other. Their logs are named store.log."
+                    f"The nodes of the cluster in {self.folder} cannot find each other. Their logs are named store.log."
                 )
             time.sleep(0.02)
 

@@ -45,7 +45,7 @@ GAUGES: dict[str, tuple[str, Read]] = {
     ),
     "live_streams": ("Live subscriptions.", lambda state: len(state.graph.feed)),
     "operations_running": ("Operations that are running.", lambda state: state.admission.running),
-    "operations_limit": ("Limit of the running operations.", lambda state: state.admission.limit),
+    "operations_limit": ("Limit on running operations.", lambda state: state.admission.limit),
 }
 COUNTERS: dict[str, tuple[str, Read]] = {
     "store_round_trips": ("Round trips to the store.", lambda state: state.graph.store.round_trips),
@@ -91,7 +91,7 @@ STORE_GAUGES: dict[str, tuple[str, ReadBacklog]] = {
     "unarchived_seconds": ("Age of the oldest event that is not archived.", lambda backlog: backlog.unarchived_seconds),
     "unarchived_events": ("Events that are not archived.", lambda backlog: backlog.unarchived),
     "archiver_stopped": (
-        "Whether the archiver has stopped and waits for an operator.",
+        "Whether the archiver has stopped and is waiting for an operator.",
         lambda backlog: bool(backlog.alarm),
     ),
     "open_fan_out_tasks": ("Unfinished tasks of long fan-outs.", lambda backlog: backlog.tasks),
@@ -252,9 +252,9 @@ async def store_metrics(graph: Graph) -> bytes:
         fullness, limit = graph.capacity.fullness, graph.log.limit
         families += [
             GaugeMetricFamily(
-                "fanline_store_fullness", "Part of its memory that the fullest primary uses.", value=fullness
+                "fanline_store_fullness", "Fraction of its memory that the fullest primary uses.", value=fullness
             ),
-            GaugeMetricFamily("fanline_log_limit", "Limit of the number of events in the log.", value=limit),
+            GaugeMetricFamily("fanline_log_limit", "Limit on the number of events in the log.", value=limit),
         ]
         families += [
             GaugeMetricFamily(f"fanline_{name}", text, value=read(backlog))

@@ -22,6 +22,6 @@ class OutageLog:
         now = time.monotonic()
         if now >= self._next:
             found = ", ".join(f"{each} ({count:,})" for each, count in self._errors.most_common())
-            logger.warning("Operations fail because of an outage: %s. The last reason: %s", found, reason)
+            logger.warning("Operations failed because of an outage: %s. The last reason: %s", found, reason)
             self._errors.clear()
             self._next = now + MINUTE

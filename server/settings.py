@@ -89,9 +89,11 @@ class Settings(ObservabilitySettings, RateSettings):
         default=1000, description="Newest posts of an author, and newest replies to a post, that stay in the store."
     )
     hot_age: Duration = Field(
-        default=timedelta(days=30), description="Age from which posts leave the store, except an author's newest 50."
+        default=timedelta(days=30), description="Age at which posts leave the store, except an author's newest 50."
     )
-    sync_followers: Count = Field(default=1000, description="Followers that get a post before publishPost returns.")
+    sync_followers: Count = Field(
+        default=1000, description="Maximum followers that get a post before publishPost returns."
+    )
     hibernate_after: Duration = Field(
         default=timedelta(days=7), description="Maximum age of a home cache; the next read rebuilds an older one."
     )
@@ -113,16 +115,16 @@ class Settings(ObservabilitySettings, RateSettings):
         "Default: 50,000, or 0 with a cluster.",
     )
     worker_lag: Duration = Field(
-        default=timedelta(minutes=10), description="Lag of the worker from which `/health/ready` answers 503."
+        default=timedelta(minutes=10), description="Lag of the worker at which `/health/ready` returns 503."
     )
     archive_lag: Duration = Field(
-        default=timedelta(minutes=10), description="Lag of the archive from which `/health/ready` warns."
+        default=timedelta(minutes=10), description="Lag of the archive at which `/health/ready` warns."
     )
     max_archive_lag: Duration = Field(
-        default=timedelta(hours=12), description="Lag of the archive from which `/health/ready` answers 503."
+        default=timedelta(hours=12), description="Lag of the archive at which `/health/ready` returns 503."
     )
     ready_while_degraded: bool = Field(
-        default=False, description="Whether `/health/ready` answers 200 while pages are served but changes are refused."
+        default=False, description="Whether `/health/ready` returns 200 while pages are served but changes are refused."
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
     max_blocked: Count = Field(
@@ -133,7 +135,7 @@ class Settings(ObservabilitySettings, RateSettings):
     )
     reserved_logins: Logins = Field(
         default=("admin", "administrator", "fanline", "help", "moderator", "official", "root", "security", "support"),
-        description="Logins with which nobody can sign up.",
+        description="Logins that nobody can sign up with.",
     )
     durability: Durability = Field(
         default=Durability.SAFE,

@@ -1,8 +1,8 @@
 """The deletion of accounts.
 
-The UserDeleted event decides: after it, the log refuses events by the user and follows of the user. When the mutation
-returns, the sessions have ended, the login is reserved, and the user and all of the user's data are hidden from all
-users (`graph.projections.deletions`). The eraser removes the hidden data afterwards (`graph.erasure`).
+The UserDeleted event is the point of no return: after it, the log refuses events by the user and follows of the user.
+When the mutation returns, the sessions have ended, the login is reserved, and the user and all of the user's data are
+hidden from all users (`graph.projections.deletions`). The eraser removes the hidden data afterwards (`graph.erasure`).
 """
 
 from graph import keys

@@ -1,6 +1,6 @@
 """Removes plain reposts from the column of quotes, in transactions that the caller has begun.
 
-Earlier versions noted the original of a plain repost in the column `repost_of`, which is now for quotes only
+Earlier versions recorded the original of a plain repost in the column `repost_of`, which is now for quotes only
 (`graph.post_lists`). Reads skip such rows, so they make pages of quotes slower, but never wrong.
 """
 

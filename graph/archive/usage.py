@@ -88,7 +88,7 @@ class Usage:
             self._begun()
 
     def hold(self) -> None:
-        """Postpone the charge until one more call of `end_transaction`: another usage counts reads for this one."""
+        """Postpone the charge until `end_transaction` is called once more: another usage counts reads for this one."""
         self._open += 1
 
     def add(self, other: "Usage") -> None:

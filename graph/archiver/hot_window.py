@@ -108,7 +108,9 @@ class HotWindow:
             try:
                 is_cut = await self._cut_posts(of, owner, floor, posts)
             except ValueError as error:
-                logger.error("Posts of the %s list of %d cannot be archived and stay: %s", of.name, owner, error)
+                logger.error(
+                    "Posts of the %s list of %d cannot be archived and stay in the store: %s", of.name, owner, error
+                )
                 return
             if is_cut:
                 floor = posts[-1]

@@ -45,5 +45,5 @@ class LikeScan:
         wrong = await self._counts.wrong(self._doubts, certain=True)
         self._doubts.clear()
         if wrong:
-            logger.warning("The counts of archived likes of %d posts are wrong and are corrected", len(wrong))
+            logger.warning("The counts of archived likes of %d posts are wrong and are being corrected", len(wrong))
             await self._store.send([set_count(count, likes) for count, likes in wrong])

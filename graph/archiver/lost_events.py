@@ -83,7 +83,9 @@ class LostEvents:
         repeated = await superseded(self._store, [event for event, _ in created])
         highest = 0
         async for lost in self._lost(archived, known):
-            logger.warning("A failover lost %d events up to %d, which are projected again", len(lost), lost[-1].number)
+            logger.warning(
+                "A failover lost %d events up to %d, which are being projected again", len(lost), lost[-1].number
+            )
             events = [event for event in events_of(lost) if event.number not in repeated]
             await self._restore_logins(events)
             await self._projections.project(events, Mode.WORKER)

@@ -192,7 +192,7 @@ class Scan:
             if c.last <= archived and int(c.posts or 0) != posts
         ]
         if wrong:
-            logger.warning("The numbers of archived posts of %d lists are wrong and are corrected", len(wrong))
+            logger.warning("The numbers of archived posts of %d lists are wrong and are being corrected", len(wrong))
             await self._store.send(wrong)
 
     async def _check_records(self, posts: Sequence[int]) -> None:

@@ -210,7 +210,7 @@ class Eraser:
             self._erasure = None
             return Progress.WORKED
         await self._append(erasure, [UserErased(erasure.user)])
-        logger.info("Deleted user %d is erased", erasure.user)
+        logger.info("Deleted user %d has been erased", erasure.user)
         self.erased += 1
         return Progress.WORKED
 

@@ -212,9 +212,9 @@ class LogReader:
                     await self._read_on(reader)
                     continue
                 except StoreUnavailable as outage:
-                    logger.warning("The live feed cannot read the log and retries: %s", outage.reason)
+                    logger.warning("The live feed cannot read the log and will retry: %s", outage.reason)
                 except Exception:
-                    logger.exception("The live feed cannot read the log and retries")
+                    logger.exception("The live feed cannot read the log and will retry")
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             await to_the_end(reader.close())

@@ -74,7 +74,7 @@ class ThreadSource(PlacedSource[ThreadCause]):
         return self._post if any(places_of(event.body)) else None
 
     def update_of(self, event: Event) -> ThreadCause | None:
-        """Return the update that an event which concerns the thread causes."""
+        """Return the update caused by an event that concerns the thread."""
         places = set(places_of(event.body))
         if not places:
             return post_or_author_update(event, self.viewer)

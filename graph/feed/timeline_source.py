@@ -84,7 +84,7 @@ class ListTimelineSource(TimelineSource):
         self._members = frozenset(members)
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply blocks, mutes and changes of the list."""
+        """Apply blocks, mutes and changes to the list."""
         super().apply(events)
         for event in events:
             match event.body:

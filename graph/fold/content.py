@@ -126,7 +126,7 @@ class VersionedSet(Generic[Member]):
 class ListedPosts:
     """The live posts in an author's list by id, the lowest deletion number of each deleted post, and likes.
 
-    `likes` has the likes of all posts of the author, except deleted posts. `buried` has these deleted posts.
+    `likes` has the likes of all the author's posts, except deleted ones. `buried` has these deleted posts.
     """
 
     live: dict[int, PostPublished] = field(default_factory=dict)

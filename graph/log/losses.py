@@ -31,9 +31,9 @@ class Losses:
         self._received.append(number)
 
     async def find(self) -> int:
-        """Return the highest of the remembered events that the log has lost, and note it; 0 if none is lost.
+        """Record and return the highest of the remembered events that the log has lost; 0 if none is lost.
 
-        To be called after a failover. Two round trips, and more if events are missing, to find out whether retention
+        Call this after a failover. Two round trips, and more if events are missing, to find out whether retention
         or a deletion has removed them.
         """
         missing = await self._missing(tuple(self._received))

@@ -41,7 +41,7 @@ class KnownLikes:
     floor: int
 
     def to_look_up(self, posts: Iterable[int]) -> list[int]:
-        """Return the posts among these of which the archive may hold a like that the store lacks.
+        """Return those of the posts for which the archive may hold a like that the store lacks.
 
         A like is newer than its post, so only posts below the floor can have archived likes.
         """

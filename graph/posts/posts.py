@@ -128,7 +128,7 @@ class Posts:
         return [bool(reply) for reply in await self._store.read([("HEXISTS", keys.post(p), "deleted") for p in ids])]
 
     async def counts(self, ids: Sequence[int]) -> list[Counts | None]:
-        """Return for each post its counts, or None if it was deleted. One round trip."""
+        """Return the counts of each post, or None if it was deleted. One round trip."""
         rows = await self._store.read([("HMGET", keys.post(p), "deleted", *keys.COUNT_FIELDS) for p in ids])
         return [None if gone is not None else Counts(*(int(n or 0) for n in counts)) for gone, *counts in rows]
 

@@ -76,7 +76,7 @@ class ListMemberships(Relation):
     async def ends_by_others(
         self, archive: "Archive", store: Store, user: int, after: int, limit: int
     ) -> tuple[list[EventBody], int | None]:
-        """Return the events that remove the user from lists of others."""
+        """Return the events that remove the user from other users' lists."""
         rows = await archive.list_additions(user, after, limit)
         lists = sorted({(row.actor, row.number if row.subject is None else row.subject) for row in rows})
         reads: list[Command] = [("ZSCORE", keys.list_members(*each), user) for each in lists]

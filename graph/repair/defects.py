@@ -22,16 +22,18 @@ LISTS = "lists"
 NOTIFICATIONS = "notifications"
 HOMES = "home timelines"
 
-PROFILE_WRONG = Defect(ACCOUNTS, "a field or permission of a profile is wrong", "set what the last event says")
-LOGIN_WRONG = Defect(ACCOUNTS, "a login is missing or wrong", "set the user and the password hash of the archive")
+PROFILE_WRONG = Defect(ACCOUNTS, "a field or permission of a profile is wrong", "set it to what the last event says")
+LOGIN_WRONG = Defect(ACCOUNTS, "a login is missing or wrong", "set the user and the password hash from the archive")
 SESSION_LIVE = Defect(ACCOUNTS, "a session that was logged out is live", "end the session")
-ACCOUNT_UNKNOWN = Defect(ACCOUNTS, "the archive does not know an account", "none: restore a backup of the archive")
-BLOCK_WRONG = Defect(BLOCKS, "a block is missing or wrong", "set what the last event says, and delete the home cache")
-LIST_WRONG = Defect(LISTS, "a list, its name or a member is missing or wrong", "set what the last event says")
+ACCOUNT_UNKNOWN = Defect(ACCOUNTS, "an account is missing from the archive", "none: restore a backup of the archive")
+BLOCK_WRONG = Defect(
+    BLOCKS, "a block is missing or wrong", "set it to what the last event says, and delete the home cache"
+)
+LIST_WRONG = Defect(LISTS, "a list, its name or a member is missing or wrong", "set it to what the last event says")
 FOLLOW_WRONG = Defect(
     FOLLOWS,
     "a follow or an unfollow is missing or wrong in the list of followees or followers",
-    "set what the last event says, and delete the follower's home cache",
+    "set it to what the last event says, and delete the follower's home cache",
 )
 FLOOR_WRONG = Defect(
     POSTS,
@@ -52,28 +54,28 @@ RECORD_LEFT = Defect(
 )
 POST_UNKNOWN = Defect(
     POSTS,
-    "the archive does not know a post",
+    "a post is missing from the archive",
     "add the post to the archive; if it cannot be read, remove it from the store",
 )
-DELETION_UNKNOWN = Defect(POSTS, "the archive does not know a deletion", "delete the post again")
-REPOST_WRONG = Defect(POSTS, "what a user has reposted is missing or wrong", "set what the last event says")
-REPOST_LEFT = Defect(POSTS, "a repost is left of a deleted or lost post", "take the repost back")
-COUNT_WRONG = Defect(POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
+DELETION_UNKNOWN = Defect(POSTS, "a deletion is missing from the archive", "delete the post again")
+REPOST_WRONG = Defect(POSTS, "what a user has reposted is missing or wrong", "set it to what the last event says")
+REPOST_LEFT = Defect(POSTS, "a repost of a deleted or lost post is left over", "undo the repost")
+COUNT_WRONG = Defect(POSTS, "the count of an author's archived posts is wrong", "set the count from the archive")
 LENGTH_WRONG = Defect(POSTS, "a number of replies, reposts or quotes is wrong", "count them again")
 PUBLIC_WRONG = Defect(
     PUBLIC,
-    "a post is missing on the public timeline of the archive, or there by mistake",
+    "a post is missing from the public timeline in the archive, or is there by mistake",
     "add or remove it as the events say",
 )
 SUSPENSION_WRONG = Defect(
     PUBLIC,
-    "the archive does not note the newest decision about a suspension",
-    "note it; the worker then moves the user's posts",
+    "the archive has not recorded the latest decision about a suspension",
+    "record it; the worker then moves the user's posts",
 )
 LIKE_WRONG = Defect(
     LIKES,
     "a like is missing or wrong, among the likes of its post or among those of its user",
-    "set what the last event says, and count the likes again",
+    "set it to what the last event says, and count the likes again",
 )
 LIKE_FLOOR_WRONG = Defect(
     LIKES,
@@ -81,11 +83,11 @@ LIKE_FLOOR_WRONG = Defect(
     "set the floor below the newest likes",
 )
 LIKE_COUNT_WRONG = Defect(LIKES, "a number of likes is wrong", "count the likes again")
-LIKE_LEFT = Defect(LIKES, "likes are left of a deleted or lost post", "remove them")
+LIKE_LEFT = Defect(LIKES, "likes of a deleted or lost post are left over", "remove them")
 NOTIFICATION_WRONG = Defect(
     NOTIFICATIONS,
     "a notification is missing, misplaced or without an event, or a list that is not full has dropped some",
-    "set what the events say",
+    "set it to what the events say",
 )
 READ_MARK_WRONG = Defect(NOTIFICATIONS, "notifications that were read count as unread", "set how far they were read")
 CACHE_WRONG = Defect(

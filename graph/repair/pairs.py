@@ -59,7 +59,7 @@ class PairComparison(Comparison):
 
 def defect_of(pair_set: PairSet) -> Defect:
     """Return the defect that a wrong pair of this set has."""
-    correction = "set what the last event says" + (", and delete the home cache" if pair_set.drops_home else "")
+    correction = "set it to what the last event says" + (", and delete the home cache" if pair_set.drops_home else "")
     return Defect(PairComparison.part, f"a {pair_set.noun} is missing or wrong", correction)
 
 

@@ -142,7 +142,7 @@ class NearCache:
         return found
 
     def holds(self, keys: Iterable[str]) -> bool:
-        """Return True if there are values of all keys."""
+        """Return True if there are values for all keys."""
         return MISSING not in self.peek(keys)
 
     def ask(self, keys: Iterable[str], read: object) -> None:

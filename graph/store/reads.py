@@ -97,7 +97,7 @@ class ReadAcrossSlots(Read):
     """Scripts that each name only one key, but read keys in several slots of the same node.
 
     They are not sent to a node that is importing one of the slots. That node has only some of the slot's keys, and the
-    script would take the others for absent, because the command does not name them.
+    script would treat the others as absent, because the command does not name them.
     """
 
     __slots__ = ()

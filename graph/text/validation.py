@@ -50,7 +50,7 @@ def typed_login(login: str) -> str | None:
 
 @dataclass(slots=True)
 class Check:
-    """Collects the problems of one input. `done` raises them together."""
+    """Collects the problems with one input. `done` raises them together."""
 
     problems: list[Problem] = field(default_factory=list)
 

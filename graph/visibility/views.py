@@ -363,7 +363,7 @@ def no_post(*fields: str) -> Rejected:
 
 def blocked(*fields: str) -> Rejected:
     """Return the rejection of an action that a block forbids."""
-    message = "You block this user, or this user blocks you."
+    message = "You have blocked this user, or this user has blocked you."
     return Rejected.because(ProblemCode.BLOCKED, message, *fields)
 
 

@@ -80,7 +80,7 @@ class Healing:
         await self._log.watermark()
         if self._log.discardable <= lost:
             return False
-        logger.warning("A failover lost events up to %d; the store is compared with the archive", lost)
+        logger.warning("A failover lost events up to %d; the store is being compared with the archive", lost)
         if not await self._repetition.run(self._run_repair):
             return False
         await self._losses.forget(lost)

@@ -67,5 +67,5 @@ class Recovery:
         call = script("note_primaries").call(names, GROUP, EPOCH_MS, *times, *sorted(primaries.values()))
         [again] = await self._store.send([call])
         if again:
-            logger.warning("A shard has another primary; its last events are projected again")
+            logger.warning("A shard has another primary; its last events are being projected again")
         return bool(again)

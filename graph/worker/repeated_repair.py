@@ -46,7 +46,7 @@ class RepeatedRepair:
         self._runs += 1
         left = report.left_out + report.changed + report.corrected.total()
         if left and self._runs < MAX_RUNS:
-            logger.warning("%d differences were corrected or left, and are compared again", left)
+            logger.warning("%d differences were corrected or left, and are being compared again", left)
             return False
         if left:
             logger.warning("%d differences may be left: run `fanline repair`", left)

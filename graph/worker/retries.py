@@ -181,7 +181,9 @@ class Retries:
                     break
             group.is_open = False
             if group.waiting:
-                logger.warning("%d entries are left to other workers: the store does not answer", len(group.waiting))
+                logger.warning(
+                    "%d entries have been left to other workers: the store does not answer", len(group.waiting)
+                )
                 await retry_outages(partial(self._consumer.give_up, lease.entries))
 
     async def close(self) -> None:

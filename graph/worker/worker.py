@@ -315,7 +315,7 @@ class Worker:
         kind = unknown_kind(entry)
         if kind is not None and (self._unknown is None or number_of(entry[0]) < number_of(self._unknown.entry)):
             self._unknown = OutdatedWorker(kind, entry[0])
-            logger.error("The worker stops: %s", self._unknown)
+            logger.error("The worker is stopping: %s", self._unknown)
 
     @property
     def _first_unknown(self) -> str | None:

@@ -66,7 +66,7 @@ async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
 def found_all(missing: Collection[str]) -> bool:
     """Print a message for each entry in `missing`, which has no dead letter. Return True if there are none."""
     for entry in sorted(missing):
-        say(f"There is no dead letter of the entry {entry}. List them with `fanline dead-letters list`.")
+        say(f"There is no dead letter for the entry {entry}. List them with `fanline dead-letters list`.")
     return not missing
 
 

@@ -144,5 +144,5 @@ async def close(graph: Graph, numbers: Sequence[int]) -> bool:
         say(f"There is no report {number}. List them with `fanline reports`.")
     for number in named:
         if number not in missing:
-            say(f"Report {number} is closed, with all others of the same user or post.")
+            say(f"Report {number} has been closed, along with all others about the same user or post.")
     return not missing

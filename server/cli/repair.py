@@ -83,8 +83,8 @@ def _conclusion(report: RepairReport) -> Iterator[str]:
     differences = "1 difference" if found == 1 else f"{found:,} differences"
     if report.upto < report.last:
         yield (
-            f"Events after {time_of(report.upto):%Y-%m-%d %H:%M:%S} UTC are not projected and archived yet and were "
-            "not compared. If no worker is running, run `fanline worker --once`."
+            f"Events after {time_of(report.upto):%Y-%m-%d %H:%M:%S} UTC have not been projected and archived yet, so "
+            f"they were not compared. If no worker is running, run `fanline worker --once`."
         )
     if report.left_out:
         yield f"{report.left_out:,} further differences may come from events in progress, and were left out."

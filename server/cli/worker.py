@@ -44,4 +44,6 @@ async def _drain(graph: Graph, settings: Settings) -> None:
     archived = f"; {left:,} events are not archived yet" if left else " and archived"
     say(f"Every event up to number {watermark} is projected{archived}.")
     if not converted:
-        say("The store of an earlier version is not converted yet: a worker does it when all events are archived.")
+        say(
+            "The store of an earlier version has not been converted yet: a worker does so once all events are archived."
+        )

@@ -61,7 +61,7 @@ async def _act(graph: Graph, random: Random) -> None:
             crowd = crowd or await Crowd.gather(graph, random)
             await crowd.act()
         except GraphError as error:  # such as a store that is full or restarts
-            logger.warning("The users of the demo pause: %s", error)
+            logger.warning("The demo's users have paused: %s", error)
 
 
 class Crowd:

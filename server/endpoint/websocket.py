@@ -191,9 +191,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         return await self.handle_message(message)
 
     async def handle_connection_init(self, message: ConnectionInitMessage) -> None:
-        """Acknowledge the connection if the token is valid, the quota is not exceeded and the process not overloaded.
+        """Acknowledge the connection, unless the token is invalid, the quota is exceeded or the process is overloaded.
 
-        Close the socket otherwise, or if this message was sent before.
+        In these cases, or if this message was sent before, close the socket.
         """
         if self.connection_init_received:
             await self.websocket.close(TOO_MANY_INITS, "Too many initialisation requests")
@@ -240,7 +240,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             await self.websocket.close(NOT_UNIQUE, f"Subscriber for {id} already exists")
         elif most is not None and len(self.operations) >= most:
             await self._refuse(
-                id, f"This socket runs {most} operations, which is the limit. End one first.", RATE_LIMITED
+                id, f"This socket is running {most} operations, which is the limit. End one first.", RATE_LIMITED
             )
         else:
             await self._start(id, message["payload"])

@@ -214,7 +214,7 @@ class Meter:
     def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
         refused = max(decisions, key=lambda decision: decision.retry_after)
         rate, seconds = refused.rate, math.ceil(refused.retry_after)
-        message = f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. Try again in {in_words(seconds)}."
+        message = f"The limit of {rate.limit:,} {UNITS[rate.name]} has been reached. Try again in {in_words(seconds)}."
         limited = RateLimited(message, seconds, rate.name)
         self.record(limited)
         return limited

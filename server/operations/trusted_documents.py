@@ -203,7 +203,7 @@ def _read(file: Path, limit: int) -> bytes:
         raise SettingsError(f"{file}: cannot be read: {error.strerror or error}.") from None
     if len(content) > limit:
         size = MAX_BYTES // 1024 // 1024
-        raise SettingsError(f"{file}: all trusted documents exceed {size} MB, the limit. Remove unused ones.")
+        raise SettingsError(f"{file}: together, the trusted documents exceed {size} MB, the limit. Remove unused ones.")
     return content
 
 

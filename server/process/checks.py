@@ -146,7 +146,8 @@ def _files(settings: Settings, facts: Facts) -> Iterator[Finding]:
 def _store(settings: Settings) -> Iterator[Finding]:
     if settings.store_url is None:
         yield _warning(
-            "The embedded store runs on one machine and keeps one copy of the data; set FANLINE_STORE_URL for another."
+            "The embedded store runs on one machine and keeps one copy of the data; set FANLINE_STORE_URL to use "
+            "another store."
         )
         return
     scheme, _, rest = settings.store_url.partition("://")

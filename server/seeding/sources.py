@@ -137,10 +137,10 @@ def seed_source(
     follows: Path | None = None,
     texts: Path | None = None,
 ) -> Source:
-    """Return a source of users, follows and posts. Data without a file is generated.
+    """Return a source of users, follows and posts. Data for which there is no file is generated.
 
-    `following` is the average number of follows of a user. A file of `follows` determines the follows and the number of
-    users, and the login of the user with number n is `p<n>`. Raises SeedRefused for contradictory options.
+    `following` is the average number of users that a user follows. The file `follows` determines the follows and the
+    number of users, and the login of the user with number n is `p<n>`. Raises SeedRefused for contradictory options.
     """
     if follows and (users is not None or following is not None):
         raise SeedRefused("--users and --following cannot be combined with --follows: the file determines both.")

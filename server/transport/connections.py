@@ -104,5 +104,5 @@ class Connections:
         self.refused[reason] += 1
         if now >= self._logged.get(reason, 0.0) + LOG_INTERVAL or reason not in self._logged:
             self._logged[reason] = now
-            logger.warning("Refused a connection: %s. %d so far, see the metrics.", text, self.refused[reason])
+            logger.warning("Refused a connection: %s. %d so far; see the metrics.", text, self.refused[reason])
         return reason

@@ -248,7 +248,7 @@ def test_zero_bytes_at_the_end_are_removed(tmp_path: Path, caplog: pytest.LogCap
     with damaged(tmp_path, lambda content: content + bytes(512)) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
         assert connection.get("user:{1}") == "derived"
-    assert "ended with 512 zero bytes, which were removed. All before them is whole." in caplog.text
+    assert "ended with 512 zero bytes, which were removed. Everything before them is intact." in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,6 @@ async def test_operations_without_the_store_are_logged_once_a_minute(
         assert [response.status_code for response in await asyncio.gather(*asked)] == [503] * 4
         log._next = 0.0
         await api.ask('{ user(by: {login: "alice"}) { id } }')
-    first, second = (text for text in caplog.messages if "fail because of an outage" in text)
+    first, second = (text for text in caplog.messages if "failed because of an outage" in text)
     assert "STORE_UNAVAILABLE (1). The last reason: " in first
     assert "STORE_UNAVAILABLE (4). The last reason: " in second

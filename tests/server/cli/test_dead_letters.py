@@ -85,7 +85,7 @@ async def test_an_entry_that_is_no_dead_letter_is_reported(
 
     said = " ".join(capsys.readouterr().err.split())
     assert "1 event or task" in said
-    assert "There is no dead letter of the entry 1-1." in said
+    assert "There is no dead letter for the entry 1-1." in said
     assert entry_id(number) not in said
 
 

@@ -55,7 +55,7 @@ async def test_operators_suspend_users_and_remove_posts(store_url: str, tmp_path
         (True, False),
     ]
     assert (closed.returncode, "There is no report 7." in closed.stderr) == (1, True)
-    assert f"Report {lines[0]['report']} is closed" in closed.stderr
+    assert f"Report {lines[0]['report']} has been closed" in closed.stderr
     assert [json.loads(line) for line in rest.stdout.splitlines()] == [lines[1]]
     for refused, code in (
         (fanline("suspend", "nobody", **environment), 1),

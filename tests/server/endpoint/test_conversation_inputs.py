@@ -22,7 +22,7 @@ NO_USER = "This user does not exist."
 NO_SUBJECT = "This user or post does not exist."
 NO_LIST = "This list does not exist."
 NO_SESSION = "This session does not exist, or it has ended."
-ACROSS = "You block this user, or this user blocks you."
+ACROSS = "You have blocked this user, or this user has blocked you."
 REPOSTS = (
     "a repost of bob's post",
     "a repost of a deleted post",

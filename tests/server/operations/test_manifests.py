@@ -123,7 +123,10 @@ NESTED = "{ viewer { user { followers(first: 100) { nodes { followers(first: 100
         ({**APOLLO, "operations": [{"body": VIEWER}]}, "m.json, document 1: the id must be a string"),
         ({**APOLLO, "operations": [{"id": "a"}]}, "m.json, document 'a': must be the text of a GraphQL document."),
         ({str(number): VIEWER for number in range(1_001)}, "m.json: there are more than 1,000 trusted documents."),
-        ({"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"}, "m.json: all trusted documents exceed 2 MB, the limit."),
+        (
+            {"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"},
+            "m.json: together, the trusted documents exceed 2 MB, the limit.",
+        ),
     ],
 )
 def test_errors_of_a_manifest_name_the_document(tmp_path: Path, content: object, sentence: str) -> None:

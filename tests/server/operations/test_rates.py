@@ -96,7 +96,7 @@ async def test_a_used_up_rate_returns_429_with_retry_after(strict: Api) -> None:
     error = only_error(refused)
     assert error["extensions"]["code"] == "RATE_LIMITED"
     assert refused.headers["retry-after"] == str(error["extensions"]["retryAfter"])
-    assert error["message"].startswith("The limit of 60 points per minute is used up. Try again in ")
+    assert error["message"].startswith("The limit of 60 points per minute has been reached. Try again in ")
     assert "data" not in refused.json()
     slow = await strict.client.post("/graphql", json={"query": SMALL}, headers={"origin": "https://a.example"})
     assert (slow.status_code, slow.headers["retry-after"]) == (429, refused.headers["retry-after"])
