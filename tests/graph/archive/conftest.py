@@ -38,11 +38,11 @@ async def archive(archive_url: str) -> AsyncIterator[Archive]:
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Callable[..., Archive]]:
-    """Return a function that opens archives. They are closed after the test."""
+    """Return a function that opens archives, by default with a long timeout. They are closed after the test."""
     archives: list[Archive] = []
 
     def open_(url: str, **options: Any) -> Archive:
-        archives.append(Archive(url, **options))
+        archives.append(Archive(url, **{"timeout": PATIENCE, **options}))
         return archives[-1]
 
     yield open_

@@ -19,7 +19,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
 from graph.archive.archive import Archive
-from graph.archive.database import read_url
+from graph.archive.database import TIMEOUT_SECONDS, read_url
 from graph.archive.migrations import VERSION_TABLE, SchemaTooNew
 from graph.archive.rows import Credential, EventsRefused, Overtaken
 from graph.archive.tables import metadata
@@ -242,7 +242,7 @@ async def test_a_cancelled_caller_leaves_a_complete_transaction(
 
 async def test_a_killed_server_is_unavailable_until_it_restarts(server: Server, opened: Callable[..., Archive]) -> None:
     """After the restart, the same archive works and holds everything that was committed."""
-    archive = opened(server.database())
+    archive = opened(server.database(), timeout=TIMEOUT_SECONDS)
     await append(archive, post(5))
     running = [asyncio.create_task(append(archive, post(6), low=5)) for _ in range(8)]
     await asyncio.sleep(0.001)
@@ -260,7 +260,7 @@ async def test_a_killed_server_is_unavailable_until_it_restarts(server: Server, 
 
 
 async def test_stale_connections_are_replaced_after_a_restart(server: Server, opened: Callable[..., Archive]) -> None:
-    archive = opened(server.database())
+    archive = opened(server.database(), timeout=TIMEOUT_SECONDS)
     await asyncio.gather(*(archive.get_many([number]) for number in range(8)))
     server.stop()
     server.start()
@@ -287,7 +287,7 @@ async def test_an_archive_that_is_down_at_startup_is_migrated_later(
     server: Server, opened: Callable[..., Archive]
 ) -> None:
     """The first transaction that reaches the server runs the migrations. Concurrent transactions share the attempt."""
-    archive = opened(server.database())
+    archive = opened(server.database(), timeout=TIMEOUT_SECONDS)
     server.stop()
     with pytest.raises(ArchiveUnavailable):
         await archive.migrate()
@@ -303,7 +303,7 @@ async def test_wrong_credentials_are_an_outage_that_names_no_password(
     """The reason names the user, but not the password, for the operator."""
     wrong = read_url(server.database()).set(username="nobody_here", password="s3cret" + PASSWORD)
 
-    reason = await unavailable(opened(wrong.render_as_string(hide_password=False)))
+    reason = await unavailable(opened(wrong.render_as_string(hide_password=False), timeout=TIMEOUT_SECONDS))
 
     assert "nobody_here" in reason
     assert "s3cret" not in reason + caplog.text
@@ -337,7 +337,7 @@ async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path, opene
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"no database at all" * 100)
     for path in ("folder", "file", "file/archive.sqlite"):
-        archive = opened(f"sqlite:///{tmp_path}/{path}")
+        archive = opened(f"sqlite:///{tmp_path}/{path}", timeout=TIMEOUT_SECONDS)
         for _ in range(3):
             assert await unavailable(archive)
 
@@ -368,7 +368,7 @@ async def test_a_new_file_is_used_once_another_process_has_written_to_it(
     tmp_path: Path, opened: Callable[..., Archive]
 ) -> None:
     """SQLite refuses at once to switch a file to WAL mode while another process writes to it in the old mode."""
-    archive = opened(f"sqlite:///{tmp_path}/archive.sqlite")
+    archive = opened(f"sqlite:///{tmp_path}/archive.sqlite", timeout=TIMEOUT_SECONDS)
     with closing(sqlite3.connect(tmp_path / "archive.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         other.execute("CREATE TABLE own (x)")
