@@ -45,7 +45,7 @@ IMMEDIATE = (
 )
 """Kinds of events that must be projected before a change succeeds, because revoked tokens, old passwords and revoked
 permissions must stop working at once."""
-WITHDRAWALS = (PostDeleted, Unfollowed, Blocked, Muted)
+MUST_BE_PROJECTED = (PostDeleted, Unfollowed, Blocked, Muted)
 """Kinds of events that must be projected within the time limit for a change to succeed, because the content that they
 hide must not be shown afterwards."""
 QUIET_SECONDS = 1.0
@@ -80,8 +80,8 @@ class Commit:
         process ends, a shard does not answer or the time limit passes, a worker completes it. Raises Rejected
         (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
         the store nearly full, and ClockAhead. Unless `erasing` is True, it raises AccountDeleted and FolloweesDeleted
-        for events of deleted users. For `IMMEDIATE` events and `WITHDRAWALS`, it also raises StoreUnavailable if they
-        were appended but not projected. One round trip for the append, plus those of `Projections.project`.
+        for events of deleted users. For events of `IMMEDIATE` and `MUST_BE_PROJECTED`, it also raises StoreUnavailable
+        if they were appended but not projected. One round trip for the append, plus those of `Projections.project`.
         """
         events, _ = await self.once(bodies, idempotency_key, erasing=erasing)
         return events
@@ -111,7 +111,7 @@ class Commit:
         """Project events as far as the store allows within the time limit.
 
         If only the fan-out to other users is incomplete, a worker completes it. If anything else is incomplete, raise
-        StoreUnavailable if the events include `WITHDRAWALS`, else add the ids in the events to `UNSHOWN`.
+        StoreUnavailable if the events include `MUST_BE_PROJECTED`, else add the ids in the events to `UNSHOWN`.
         """
         try:
             async with asyncio.timeout(PROJECTION_SECONDS * (1 + len(events) // 100)):
@@ -121,7 +121,7 @@ class Commit:
         except (StoreUnavailable, TimeoutError) as outage:
             reason = outage.reason if isinstance(outage, StoreUnavailable) else "the time limit has passed"
             self._leave(reason)
-            if any(isinstance(event.body, WITHDRAWALS) for event in events):
+            if any(isinstance(event.body, MUST_BE_PROJECTED) for event in events):
                 raise StoreUnavailable(reason) from outage
             if (unshown := UNSHOWN.get()) is not None:
                 unshown.update(id_ for event in events for id_ in ids_in(event))

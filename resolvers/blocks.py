@@ -55,7 +55,7 @@ def user_cursors(entries: Sequence[Follow], context: Context) -> list[str]:
 
 def edge_users(entries: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
     """Return the user of each entry. One round trip."""
-    return context.loaders.shown_users.fetch_many([each.user for each in entries])
+    return context.loaders.unchecked_users.fetch_many([each.user for each in entries])
 
 
 def edge_references(entries: Sequence[Follow], context: Context) -> list[Reference]:

@@ -174,7 +174,7 @@ def liking_times(likes: Sequence[Like | LikedPost], context: Context) -> list[Fo
 
 def like_users(likes: Sequence[Like], context: Context) -> Awaitable[list[User | None]]:
     """Return the user of each like. One round trip."""
-    return context.loaders.shown_users.fetch_many([like.user for like in likes])
+    return context.loaders.unchecked_users.fetch_many([like.user for like in likes])
 
 
 def like_references(likes: Sequence[Like], context: Context) -> list[Reference]:

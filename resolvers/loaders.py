@@ -84,12 +84,14 @@ class Loaders:
     @lazy
     def users(self) -> DataLoader[int, User | None]:
         """Users by id; None if there is none, or if the user is suspended."""
-        return self._loader("users", partial(self._graph.users.visible, self.view, load=self.shown_users.fetch_many))
+        return self._loader(
+            "users", partial(self._graph.users.visible, self.view, load=self.unchecked_users.fetch_many)
+        )
 
     @lazy
-    def shown_users(self) -> DataLoader[int, User | None]:
+    def unchecked_users(self) -> DataLoader[int, User | None]:
         """Users by id, without a visibility check, such as the authors of posts that the viewer may see."""
-        return self._loader("shown_users", partial(self._graph.users.get_many, moment=self._moment))
+        return self._loader("unchecked_users", partial(self._graph.users.get_many, moment=self._moment))
 
     @lazy
     def logins(self) -> DataLoader[str, int | None]:

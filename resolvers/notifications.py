@@ -160,7 +160,7 @@ def actors(
 
 async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[list[User | None]]:
     """Return the users of each group of ids."""
-    users = iter(await context.loaders.shown_users.fetch_many([user for group in groups for user in group]))
+    users = iter(await context.loaders.unchecked_users.fetch_many([user for group in groups for user in group]))
     return [[next(users) for _ in group] for group in groups]
 
 

@@ -49,7 +49,7 @@ def edge_nodes(posts: Sequence[Post], context: Context) -> Sequence[Post]:
 
 def authors(posts: Sequence[Post], context: Context) -> Awaitable[list[User | None]]:
     """Return the authors of posts. One round trip."""
-    return context.loaders.shown_users.fetch_many([post.author for post in posts])
+    return context.loaders.unchecked_users.fetch_many([post.author for post in posts])
 
 
 def author_references(posts: Sequence[Post], context: Context) -> list[Reference]:

@@ -69,7 +69,7 @@ async def search_users(
     """
     window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
     page, profiles = await context.graph.user_searches.page(context.loaders.view, text, window)
-    context.loaders.shown_users.prime_many(profiles)
+    context.loaders.unchecked_users.prime_many(profiles)
     return UserPage(page)
 
 

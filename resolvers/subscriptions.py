@@ -12,6 +12,7 @@ from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
     AuthorRemoved,
+    FilteredUpdate,
     HomeUpdate,
     ItemAdded,
     ItemRemoved,
@@ -22,7 +23,6 @@ from graph.feed.updates import (
     PostRemoved,
     ReplyAdded,
     RepostRemoved,
-    StreamUpdate,
     ThreadUpdate,
     TimelineUpdate,
     UserFollowed,
@@ -135,7 +135,7 @@ async def events(
     *,
     filter: Annotated[EventFilter, strawberry.argument(description="The filter that events must match.")],  # noqa: A002 - contract
     after: After = None,
-) -> AsyncGenerator[StreamUpdate, None]:
+) -> AsyncGenerator[FilteredUpdate, None]:
     """Stream the events that match a filter in log order: the replay after the cursor, then live events.
 
     Raises BadInput and BadFilter for an invalid filter, BadPaging for an invalid cursor, NotPermitted for a firehose
@@ -197,7 +197,7 @@ def user_number(id_: str) -> int:
 
 
 def cursors(
-    updates: Sequence[TimelineUpdate | ThreadUpdate | StreamUpdate | NotificationUpdate], context: Context
+    updates: Sequence[TimelineUpdate | ThreadUpdate | FilteredUpdate | NotificationUpdate], context: Context
 ) -> list[str]:
     """Return the cursors to resume from after these updates."""
     return [encode_cursor(CursorKind.LOG, update.number) for update in updates]
@@ -244,12 +244,12 @@ async def users(updates: Sequence[AuthorAdded | AuthorRemoved], context: Context
 
 async def followers(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who followed or unfollowed. One round trip."""
-    return await context.loaders.shown_users.fetch_many(update.follower for update in updates)
+    return await context.loaders.unchecked_users.fetch_many(update.follower for update in updates)
 
 
 async def followees(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who were followed or unfollowed. One round trip."""
-    return await context.loaders.shown_users.fetch_many(update.followee for update in updates)
+    return await context.loaders.unchecked_users.fetch_many(update.followee for update in updates)
 
 
 def notifications(updates: Sequence[NotificationAdded], context: Context) -> list[Notification]:

@@ -158,7 +158,7 @@ def follow_pages(
 
 def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
     """Return the other user of each follow. One round trip."""
-    return context.loaders.shown_users.fetch_many([follow.user for follow in follows])
+    return context.loaders.unchecked_users.fetch_many([follow.user for follow in follows])
 
 
 def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:

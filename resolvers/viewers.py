@@ -21,7 +21,7 @@ def global_ids(viewers: Sequence[Viewer], context: Context) -> list[str]:
 
 def users(viewers: Sequence[Viewer], context: Context) -> Awaitable[list[User | None]]:
     """Return the users who are logged in. One round trip."""
-    return context.loaders.shown_users.fetch_many([each.user for each in viewers])
+    return context.loaders.unchecked_users.fetch_many([each.user for each in viewers])
 
 
 def user_references(viewers: Sequence[Viewer], context: Context) -> list[Reference]:

@@ -41,7 +41,7 @@ class TimelineEvent(OfRecord):
 
 @strawberry.interface(description="An event of a filtered stream.")
 class StreamEvent(OfRecord):
-    """The values are those of `StreamUpdate` in `graph.feed.updates`."""
+    """The values are those of `FilteredUpdate` in `graph.feed.updates`."""
 
     cursor: str = event_cursor()
     at: datetime = event_time()

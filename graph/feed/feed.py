@@ -16,7 +16,7 @@ from graph.errors import NotPermitted, StoreUnavailable
 from graph.feed.buffer import Buffer, C, size_of
 from graph.feed.combined_stream import CombinedStream
 from graph.feed.deletions import deleted_posts
-from graph.feed.filter_source import FilterSource, stream_update
+from graph.feed.filter_source import FilterSource, filtered_update
 from graph.feed.filters import EventFilter
 from graph.feed.handover import Courier, Handover
 from graph.feed.home_source import HomeIndex, HomeSource
@@ -34,12 +34,12 @@ from graph.feed.timeline_source import ListTimelineSource, TimelineSource
 from graph.feed.turns import ReplayTurns, Turn
 from graph.feed.updates import (
     Checkpoint,
+    FilteredChange,
+    FilteredUpdate,
     Gap,
     GapReason,
     HomeUpdate,
     NotificationUpdate,
-    StreamChange,
-    StreamUpdate,
     ThreadUpdate,
     TimelineUpdate,
 )
@@ -102,7 +102,7 @@ class Feed:
         self._homes = HomeIndex()
         self._places = PlaceIndex()
         self._notified = NotificationIndex()
-        self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
+        self._filters: FilterIndex[Buffer[FilteredChange]] = FilterIndex()
         self._turns = ReplayTurns()
         self._checked: set[int] = set()
         self._deleted: set[int] = set()
@@ -208,7 +208,7 @@ class Feed:
         *,
         holder: Hashable = None,
         courier: Courier | None = None,
-    ) -> AsyncGenerator[StreamUpdate]:
+    ) -> AsyncGenerator[FilteredUpdate]:
         """Stream the events that match the filter in log order, each once.
 
         See `home` for the other parameters and errors. `viewer` is the user who reads, None if anonymous: events that
@@ -306,7 +306,7 @@ class Feed:
             self._add(change, buffers, is_checked=is_checked)
         for placed, buffers in timelines:
             self._add(placed, buffers, is_checked=is_checked)
-        if filtered and (streamed := stream_update(event)):
+        if filtered and (streamed := filtered_update(event)):
             self._add(streamed, filtered, is_checked=is_checked)
         for notice, buffers_of_viewer in notified:
             self._add(notice, buffers_of_viewer, is_checked=True)

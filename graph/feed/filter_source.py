@@ -6,12 +6,12 @@ from graph.feed.buffer import Buffer
 from graph.feed.filters import EventFilter
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
-from graph.feed.updates import StreamChange, UserFollowed, UserUnfollowed, item_update
+from graph.feed.updates import FilteredChange, UserFollowed, UserUnfollowed, item_update
 from graph.feed.viewed_source import ViewedSource
 from graph.log.events import Event, Followed, PostDeleted, Unfollowed
 
 
-def stream_update(event: Event) -> StreamChange | None:
+def filtered_update(event: Event) -> FilteredChange | None:
     """Return the update that an event causes in event streams, or None if it causes none."""
     match event.body:
         case Followed(follower, followee):
@@ -22,7 +22,7 @@ def stream_update(event: Event) -> StreamChange | None:
             return item_update(event)
 
 
-class FilterSource(ViewedSource[StreamChange]):
+class FilterSource(ViewedSource[FilteredChange]):
     """The events that match a filter.
 
     `view` removes posts and follows of users who are hidden from the viewer now, plain reposts of their posts, and
@@ -33,7 +33,7 @@ class FilterSource(ViewedSource[StreamChange]):
     """
 
     def __init__(
-        self, view: LiveView, views: LiveViews, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]
+        self, view: LiveView, views: LiveViews, filter_: EventFilter, index: FilterIndex[Buffer[FilteredChange]]
     ) -> None:
         super().__init__(view, views)
         self.reads_posts = filter_.reads_posts
@@ -48,7 +48,7 @@ class FilterSource(ViewedSource[StreamChange]):
             self._is_prepared = True
         await super().load()
 
-    async def visible(self, updates: Sequence[StreamChange]) -> Sequence[StreamChange]:
+    async def visible(self, updates: Sequence[FilteredChange]) -> Sequence[FilteredChange]:
         """Return the updates that show no user who is hidden from the viewer now."""
         return await self._view.visible_in_events(updates)
 
@@ -56,21 +56,21 @@ class FilterSource(ViewedSource[StreamChange]):
         """Return whether an event matches the filter when the content of posts is ignored."""
         return self._filter.may_match(event)
 
-    def updates_of(self, events: Sequence[Event]) -> list[StreamChange]:
+    def updates_of(self, events: Sequence[Event]) -> list[FilteredChange]:
         """Return the updates of the selected events that match the filter."""
         matching = [
             event
             for event in events
             if not self.reads_posts or isinstance(event.body, PostDeleted) or self._filter.matches(event)
         ]
-        return [update for event in matching if (update := stream_update(event)) is not None]
+        return [update for event in matching if (update := filtered_update(event)) is not None]
 
-    def register(self, buffer: Buffer[StreamChange]) -> None:
+    def register(self, buffer: Buffer[FilteredChange]) -> None:
         """Add the buffer to the index of filters."""
         self._index.add(self._filter, buffer)
         super().register(buffer)
 
-    def unregister(self, buffer: Buffer[StreamChange]) -> None:
+    def unregister(self, buffer: Buffer[FilteredChange]) -> None:
         """Remove the buffer from the index of filters."""
         self._index.remove(self._filter, buffer)
         super().unregister(buffer)

@@ -193,7 +193,10 @@ class PlaceIndex:
         return bool(self._buffers) and next(self._at(publication.body), None) is not None
 
     def deliveries(self, event: Event) -> list[tuple[Any, list[Buffer[Any]]]]:
-        """Return the updates of an event, each with the buffers that get it, and apply the event to the sources."""
+        """Return the updates of an event, each with the buffers that get it. Apply a change of a list to its streams.
+
+        The blocks and mutes of viewers have been applied before (`LiveViews`).
+        """
         if not self._buffers:
             return []
         if isinstance(event.body, OF_ALL):
@@ -204,9 +207,9 @@ class PlaceIndex:
         found = []
         for viewer in dict.fromkeys(viewers):
             sources = [source for source in self._by_viewer[viewer] if source.concerns(event)]
-            for source in sources:
-                source.apply([event])
-                if isinstance(event.body, ListChanged | ListDeleted):
+            if isinstance(event.body, ListChanged | ListDeleted):
+                for source in sources:
+                    source.apply([event])
                     self._leave(source)
                     self._enter(source)
             found += self._updates(event, sources)

@@ -181,7 +181,7 @@ class Gap:
 ItemAdded: TypeAlias = PostAdded | RepostAdded
 ItemRemoved: TypeAlias = PostRemoved | RepostRemoved
 HomeChange: TypeAlias = ItemAdded | ItemRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
-StreamChange: TypeAlias = ItemAdded | ItemRemoved | UserFollowed | UserUnfollowed
+FilteredChange: TypeAlias = ItemAdded | ItemRemoved | UserFollowed | UserUnfollowed
 TimelineChange: TypeAlias = HomeChange | TimelineChanged
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 ThreadCause: TypeAlias = HomeChange | CountsChanged
@@ -189,7 +189,7 @@ ThreadCause: TypeAlias = HomeChange | CountsChanged
 ThreadChange: TypeAlias = ReplyAdded | PostChanged | PostRemoved | AuthorAdded | AuthorHidden
 ThreadUpdate: TypeAlias = ThreadChange | Checkpoint | Gap
 TimelineUpdate: TypeAlias = TimelineChange | Checkpoint | Gap
-StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap
+FilteredUpdate: TypeAlias = FilteredChange | Checkpoint | Gap
 NotificationChange: TypeAlias = NotificationAdded | NotificationsChanged
 NotificationUpdate: TypeAlias = NotificationChange | Checkpoint | Gap
 

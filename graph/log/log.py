@@ -44,13 +44,13 @@ REFRESH_SECONDS = 1.0
 STALE_SECONDS = 5.0
 FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
-"""One part in `RESERVE` of the log's limit is reserved for `RESERVED` events."""
+"""One part in `RESERVE` of the log's limit is reserved for `ACCEPTED_WHEN_FULL` events."""
 WATERMARKS = (keys.WATERMARK, keys.ARCHIVED)
-RESERVED = (
+ACCEPTED_WHEN_FULL = (
     *(PostDeleted, Unreposted, Unfollowed, Unliked, Blocked),
     *(SessionsEnded, UserSuspended, UserDeleted, UserErased),
 )
-"""Events that withdraw something, and blocks: accepted while the log or the store is too full for others."""
+"""Kinds of events that are accepted while the log or the store is too full for others: they withdraw something."""
 MAX_AHEAD = timedelta(hours=1)
 """How far the number of a new event may be ahead of the clock of the process that appends it."""
 LOG_FULL = "Changes are waiting to be archived, and no more can be accepted. Try again later."
@@ -136,7 +136,7 @@ class Log:
         """Append like `append`, and return also whether the events are new: False if the key was used before."""
         if not bodies:
             return Appended([], is_new=False)
-        reserved = erasing or all(isinstance(body, RESERVED) for body in bodies)
+        reserved = erasing or all(isinstance(body, ACCEPTED_WHEN_FULL) for body in bodies)
         limit = self.limit if reserved else 0 if refusal else self.limit - self.limit // RESERVE
         outcome, *numbers = await self._run_append(
             bodies, idempotency_key, binding, limit, reserved=reserved, erasing=erasing

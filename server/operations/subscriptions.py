@@ -23,10 +23,10 @@ from executor.observer import Observer
 from executor.plan import Fallback
 from graph.feed.updates import (
     Change,
+    FilteredUpdate,
     NotificationAdded,
     NotificationsChanged,
     NotificationUpdate,
-    StreamUpdate,
     ThreadUpdate,
     TimelineUpdate,
 )
@@ -42,7 +42,7 @@ from server.operations.observation import Observation
 from server.operations.quotas import CHECKPOINT, share
 from server.operations.rates import SUBSCRIPTION, Meter
 
-Update: TypeAlias = TimelineUpdate | ThreadUpdate | StreamUpdate | NotificationUpdate
+Update: TypeAlias = TimelineUpdate | ThreadUpdate | FilteredUpdate | NotificationUpdate
 Complete: TypeAlias = Callable[..., Awaitable[CoreResult]]
 
 SendNow: TypeAlias = Callable[[bytes], bool]

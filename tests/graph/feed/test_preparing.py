@@ -17,7 +17,7 @@ from graph.feed.filters import EventFilter
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
 from graph.feed.slices import Slices
-from graph.feed.updates import StreamChange
+from graph.feed.updates import FilteredChange
 from graph.log.events import Event
 from tests.graph.feed.filtering import events, filters, published
 from tests.graph.feed.test_matching import reachable
@@ -198,12 +198,12 @@ async def test_a_stream_that_cannot_join_is_forgotten_by_the_index(
 
 
 async def test_a_stream_that_joins_again_keeps_its_filter(graph: Graph) -> None:
-    index: FilterIndex[Buffer[StreamChange]] = FilterIndex()
+    index: FilterIndex[Buffer[FilteredChange]] = FilterIndex()
     filter_ = EventFilter.of(users=[1, 2, 3])
     source = FilterSource(LiveView(graph.visibility, None), LiveViews(), filter_, index)
     for _ in range(2):
         await source.load()
-        buffer: Buffer[StreamChange] = Buffer()
+        buffer: Buffer[FilteredChange] = Buffer()
         source.register(buffer)
         assert list(index.matching(published(author=2))) == [buffer]
         source.unregister(buffer)

@@ -231,7 +231,7 @@ async def test_a_socket_explains_queries_and_events(town: Town) -> None:
     explanation = event["payload"]["extensions"]["explain"]
     assert event["payload"]["data"]["homeTimeline"]["post"]["text"] == "hello"
     assert explanation["executor"]["mode"] == "plan"
-    assert {each["name"]: each["batches"] for each in explanation["loaders"]}["shown_users"] == [1]
+    assert {each["name"]: each["batches"] for each in explanation["loaders"]}["unchecked_users"] == [1]
     assert explanation["store"]["commands"] >= 1
 
 
