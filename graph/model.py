@@ -146,11 +146,11 @@ Details: TypeAlias = tuple[
     bool,
 ]
 NO_DETAILS: Details = (None, None, None, (), (), (), None, None, None, True)
-"""The default values of the fields of a Post from `reply_to` on."""
+"""The default values of the fields of a Post from `reply_to` onwards."""
 
 
 def details_of(values: Mapping[str, Any]) -> Details:
-    """Return the fields of a Post from `reply_to` on, given the JSON fields of its event."""
+    """Return the fields of a Post from `reply_to` onwards, given the JSON fields of its event."""
     return (
         values.get("reply_to"),
         values.get("root"),
@@ -369,7 +369,7 @@ new_relationship: Callable[[tuple[int, int, int | None, int | None, bool, bool, 
 def post_or_repost(fields: PostFields) -> Post:
     """Return the record with these fields: a Repost if it refers to a post and has no content of its own.
 
-    `new_post` is enough for posts that have no fields from `reply_to` on.
+    `new_post` is enough for posts that have none of the fields from `reply_to` onwards.
     """
     _, _, text, _, _, _, _, _, _, _, _, repost_of, _, attachments, *_ = fields
     is_repost = repost_of is not None and not text and not attachments

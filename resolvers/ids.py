@@ -47,7 +47,7 @@ KINDS = {kind.label: kind for kind in Kind}
 
 @dataclass(frozen=True, slots=True)
 class GlobalId:
-    """A decoded global id: a kind and its numbers. The object may not exist."""
+    """A decoded global id: a kind and its numbers. The object might not exist."""
 
     kind: Kind
     numbers: tuple[int, ...]

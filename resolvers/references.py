@@ -13,7 +13,7 @@ class Identified(Protocol):
 
 
 class Reference:
-    """A stand-in for the user with this id, who may not exist."""
+    """A stand-in for the user with this id, who might not exist."""
 
     __slots__ = ("id",)
 

@@ -71,7 +71,7 @@ EDGE = (
 
 @strawberry.type(description="A user published a post.")
 class PostAdded(TimelineEvent, StreamEvent):
-    """The values are `graph.feed.updates.PostAdded`."""
+    """The values are instances of `graph.feed.updates.PostAdded`."""
 
     record: ClassVar[type] = updates.PostAdded
 
@@ -81,7 +81,7 @@ class PostAdded(TimelineEvent, StreamEvent):
 
 @strawberry.type(description="A user reposted a post.")
 class RepostAdded(TimelineEvent, StreamEvent):
-    """The values are `graph.feed.updates.RepostAdded`."""
+    """The values are instances of `graph.feed.updates.RepostAdded`."""
 
     record: ClassVar[type] = updates.RepostAdded
 
@@ -96,7 +96,7 @@ class RepostAdded(TimelineEvent, StreamEvent):
     "and sometimes to others."
 )
 class PostRemoved(TimelineEvent, StreamEvent, ThreadEvent):
-    """The values are `graph.feed.updates.PostRemoved`."""
+    """The values are instances of `graph.feed.updates.PostRemoved`."""
 
     record: ClassVar[type] = updates.PostRemoved
 
@@ -110,7 +110,7 @@ class PostRemoved(TimelineEvent, StreamEvent, ThreadEvent):
 
 @strawberry.type(description="A repost was undone, or its post was deleted. Remove the repost from caches and lists.")
 class RepostRemoved(TimelineEvent, StreamEvent):
-    """The values are `graph.feed.updates.RepostRemoved`."""
+    """The values are instances of `graph.feed.updates.RepostRemoved`."""
 
     record: ClassVar[type] = updates.RepostRemoved
 
@@ -128,7 +128,7 @@ class RepostRemoved(TimelineEvent, StreamEvent):
     "user is lifted. Fetch the first page, then subscribe again from its `liveCursor`."
 )
 class AuthorAdded(TimelineEvent, ThreadEvent):
-    """The values are `graph.feed.updates.AuthorAdded`."""
+    """The values are instances of `graph.feed.updates.AuthorAdded`."""
 
     record: ClassVar[type] = updates.AuthorAdded
 
@@ -140,7 +140,7 @@ class AuthorAdded(TimelineEvent, ThreadEvent):
 
 @strawberry.type(description="The viewer unfollowed a user. Remove this user's posts and reposts from the timeline.")
 class AuthorRemoved(TimelineEvent):
-    """The values are `graph.feed.updates.AuthorRemoved`."""
+    """The values are instances of `graph.feed.updates.AuthorRemoved`."""
 
     record: ClassVar[type] = updates.AuthorRemoved
 
@@ -156,7 +156,7 @@ class AuthorRemoved(TimelineEvent):
     "from a thread. Mutes affect only home timelines and lists."
 )
 class AuthorHidden(TimelineEvent, ThreadEvent):
-    """The values are `graph.feed.updates.AuthorHidden`."""
+    """The values are instances of `graph.feed.updates.AuthorHidden`."""
 
     record: ClassVar[type] = updates.AuthorHidden
 
@@ -165,7 +165,7 @@ class AuthorHidden(TimelineEvent, ThreadEvent):
 
 @strawberry.type(description="A direct reply to the post of the thread was published.")
 class ReplyAdded(ThreadEvent):
-    """The values are `graph.feed.updates.ReplyAdded`."""
+    """The values are instances of `graph.feed.updates.ReplyAdded`."""
 
     record: ClassVar[type] = updates.ReplyAdded
 
@@ -182,7 +182,7 @@ class ReplyAdded(ThreadEvent):
     "once a second."
 )
 class PostChanged(ThreadEvent):
-    """The values are `graph.feed.updates.PostChanged`."""
+    """The values are instances of `graph.feed.updates.PostChanged`."""
 
     record: ClassVar[type] = updates.PostChanged
 
@@ -197,14 +197,14 @@ class PostChanged(ThreadEvent):
     "subscribe again from its `liveCursor`."
 )
 class TimelineChanged(TimelineEvent):
-    """The values are `graph.feed.updates.TimelineChanged`."""
+    """The values are instances of `graph.feed.updates.TimelineChanged`."""
 
     record: ClassVar[type] = updates.TimelineChanged
 
 
 @strawberry.type(description="A user followed another user.")
 class UserFollowed(StreamEvent):
-    """The values are `graph.feed.updates.UserFollowed`."""
+    """The values are instances of `graph.feed.updates.UserFollowed`."""
 
     record: ClassVar[type] = updates.UserFollowed
 
@@ -214,7 +214,7 @@ class UserFollowed(StreamEvent):
 
 @strawberry.type(description="A user unfollowed another user.")
 class UserUnfollowed(StreamEvent):
-    """The values are `graph.feed.updates.UserUnfollowed`."""
+    """The values are instances of `graph.feed.updates.UserUnfollowed`."""
 
     record: ClassVar[type] = updates.UserUnfollowed
 
@@ -229,7 +229,7 @@ class UserUnfollowed(StreamEvent):
     "`id`, replace it. At most one event per second is sent for each notification."
 )
 class NotificationAdded(NotificationEvent):
-    """The values are `graph.feed.updates.NotificationAdded`."""
+    """The values are instances of `graph.feed.updates.NotificationAdded`."""
 
     record: ClassVar[type] = updates.NotificationAdded
 
@@ -246,7 +246,7 @@ class NotificationAdded(NotificationEvent):
     "different users, for example because a user undid or repeated a like. Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):
-    """The values are `graph.feed.updates.NotificationsChanged`."""
+    """The values are instances of `graph.feed.updates.NotificationsChanged`."""
 
     record: ClassVar[type] = updates.NotificationsChanged
 
@@ -260,7 +260,7 @@ class NotificationsChanged(NotificationEvent):
     "is sent periodically while there are no other events."
 )
 class Checkpoint(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
-    """The values are `graph.feed.updates.Checkpoint`."""
+    """The values are instances of `graph.feed.updates.Checkpoint`."""
 
     record: ClassVar[type] = updates.Checkpoint
 
@@ -270,7 +270,7 @@ class Checkpoint(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
     "complete, then subscribe again from its `liveCursor`."
 )
 class Gap(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
-    """The values are `graph.feed.updates.Gap`."""
+    """The values are instances of `graph.feed.updates.Gap`."""
 
     record: ClassVar[type] = updates.Gap
 

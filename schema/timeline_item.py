@@ -25,7 +25,7 @@ def created_at(description: str) -> Any:
 
 @strawberry.interface(description="An entry of a timeline: a post or a repost. Leave out entries of unknown types.")
 class TimelineItem(Node):
-    """The values are `graph.model.Post` and `graph.model.Repost`."""
+    """The values are instances of `graph.model.Post` and `graph.model.Repost`."""
 
     author: Annotated["User", strawberry.lazy("schema.user")] = author(
         "The user who published the post, or who reposted."

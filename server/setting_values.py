@@ -24,7 +24,7 @@ class Env(Enum):
 
 
 class LogFormat(Enum):
-    """How records of the log are written."""
+    """How log messages are written."""
 
     TEXT = "text"
     JSON = "json"

@@ -131,7 +131,7 @@ class Sessions:
         return session
 
     async def end(self, user: int, session: str | None = None) -> None:
-        """End one session, or all sessions of the user. Their tokens stop working at once. Two to three round trips."""
+        """End one session, or all sessions of the user. Their tokens stop working at once. Two or three round trips."""
         ended = [session] if session is not None else await self._store.run("HKEYS", keys.sessions(user))
         if ended:
             await self._commit([SessionsEnded(user, sorted(ended))])

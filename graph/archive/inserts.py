@@ -17,7 +17,7 @@ from graph.archive.rows import EventsRefused
 async def add_rows(
     connection: AsyncConnection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Insert rows with these columns. One statement, none without rows. Raises EventsRefused."""
+    """Insert rows with these columns. One statement, or none if there are no rows. Raises EventsRefused."""
     if not rows:
         return
     with refusals():

@@ -29,7 +29,7 @@ def rows_of(events: Iterable[EventRow]) -> Iterator[tuple[int, int]]:
 
 
 async def add(connection: AsyncConnection, events: Iterable[EventRow]) -> None:
-    """Add the rows of new events. One statement, none without list events. Raises EventsRefused."""
+    """Add the rows of new events. One statement, or none if there are no list events. Raises EventsRefused."""
     await add_rows(connection, LIST_MEMBERS, COLUMNS, list(rows_of(events)))
 
 

@@ -135,9 +135,9 @@ async def suspended_among(connection: AsyncConnection, authors: Collection[int])
 async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) -> PublicPage:
     """Return up to `window.count` of the next posts, and the rest of the window.
 
-    Posts of `hidden` authors are left out, and so are posts of suspended authors that are still to be moved out. The
-    page can have fewer posts, or none, before the end of the window. Three statements, and up to two more if some of
-    the next posts are left out.
+    Posts by `hidden` authors are left out, and so are those by suspended authors that have yet to be moved out. The
+    page can have fewer posts, or none, even if part of the window remains. Three statements, and up to two more if some
+    of the next posts are left out.
     """
     progress = [*await connection.execute(_progress())]
     fill = next((rest for author, rest in progress if author == ALL), 0)

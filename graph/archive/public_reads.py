@@ -26,8 +26,8 @@ class PublicReads(ABC):
     async def published(self, window: Window, hidden: Set[int] = frozenset()) -> PublicPage:
         """Return up to `window.count` of the next posts on the public timeline, and the rest of the window.
 
-        Posts of `hidden` authors are left out, and so are posts of suspended authors that are still to be moved out.
-        The page can have fewer posts, or none, before the end of the window. One transaction, with the statements of
+        Posts by `hidden` authors are left out, and so are those by suspended authors that have yet to be moved out. The
+        page can have fewer posts, or none, even if part of the window remains. One transaction, with the statements of
         `graph.archive.public_posts.page`.
         """
         return await self._transaction(lambda connection: public_posts.page(connection, window, hidden))

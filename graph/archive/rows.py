@@ -137,7 +137,7 @@ class ConflictingEvent(GraphError):
 
 
 class EventsRefused(GraphError):
-    """The archive refused at least one event or credential of a batch. Nothing was written; a retry fails again."""
+    """The archive refused at least one event or credential of a batch. Nothing was written; a retry would fail too."""
 
     def __init__(self, reason: object) -> None:
         super().__init__(f"The archive refused a batch of events: {reason}")

@@ -45,7 +45,7 @@ class BackgroundWork(ABC):
             except (Overtaken, WrongArchive):
                 logger.warning("%s was interrupted: the archive belongs to another store", self.name)
             except Exception:
-                logger.exception("%s failed and will be repeated", self.name)
+                logger.exception("%s failed and will be retried", self.name)
             spent = time.monotonic() - started
             await asyncio.sleep(spent / BUSY_SHARE - spent if more else self.pause_seconds)
 

@@ -63,7 +63,7 @@ class HotWindow:
         """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` has (kind, owner) pairs.
 
         Only posts up to the number `upto` are removed: all events up to it must be projected and archived. One round
-        trip, plus four and one query for every 1,000 posts removed; more if the archive lacks some of them.
+        trip, plus four round trips and one query for every 1,000 posts removed; more if the archive lacks some of them.
         """
         commands: list[Command] = []
         for of, owner in lists:

@@ -9,7 +9,7 @@ USERS_AT_ONCE = 500
 
 
 class Indexing(BackgroundWork):
-    """Indexes the posts and names that the archive held before it had indexes, or that seedings have loaded.
+    """Indexes the posts and names that the archive held before it had indexes, or that seeding has loaded.
 
     Searches also find the posts in gaps, but slowly.
     """

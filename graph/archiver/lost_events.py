@@ -117,7 +117,7 @@ class LostEvents:
         """Restore the logins of users who signed up or changed their passwords, with their password hashes.
 
         Another user may have signed up with the login since the failover; that sign-up becomes void. One query and one
-        round trip, none without such users.
+        round trip, or none if there are no such users.
         """
         created = {event.number: event.body for event in events if isinstance(event.body, UserCreated)}
         changed = [event.body.user for event in events if isinstance(event.body, PasswordChanged)]

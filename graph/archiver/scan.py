@@ -91,7 +91,7 @@ class Scan:
             except (ArchiveUnavailable, StoreUnavailable) as outage:
                 logger.warning("The scan of the store was interrupted: %s", outage.reason)
             except Exception:
-                logger.exception("The scan of the store failed and will be repeated")
+                logger.exception("The scan of the store failed and will be retried")
 
     async def run_pass(self, idle_share: float = 0) -> None:
         """Scan all posts and likes once.

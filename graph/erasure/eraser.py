@@ -137,7 +137,7 @@ class Eraser:
                 self._binding.forget()
                 pause = self._begin_anew()
             except Exception:
-                logger.exception("The erasure of a deleted user failed and will be repeated")
+                logger.exception("The erasure of a deleted user failed and will be retried")
                 pause = self._begin_anew()
             await asyncio.sleep(pause)
 

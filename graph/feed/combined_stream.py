@@ -1,9 +1,9 @@
 """Streams that combine updates: of one viewer's notifications, and of one thread.
 
-Updates wait until they are due: 50 ms after the first, so that the process that committed the event has projected it,
-and at least a second after the previous updates were sent. What is then sent is read from the store once, however many
-updates it combines. Updates are sent in the order of their numbers: a client that resumes after any of them gets the
-ones that it missed.
+Updates wait until they are due: 50 ms after the first, so that the process that committed the event has time to project
+it, and at least a second after the previous updates were sent. What is then sent is read from the store once, however
+many updates it combines. Updates are sent in the order of their numbers: a client that resumes after any of them gets
+the ones that it missed.
 """
 
 import asyncio

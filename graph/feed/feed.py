@@ -157,8 +157,8 @@ class Feed:
     ) -> AsyncGenerator[ThreadUpdate]:
         """Stream the changes of a thread: of the direct replies to a post, and of its counts at most once a second.
 
-        `author` is the author of the post, None if it is deleted. See `timeline` for the other parameters and errors,
-        and `notifications` for `delay`.
+        `author` is the author of the post, or None if the post is deleted. See `timeline` for the other parameters and
+        errors, and `notifications` for `delay`.
         """
         view = LiveView(self._visibility, viewer)
         source = ThreadSource(view, self._views, post, author, self._projections, self._places)
@@ -223,7 +223,7 @@ class Feed:
         permissions: list[Claim] = []
         if filter_.firehose:
             if viewer is None:
-                raise NotPermitted("The firehose requires the permission 'firehose'. Log in as a user who has it.")
+                raise NotPermitted("The firehose requires the 'firehose' permission. Log in as a user who has it.")
             permissions.append((viewer, Permission.FIREHOSE))
         source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filters)
         return self._updates(source, after, session, *permissions, holder=holder, courier=courier)

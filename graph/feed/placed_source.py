@@ -111,7 +111,7 @@ class PlacedSource(ViewedSource[C]):
 
     @abstractmethod
     def update_of(self, event: Event) -> C | None:
-        """Return the update that an event which concerns the stream causes."""
+        """Return the update caused by an event that concerns the stream."""
 
     def group(self, event: Event) -> int | None:
         """Return what the update of an event depends on, besides the viewer: None for nothing else."""
@@ -193,9 +193,10 @@ class PlaceIndex:
         return bool(self._buffers) and next(self._at(publication.body), None) is not None
 
     def deliveries(self, event: Event) -> list[tuple[Any, list[Buffer[Any]]]]:
-        """Return the updates of an event, each with the buffers that get it. Apply a change of a list to its streams.
+        """Return the updates of an event, each with the buffers that get it.
 
-        The blocks and mutes of viewers have been applied before (`LiveViews`).
+        If a list has changed, apply the change to its streams. The blocks and mutes of viewers have already been
+        applied (see `LiveViews`).
         """
         if not self._buffers:
             return []

@@ -135,7 +135,7 @@ class LogReader:
         return progress.is_set()
 
     async def replay(self, after: int, limit: int) -> AsyncGenerator[ReplayPart]:
-        """Yield the events after a number in parts of `limit`, until the head is reached.
+        """Yield the events after a number, in parts of up to `limit` events, until the head is reached.
 
         When the generator ends, the caller has seen every event up to the head at that time. A part costs one round
         trip unless its events are in memory. Other tasks run after each part.

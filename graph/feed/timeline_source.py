@@ -47,7 +47,7 @@ class TimelineSource(PlacedSource[TimelineChange]):
         return await self._view.visible_in_timeline(updates)
 
     def update_of(self, event: Event) -> TimelineChange | None:
-        """Return the update that an event which concerns the timeline causes."""
+        """Return the update caused by an event that concerns the timeline."""
         return post_or_author_update(event, self.viewer)
 
 
@@ -116,7 +116,7 @@ class ListTimelineSource(TimelineSource):
                 return super().concerns(event)
 
     def update_of(self, event: Event) -> TimelineChange | None:
-        """Return the update that an event which concerns the list causes."""
+        """Return the update caused by an event that concerns the list."""
         if isinstance(event.body, ListChanged | ListDeleted):
             return TimelineChanged(event.number)
         return super().update_of(event)

@@ -51,7 +51,7 @@ class Pacer:
     """Makes the chunks of all fan-outs of a worker wait for one another, with pauses in between.
 
     Before each chunk it times a cheap read from the shard of one of the viewers. If the read takes `SLOWDOWN` times as
-    long as the fastest one of the last minute, the pause grows by a millisecond, otherwise it is halved. `pause` is the
+    long as the fastest one in the last minute, the pause grows by a millisecond; otherwise it is halved. `pause` is the
     current pause in seconds for a chunk of `PACED_CHUNK` followers, at most `LONGEST_PAUSE`, so that fan-out never
     stops. Smaller chunks pause for less, and very small ones do not wait at all.
     """

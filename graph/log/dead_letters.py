@@ -48,13 +48,13 @@ class DeadLetters:
 
         `open_tasks` is the key of the open tasks if the entry is a task; the task is then removed from there as well.
         """
-        logger.error("Entry %s of %s becomes a dead letter: %s", entry, stream, reason)
+        logger.error("Entry %s of %s is being set aside as a dead letter: %s", entry, stream, reason)
         names = [stream, keys.DEAD, *([open_tasks] if open_tasks else [])]
         await self._store.send([script("dead_letter").call(names, group, entry, reason)])
 
     async def keep(self, entry: str, words: Sequence[str], reason: str) -> None:
         """Add a copy of a log entry whose content the archive refuses. One round trip."""
-        logger.error("Entry %s of %s becomes a dead letter: %s", entry, keys.LOG, reason)
+        logger.error("Entry %s of %s is being set aside as a dead letter: %s", entry, keys.LOG, reason)
         fields = ("entry", entry, "reason", reason, *words, "archive", "refused")
         await self._store.run(*script("keep_dead_letter").call([keys.DEAD], *fields))
 

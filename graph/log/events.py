@@ -212,7 +212,7 @@ class Unfollowed(Body):
 
 @dataclass(frozen=True, slots=True)
 class Liked(Body):
-    """`user` liked a post by `author`. `renewed` is True if not for the first time: `author` was notified."""
+    """`user` liked a post by `author`. `renewed` is True if `user` had liked it before: `author` was notified then."""
 
     ACTOR: ClassVar[str | None] = "user"
     SUBJECT: ClassVar[str | None] = "post"

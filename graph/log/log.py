@@ -84,8 +84,8 @@ class Appended(NamedTuple):
 class Log:
     """Appends events, as long as the log holds at most `limit` of them, and reads them.
 
-    `seen` is the highest number that this process knows. `known_watermark` is the watermark that it has read last, and
-    `known_archived` the archive watermark that it has read last. `clock` is the clock of this process, with which the
+    `seen` is the highest number that this process knows. `known_watermark` is the watermark that it last read, and
+    `known_archived` the archive watermark that it last read. `clock` is the clock of this process, with which the
     store's clock is compared.
     """
 

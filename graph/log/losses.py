@@ -1,8 +1,8 @@
 """Events that a failover of the log's shard has lost, although some process had received them.
 
-A primary that is cut off from its replicas accepts events for a moment. Its successor does not have these events.
-Other shards may hold keys that were derived from them. The highest number of a lost event is noted in the store until a
-repair has corrected those keys.
+A primary that is cut off from its replicas continues to accept events for a moment. Its successor does not have these
+events. Other shards may hold keys that were derived from them. The highest number of a lost event is noted in the store
+until a repair has corrected those keys.
 """
 
 from collections import deque

@@ -176,7 +176,7 @@ class Lists:
         return [UserList(int(each), owner, names[each]) for each in found if each in names]
 
     async def get_many(self, owner: int, lists: Sequence[int]) -> list[UserList | None]:
-        """Return lists of a user by id, or None for ids that are not lists of this user. One round trip."""
+        """Return a user's lists by id, or None for ids that do not belong to lists of this user. One round trip."""
         if not lists:
             return []
         scores, names = await self._store.read(

@@ -16,7 +16,7 @@ NUMBER = re.compile(r"\d+")
 
 
 async def certain(log: Log, reached: int, differences: Sequence[Difference]) -> list[Difference]:
-    """Return the differences that involve no user, post or list of any event after the number `reached`.
+    """Return the differences that involve no user, post or list named in any event after the number `reached`.
 
     One round trip per 500 such events; nothing is read if there are no differences.
     """

@@ -137,7 +137,7 @@ class Capacity:
         self.answering = len(found)
         self.memory = tuple(found) or self.memory
         if self.refusal and self.refusal != before:
-            logger.warning("The store refuses writes: %s", self.refusal)
+            logger.warning("The store is refusing writes: %s", self.refusal)
 
     async def close(self) -> None:
         """End the running read."""

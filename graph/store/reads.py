@@ -103,7 +103,7 @@ class ReadAcrossSlots(Read):
     __slots__ = ()
 
     def must_be_repeated(self, reply: Any) -> bool:
-        """Return True for a reply that can be retried, unless one of the slots is moving."""
+        """Return True for a reply after which the command can be sent again, unless one of the slots is moving."""
         return is_retryable(reply) and not is_moving(reply)
 
     def reject(self, replies: list[Any], error: Exception) -> None:

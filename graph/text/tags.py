@@ -100,5 +100,5 @@ def folds_to_other(character: str) -> bool:
 
 
 def mentions_in(text: str) -> Iterator[Found]:
-    """Yield the mentions of a text from which `without_addresses` has removed the addresses. O(n)."""
+    """Yield the mentions in a text from which `without_addresses` has removed the addresses. O(n)."""
     return (Found(*match.span(), fold(match[1])) for match in MENTION.finditer(text))

@@ -163,7 +163,7 @@ class Suspensions:
 
 
 def existence(user: int) -> Command:
-    """Return the command that reads whether a user exists and is not suspended; see `exists`."""
+    """Return the command that checks whether a user exists and is not suspended; see `exists`."""
     return ("HMGET", keys.user(user), "id", "suspended")
 
 

@@ -63,7 +63,7 @@ class Conversion:
             except (ArchiveUnavailable, StoreUnavailable, WrongArchive, Overtaken) as problem:
                 logger.info("The data of an earlier version cannot be converted at the moment: %s", problem)
             except Exception:
-                logger.exception("The conversion of the data of an earlier version failed and will be repeated")
+                logger.exception("The conversion of the data of an earlier version failed and will be retried")
             await asyncio.sleep(CHECK_SECONDS)
 
     async def finish(self) -> bool:

@@ -65,7 +65,7 @@ class Healing:
             except (ArchiveUnavailable, StoreUnavailable, WrongArchive) as problem:
                 logger.info("The store cannot be repaired at the moment: %s", problem)
             except Exception:
-                logger.exception("A repair after lost events failed and will be repeated")
+                logger.exception("A repair after lost events failed and will be retried")
 
     async def check(self) -> bool:
         """Repair the store if events were lost and later ones are archived. Return True if nothing is left to correct.

@@ -162,7 +162,7 @@ class Retries:
     def _finish(self, task: "asyncio.Task[None]") -> None:
         del self._groups[task]
         if not task.cancelled() and (error := task.exception()):
-            logger.error("Retrying entries failed; their leases will expire", exc_info=error)
+            logger.error("Entries could not be retried; their leases will expire", exc_info=error)
 
     async def _retry(self, group: RetryGroup) -> None:
         backoff = Backoff()

@@ -184,7 +184,7 @@ def explain(
 
 @cli.command()
 def token(login: Login) -> None:
-    """Print an access token of a user, for development."""
+    """Print an access token for a user, for use in development."""
     from server.cli.token import print_token
 
     print_token(login)

@@ -126,5 +126,5 @@ def rank_by_popularity(random: Random, size: int) -> int:
 
 
 def following_count(random: Random, mean: float, most: int) -> int:
-    """Return how many users a user follows, at random: usually few, sometimes many, `mean` on average."""
+    """Return a random number of users for a user to follow: usually few, sometimes many, `mean` on average."""
     return min(most, int(mean / 2 * random.paretovariate(2) + 0.5))

@@ -83,7 +83,7 @@ class SessionCookies:
 def value_of(header: bytes, name: str) -> str | None:
     """Return the value of the first cookie with exactly this name in a `Cookie` header; None if there is none.
 
-    Only spaces and tabs are stripped from the name. If other characters were stripped too, a page of a sub-domain could
+    Only spaces and tabs are stripped from the name. If other characters were stripped too, a page on a subdomain could
     set a cookie whose name has the prefix `__Host-` for the server, but not for the browser.
     """
     for pair in header.split(b";"):

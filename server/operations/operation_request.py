@@ -72,7 +72,7 @@ def _hash(extensions: dict[str, Any]) -> str | None:
     if persisted is None:
         return None
     if not isinstance(persisted, dict) or persisted.get("version") != 1:
-        raise Refused(400, "'extensions.persistedQuery' must be an object with the 'version' 1.")
+        raise Refused(400, "'extensions.persistedQuery' must be an object whose 'version' is 1.")
     sha256 = persisted.get("sha256Hash")
     if not isinstance(sha256, str) or not 0 < len(sha256) <= MAX_ID:
         raise Refused(400, f"'extensions.persistedQuery.sha256Hash' must be a string of 1 to {MAX_ID} characters.")

@@ -212,7 +212,7 @@ def _entries(file: Path, content: bytes) -> Iterator[Entry]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{file}: is not UTF-8: {error.reason} at byte {error.start}.") from None
+        raise SettingsError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from None
     for number, (id, document) in enumerate(_pairs(file, text) if file.suffix == ".json" else [(file.stem, text)], 1):
         if not isinstance(id, str) or not 0 < len(id) <= MAX_ID:
             raise SettingsError(f"{file}, document {number}: the id must be a string of 1 to {MAX_ID} characters.")

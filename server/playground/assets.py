@@ -63,7 +63,7 @@ def install() -> None:
 
 
 def _from_npm(npm: str) -> dict[str, bytes]:
-    """Return the assets, from the registry that npm is configured for."""
+    """Return the assets, from the registry that npm is configured to use."""
     with tempfile.TemporaryDirectory(prefix="fanline-") as folder:
         command = [npm, "pack", "--silent", "--pack-destination", folder, *PACKAGES]
         try:
@@ -92,7 +92,7 @@ def _from_cdn(asset: str) -> bytes:
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise AssetsUnavailable(
-            f"The playground's assets cannot be downloaded from {CDN}: {reason}. With npm, they are downloaded from "
-            "the registry that npm is configured for."
+            f"The playground's assets cannot be downloaded from {CDN}: {reason}. If npm is installed, they are "
+            f"downloaded from the registry that npm is configured to use."
         ) from error
     return content

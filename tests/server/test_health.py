@@ -108,7 +108,7 @@ async def test_a_store_that_refuses_writes_is_not_ready(api: Api, store: Any, ca
     store.config_set("min-replicas-to-write", 0)
     assert status == 503
     assert body["reason"] == "The store refuses all changes, including deletions: " + health.REFUSALS["NOREPLICAS"]
-    assert [text for text in caplog.messages if text.startswith("The store refuses writes: NOREPLICAS")]
+    assert [text for text in caplog.messages if text.startswith("The store is refusing writes: NOREPLICAS")]
     assert (await readiness(api))[0] == 200
 
 

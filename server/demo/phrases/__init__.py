@@ -1,7 +1,7 @@
 """Texts that read like posts of a micro-blog, composed from phrases.
 
-A language is a `Voice`: sentences with `{slots}` by topic, and the fillings of the slots. `compose` picks a sentence,
-fills it, and sometimes appends a mood, an emoji or a hashtag. The same random numbers give the same text.
+A language is a `Voice`: sentences with `{slots}` by topic, and the texts that fill the slots. `compose` picks a
+sentence, fills it, and sometimes appends a mood, an emoji or a hashtag. The same random numbers give the same text.
 """
 
 import re
@@ -53,7 +53,7 @@ def reply(voice: Voice, login: str, random: Random) -> str:
 
 
 def fill(sentence: str, slots: Mapping[str, tuple[str, ...]], random: Random) -> str:
-    """Replace each `{slot}` with one of its fillings, which may contain further slots."""
+    """Replace each `{slot}` with one of the texts that fill it, which may contain further slots."""
     parts = parts_of(sentence)
     if len(parts) == 1:
         return sentence

@@ -159,7 +159,7 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty" / "folder.json").mkdir()
     assert "folder.json: is not a regular file" in refusal(tmp_path / "empty")
     (tmp_path / "latin.graphql").write_bytes(b"# caf\xe9\n{ viewer { id } }")
-    assert "latin.graphql: is not UTF-8" in refusal(tmp_path / "latin.graphql")
+    assert "latin.graphql is not UTF-8" in refusal(tmp_path / "latin.graphql")
 
 
 def test_long_ids_are_truncated_in_errors(tmp_path: Path) -> None:
