@@ -133,11 +133,12 @@ def keys_of(command: Command) -> tuple[str, ...]:
     return (str(command[1]),) if len(command) > 1 else ()
 
 
-def check_slot(command: Command) -> None:
-    """Raise SlotError if the command's keys are in more than one cluster slot."""
-    keys = keys_of(command)
-    if len({key_slot(key.encode()) for key in keys}) > 1:
-        raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
+def check_slots(commands: Iterable[Command]) -> None:
+    """Raise SlotError if the keys of one of the commands are in more than one cluster slot."""
+    for command in commands:
+        keys = keys_of(command)
+        if len({key_slot(key.encode()) for key in keys}) > 1:
+            raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
 
 
 def in_groups(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[Sequence[K]]:

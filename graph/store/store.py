@@ -21,7 +21,7 @@ from graph.errors import StoreUnavailable
 from graph.recording import RECORDING
 from graph.store.cluster import Cluster
 from graph.store.cluster_pipeline import ClusterPipeline
-from graph.store.commands import Command, Word, check_slot, in_groups, script
+from graph.store.commands import Command, Word, check_slots, in_groups, script
 from graph.store.exchange import ExclusiveConnection
 from graph.store.near_cache import Moment, NearCache
 from graph.store.node import exchange_over
@@ -122,8 +122,7 @@ class Store:
         future: asyncio.Future[V] = loop.create_future()
         try:
             if self.single_slot:
-                for command in commands:
-                    check_slot(command)
+                check_slots(commands)
             self._queue(loop, kind(commands, convert, future))
         except Exception as error:
             future.set_exception(error)
@@ -236,8 +235,7 @@ class Store:
         if not commands:
             return []
         if self.single_slot:
-            for command in commands:
-                check_slot(command)
+            check_slots(commands)
         self.round_trips += 1
         self._commands += len(commands)
         recording = RECORDING.get()

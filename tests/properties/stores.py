@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from redis import Redis
 
-from graph.store.commands import Command, in_groups, load_scripts, script
+from graph.store.commands import Command, check_slots, in_groups, load_scripts, script
 from graph.store.near_cache import LOST, TrackingPeriod
 from graph.store.reads import Convert, ScatteredRead, TrackedRead
 from tests.properties.exchange import CACHING, Exchange, tag_of
@@ -61,6 +61,8 @@ class DirectStore(InterceptedStore):
             LOADED.add(url)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        if self.single_slot:
+            check_slots(commands)
         replies = self.exchange(commands)
         append = script("append").sha
         for command, reply in zip(commands, replies, strict=True):

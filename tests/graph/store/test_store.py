@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 from graph import Graph
 from graph.errors import Overloaded, StoreFull, StoreUnavailable
 from graph.store import capacity
-from graph.store.commands import SlotError, check_slot, keys_of, script
+from graph.store.commands import SlotError, check_slots, keys_of, script
 from graph.store.store import Store
 from graph.store.urls import check_url
 from server.embedded import Durability, EmbeddedStore
@@ -223,7 +223,7 @@ async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
     with pytest.raises(SlotError, match="different slots"):
         await graph.store.run("DEL", "user:{1}", "user:{2}")
     with pytest.raises(SlotError):
-        check_slot(script("add").call(["following:{1}", "followers:{2}"], 2, "[[]]"))
+        check_slots([script("add").call(["following:{1}", "followers:{2}"], 2, "[[]]")])
 
     assert await graph.store.run("DEL", "user:{1}", "following:{1}") == 0
 
