@@ -17,7 +17,7 @@ from graph.accounts.sessions import Sessions
 from graph.accounts.sign_ups import SignUps
 from graph.accounts.users import Users
 from graph.archiver.archiver import Archiver
-from graph.archiver.hot_window import HotWindow
+from graph.archiver.hot_window_cutter import HotWindowCutter
 from graph.archiver.indexing import Indexing
 from graph.archiver.lease import Lease
 from graph.archiver.moves import Moves
@@ -141,7 +141,7 @@ class Graph:
         store, archive = self.store, self.archive
         self.dead_letters = DeadLetters(store)
         self.lease = lease = Lease(store)
-        self.hot_window = HotWindow(store, self.binding, self.projections, self.dead_letters, tuning)
+        self.hot_window = HotWindowCutter(store, self.binding, self.projections, self.dead_letters, tuning)
         self.archiver = Archiver(
             store, archive, self.binding, self.projections, self.hot_window, self.dead_letters, lease, self.commit
         )

@@ -83,10 +83,10 @@ class Commit:
         for events of deleted users. For events of `IMMEDIATE` and `MUST_BE_PROJECTED`, it also raises StoreUnavailable
         if they were appended but not projected. One round trip for the append, plus those of `Projections.project`.
         """
-        events, _ = await self.once(bodies, idempotency_key, erasing=erasing)
+        events, _ = await self.idempotently(bodies, idempotency_key, erasing=erasing)
         return events
 
-    async def once(
+    async def idempotently(
         self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None, *, erasing: bool = False
     ) -> tuple[list[Event], bool]:
         """Commit like `__call__`, and also return whether the events are new: False if the key was used before."""

@@ -159,12 +159,12 @@ async def change_follows(
             results.append(FollowResult(user_id, user, outcome=result))
         else:
             path = ("userIds", str(user_ids.index(user_id)))
-            problem = refusal(result, path, context.graph.tuning.max_following)
+            problem = follow_problem(result, path, context.graph.tuning.max_following)
             results.append(FollowResult(user_id, None if result is FollowRefusal.NOT_FOUND else user, error=problem))
     return FollowsPayload(results=tuple(results), viewer=viewer)
 
 
-def refusal(reason: FollowRefusal, path: tuple[str, ...], most: int) -> Problem:
+def follow_problem(reason: FollowRefusal, path: tuple[str, ...], most: int) -> Problem:
     """Return the error of an id that was refused. `most` is the maximum number of followed users."""
     match reason:
         case FollowRefusal.NOT_FOUND:

@@ -105,7 +105,7 @@ class SignUps:
     async def _complete(self, body: UserCreated) -> SignedUp:
         """Commit a claimed sign-up, perhaps once more, and return the user."""
         await self._users.refuse_reserved(body.login, body.nonce)
-        [event], is_new = await self._commit.once([body], append_key(body, KEY_SECONDS))
+        [event], is_new = await self._commit.idempotently([body], append_key(body, KEY_SECONDS))
         outcome = await self._users.settle(body, event.number, request_id(body.nonce))
         if outcome == "void":
             raise login_taken()

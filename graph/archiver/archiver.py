@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from graph import keys
 from graph.archive.rows import ConflictingEvent, EventsRefused, Overtaken
 from graph.archiver.batch import LogBatch, read_batch
-from graph.archiver.hot_window import HotWindow
+from graph.archiver.hot_window_cutter import HotWindowCutter
 from graph.archiver.lease import Lease
 from graph.archiver.lost_events import LostEvents
 from graph.binding import Binding
@@ -71,7 +71,7 @@ class Archiver:
         archive: "Archive",
         binding: Binding,
         projections: Projections,
-        hot_window: HotWindow,
+        hot_window: HotWindowCutter,
         dead_letters: DeadLetters,
         lease: Lease,
         commit: Commit,

@@ -13,7 +13,7 @@ from functools import partial
 
 from graph import keys
 from graph.archive.rows import REDACTED
-from graph.archiver.hot_window import HotWindow
+from graph.archiver.hot_window_cutter import HotWindowCutter
 from graph.archiver.lease import Lease
 from graph.archiver.like_scan import LikeScan
 from graph.binding import Binding
@@ -65,7 +65,7 @@ class Scan:
         store: Store,
         binding: Binding,
         commit: Commit,
-        hot_window: HotWindow,
+        hot_window: HotWindowCutter,
         lease: Lease,
         tombstones_live: timedelta,
     ) -> None:

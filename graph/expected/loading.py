@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from graph.archive.rows import REDACTED, EventRow
 from graph.chunks import chunks
-from graph.expected.fold import PARTS, fold_event
+from graph.expected.event_folds import PARTS, fold_event
 from graph.fold.content import Content, NotificationGroups, Part
 from graph.fold.hot_window import Cut, HotLimits, floor
 from graph.fold.reading import ROWS, FoldedBatch, Reading, names_of

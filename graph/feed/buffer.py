@@ -3,9 +3,10 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Generic, TypeVar
 
-from graph.feed.updates import Change, GapReason
+from graph.feed.updates import Change
 
 MAX_BYTES = 256 * 1024
 TAKE_BATCH = 100
@@ -19,6 +20,15 @@ def size_of(update: Change) -> int:
     """Return the approximate memory use of an update, in bytes."""
     post = getattr(update, "post", None)
     return RECORD_BYTES + sys.getsizeof(getattr(post, "text", ""))
+
+
+class CutOff(Enum):
+    """Why a subscription was cut off from live updates."""
+
+    FULL = auto()
+    """The buffer was full: the updates that were in it are lost."""
+    SKIPPED = auto()
+    """The reader skipped events, or must read them again: the subscription replays those after its position."""
 
 
 class Buffer(Generic[C]):
@@ -59,7 +69,7 @@ class Buffer(Generic[C]):
         """Empty the buffer and accept updates again."""
         self._updates: list[C] = []
         self._size = self._taken_size = 0
-        self.cut_off: GapReason | None = None
+        self.cut_off: CutOff | None = None
         self.checked_at = 0.0
         self._lent: tuple[C, float] | None = None
 
@@ -71,7 +81,7 @@ class Buffer(Generic[C]):
         if self.cut_off is not None:
             return True
         if self._taken_size + self._size + size > MAX_BYTES:
-            self.cut(GapReason.SLOW_CONSUMER)
+            self.cut(CutOff.FULL)
             return False
         self.checked_at = min(self.checked_at, checked_at) if self._updates else checked_at
         self._updates.append(update)
@@ -84,7 +94,7 @@ class Buffer(Generic[C]):
         size = self._taken_size + self._size
         return self.cut_off is None and size > MAX_BYTES // 2 and now - self._taken_at < ACTIVE_SECONDS
 
-    def cut(self, reason: GapReason) -> None:
+    def cut(self, reason: CutOff) -> None:
         """Drop all updates and cut the subscription off."""
         self._updates, self._size, self.cut_off = [], 0, reason
         self.wake()

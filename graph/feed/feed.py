@@ -13,7 +13,7 @@ from typing import Any
 from graph.accounts.sessions import Sessions
 from graph.accounts.users import Users
 from graph.errors import NotPermitted, StoreUnavailable
-from graph.feed.buffer import Buffer, C, size_of
+from graph.feed.buffer import Buffer, C, CutOff, size_of
 from graph.feed.combined_stream import CombinedStream
 from graph.feed.deletions import deleted_posts
 from graph.feed.filter_source import FilterSource, filtered_update
@@ -37,7 +37,6 @@ from graph.feed.updates import (
     FilteredChange,
     FilteredUpdate,
     Gap,
-    GapReason,
     HomeUpdate,
     NotificationUpdate,
     ThreadUpdate,
@@ -265,7 +264,7 @@ class Feed:
         await self._reader.close()
         await self._session_watch.close()
 
-    async def prepare(self, events: Sequence[Event]) -> None:
+    async def look_up(self, events: Sequence[Event]) -> None:
         """Look up which of the published posts that concern a subscription are deleted. At most one round trip.
 
         If a shard does not answer soon, each subscription checks its own posts, and only the subscriptions that need
@@ -300,7 +299,7 @@ class Feed:
         timelines, notified = self._places.deliveries(event), self._notified.receivers(event)
         if not (homes or timelines or filtered or notified) or event.number in self._deleted:
             return False
-        # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
+        # A subscription or a follow may have begun after `look_up`: then the subscription checks the post.
         is_checked = event.number in self._checked or not isinstance(event.body, Publication)
         for change, buffers in homes:
             self._add(change, buffers, is_checked=is_checked)
@@ -353,4 +352,4 @@ class Feed:
         """Cut off all live subscriptions. They join again, and replay the events after their positions."""
         self._homes.clear()
         for buffer in self._live:
-            buffer.cut(GapReason.RETENTION)
+            buffer.cut(CutOff.SKIPPED)

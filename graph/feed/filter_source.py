@@ -44,7 +44,7 @@ class FilterSource(ViewedSource[FilteredChange]):
     async def load(self) -> None:
         """Read the suspensions and the viewer's blocks. One round trip. The first call also prepares the filter."""
         if not self._is_prepared:
-            await self._index.prepare(self._filter)
+            await self._index.hold(self._filter)
             self._is_prepared = True
         await super().load()
 

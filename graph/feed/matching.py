@@ -68,10 +68,10 @@ class FilterIndex(Generic[S]):
         self._of_all_deletions: CountedSet[S] = CountedSet()
         self._slices = Slices()
 
-    async def prepare(self, filter_: EventFilter) -> None:
+    async def hold(self, filter_: EventFilter) -> None:
         """Add a filter to its index in slices and keep it until `release`, so that `add` and `remove` are fast.
 
-        A filter may be prepared several times, and must be released as often.
+        A filter may be held several times, and must be released as often.
         """
         indexed = self._entry(filter_)
         indexed.holds += 1
@@ -86,7 +86,7 @@ class FilterIndex(Generic[S]):
             raise
 
     def release(self, filter_: EventFilter) -> None:
-        """Undo `prepare`. Raises KeyError for an unknown filter."""
+        """Undo `hold`. Raises KeyError for an unknown filter."""
         indexed = self._filters[filter_]
         indexed.holds -= 1
         if not indexed.is_needed:

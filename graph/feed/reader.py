@@ -34,7 +34,7 @@ logger = logging.getLogger("fanline.feed")
 class Listener(Protocol):
     """Receives the events that the reader reads."""
 
-    async def prepare(self, events: Sequence[Event]) -> None:
+    async def look_up(self, events: Sequence[Event]) -> None:
         """Look up the data that `receive` needs for these events."""
         ...
 
@@ -230,7 +230,7 @@ class LogReader:
         reply, held = await reader.send([(*read, entry_id(self.head)), ("XRANGE", keys.LOG, last, last)])
         entries = reply[keys.LOG] if reply else []
         events = [event for event in map(decode_entry, entries) if event is not None]
-        trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.prepare(events))
+        trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.look_up(events))
         watermark = self._log.known_watermark
         if trimmed > self.head:
             self.head = number_of(entries[0][0]) - 1 if entries else trimmed

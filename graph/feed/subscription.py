@@ -22,7 +22,7 @@ from typing import Any, Generic
 
 from graph.chunks import chunks
 from graph.errors import NotPermitted, SessionOver
-from graph.feed.buffer import Buffer, C
+from graph.feed.buffer import Buffer, C, CutOff
 from graph.feed.deletions import counted, fresh, post_counts, withhold_deleted, without_deleted
 from graph.feed.handover import HANDED_OVER, Courier, Handover
 from graph.feed.reader import LogReader
@@ -121,15 +121,15 @@ class Subscription(Generic[C]):
                 async with aclosing(self._go_live()) as live:
                     async for update in live:
                         yield update
-                if self._buffer.cut_off is GapReason.SLOW_CONSUMER:
+                if self._buffer.cut_off is CutOff.FULL:
                     gap = Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
-                    await self._prepare(gap)
+                    await self._before(gap)
                     # Read before the client refetches its page: events committed in between must be streamed.
                     resumed = max(self._position, await log.watermark())
                     yield gap
                     self._position = resumed
                 # The session watch sees the events that the reader reads, but not those that it skipped.
-                joined = await self._join(check=self._buffer.cut_off is GapReason.RETENTION)
+                joined = await self._join(check=self._buffer.cut_off is CutOff.SKIPPED)
         finally:
             for stop in stops:
                 stop()
@@ -239,7 +239,7 @@ class Subscription(Generic[C]):
                 gap = Gap(events[upto].number, events[upto].at, GapReason.REPAIR)
                 await self._wait_for_pages(gap.number)
                 await self._join(check=False)
-                await self._prepare(gap)
+                await self._before(gap)
                 self._position = gap.number
                 yield gap
 
@@ -280,7 +280,7 @@ class Subscription(Generic[C]):
         shared.live.add(buffer)
         buffer.on_update = None if self._courier is None else self._queue
         if shared.reader.lost != self._lost:
-            buffer.cut(GapReason.RETENTION)
+            buffer.cut(CutOff.SKIPPED)
         try:
             self._checkpoint_at = clock() + shared.checkpoint_seconds
             while True:
@@ -349,13 +349,13 @@ class Subscription(Generic[C]):
         return False
 
     async def _next(self, update: C) -> C:
-        """Prepare for an update, advance the position and return the update."""
-        await self._prepare(update)
+        """Let the source prepare for an update, advance the position and return the update."""
+        await self._before(update)
         self._buffer.raise_error()
         self._position = update.number
         return update
 
-    async def _prepare(self, update: C | Gap) -> None:
+    async def _before(self, update: C | Gap) -> None:
         if isinstance(update, self._source.prepares):
             await self._source.before_update(update, partial(self._unprojected, update.number))
 

@@ -1,6 +1,7 @@
 """The part of the store's content that is determined by events, grouped by owner.
 
-`graph.expected.fold` builds it from events in any order, one at a time, and `graph.expected.stored` yields its keys.
+`graph.expected.event_folds` builds it from events in any order, one at a time, and `graph.expected.stored` yields its
+keys.
 """
 
 from collections.abc import Collection, Iterable, Mapping

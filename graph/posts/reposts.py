@@ -70,7 +70,7 @@ class Reposts:
         body = Reposted(viewer, original.id, original.author)
         while not held.repost:
             body = replace(body, renewed=held.version > 0)
-            [event], is_new = await self._commit.once([body], self.key_of(viewer, original.id, held.version))
+            [event], is_new = await self._commit.idempotently([body], self.key_of(viewer, original.id, held.version))
             if is_new:
                 return plain_repost(event.number, body)
             held = await self._confirmed(viewer, original.id, RepostRegister(0, event.number), watermark)

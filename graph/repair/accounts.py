@@ -4,7 +4,7 @@ import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from graph import keys
-from graph.expected.fold import fold_event
+from graph.expected.event_folds import fold_event
 from graph.expected.loading import ACCOUNT_KINDS
 from graph.expected.stored import account_keys, login_fields
 from graph.fold import content

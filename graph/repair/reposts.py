@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from graph import keys
 from graph.archive.rows import REDACTED
-from graph.expected.fold import fold_event
+from graph.expected.event_folds import fold_event
 from graph.expected.loading import REPOST_KINDS
 from graph.fold import content
 from graph.log.events import Unreposted

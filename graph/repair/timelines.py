@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from graph import keys
 from graph.archive.rows import POSTS, REDACTED
-from graph.expected.fold import fold_event
+from graph.expected.event_folds import fold_event
 from graph.fold.content import Content
 from graph.fold.content import Part as FoldedPart
 from graph.fold.hot_window import HotLimits, floor

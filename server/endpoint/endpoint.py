@@ -16,7 +16,14 @@ from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.event_stream import ChangedCookie, EventStream
 from server.endpoint.request_ids import REQUEST_ID, set_request_id
 from server.endpoint.requests import combine_headers, parse_body, parse_parameters, receive_body
-from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, for_caches, refusal, render
+from server.endpoint.responses import (
+    EVENT_STREAM,
+    HttpResponse,
+    choose_media_type,
+    for_caches,
+    refused_response,
+    render,
+)
 from server.errors import Refused, internal_error, overloaded
 from server.log_context import LOGGED
 from server.operations.caller import Caller
@@ -74,11 +81,11 @@ class GraphQLEndpoint:
             if isinstance(response, EventStream):
                 response.permit, permit = permit, None
         except Refused as refused:
-            response = refusal(refused, request_id, accept_of(given))
+            response = refused_response(refused, request_id, accept_of(given))
         except ClientDisconnect:
             return
         except Exception:
-            response = refusal(internal_error(request_id.decode()), request_id, accept_of(given))
+            response = refused_response(internal_error(request_id.decode()), request_id, accept_of(given))
             await response.send(scope, receive, send, headers)
             raise  # the server logs the traceback
         finally:

@@ -80,7 +80,7 @@ def _choose(accept: str) -> str:
     return GRAPHQL_JSON if qualities[GRAPHQL_JSON] >= max(qualities[JSON], 0.001) else JSON
 
 
-def refusal(refused: Refused, request_id: bytes, accept: str) -> HttpResponse:
+def refused_response(refused: Refused, request_id: bytes, accept: str) -> HttpResponse:
     """Return the response to a refused request, in GraphQL JSON if the client prefers that media type.
 
     A refusal with status 200 is always plain JSON: GraphQL JSON without `data` must have another status.

@@ -24,7 +24,7 @@ from server.transport.limits import (
     MAX_URL,
 )
 from server.transport.request_heads import Refusal, check_head, head_without_upgrade, requested_upgrade
-from server.transport.responses import overloaded, refusal
+from server.transport.responses import error_response, overload_response
 from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
@@ -84,7 +84,7 @@ class HttpProtocol(HttpToolsProtocol):
         reason = self._open.add(self, host, transport.get_extra_info("socket").fileno())
         if reason is not None:
             if reason == ADDRESS:
-                transport.write(refusal(429))
+                transport.write(error_response(429))
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -226,7 +226,7 @@ class HttpProtocol(HttpToolsProtocol):
             return None
         if self.flow.write_paused:
             self.transport.abort()  # the client sends requests and does not read the refusals
-        self.transport.write(overloaded(cycle, self._admission))
+        self.transport.write(overload_response(cycle, self._admission))
         cycle.response_started = cycle.response_complete = True
         if not cycle.keep_alive:
             self.transport.close()
@@ -329,7 +329,7 @@ class HttpProtocol(HttpToolsProtocol):
         if last is not None:
             last.keep_alive = False
         elif unanswered and not self.transport.is_closing():
-            self.transport.write(refusal(refused.status, refused.text))
+            self.transport.write(error_response(refused.status, refused.text))
             self.transport.write_eof()
         else:
             self._close()

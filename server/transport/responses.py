@@ -20,7 +20,7 @@ TEXTS = {
 RETRY_AFTER = {429: 60, 503: 2}  # seconds
 
 
-def refusal(status: int, text: str | None = None) -> bytes:
+def error_response(status: int, text: str | None = None) -> bytes:
     """Return a complete plain-text error response that closes the connection. `text` defaults to the status's text."""
     text = text or TEXTS[status]
     lines = (
@@ -50,7 +50,7 @@ def _overload(seconds: int) -> tuple[bytes, bytes]:
 OVERLOADS = {seconds: _overload(seconds) for seconds in range(1, RETRY_SECONDS + 1)}
 
 
-def overloaded(cycle: RequestResponseCycle, admission: Admission) -> bytes:
+def overload_response(cycle: RequestResponseCycle, admission: Admission) -> bytes:
     """Return the complete response to an operation that is refused because of overload. Takes about 5 microseconds.
 
     The connection closes after a request with `Expect: 100-continue`, because the client may or may not send the body.

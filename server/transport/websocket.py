@@ -14,7 +14,7 @@ from websockets.http11 import Request
 
 from server.transport.connections import Connections
 from server.transport.limits import CONTROL_BURST, CONTROL_RATE, MAX_FRAGMENTS, MAX_HEAD, SOCKET_SLICE
-from server.transport.responses import refusal
+from server.transport.responses import error_response
 from server.transport.sending import still_unsent, unsent
 
 CHECK_SECONDS = 30.0  # between two checks whether a closing connection has closed
@@ -203,7 +203,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def _refuse_handshake(self) -> None:
         """Answer an invalid handshake with the parser's response, or with status 400 if there is none, and close."""
         self._open.refused["handshake"] += 1
-        self.transport.write(b"".join(self.conn.data_to_send()) or refusal(400))
+        self.transport.write(b"".join(self.conn.data_to_send()) or error_response(400))
         self.close_sent = self.handshake_complete = True
         self.transport.close()
 

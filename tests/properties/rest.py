@@ -10,7 +10,7 @@ import redis
 from graph import Graph, keys
 from graph.archive.rows import POSTS, EventRow
 from graph.archive.tables import CREDENTIALS, EVENTS
-from graph.expected.fold import fold
+from graph.expected.event_folds import fold
 from graph.expected.stored import stored
 from graph.fold.content import Content
 from graph.fold.hot_window import Cut

@@ -332,7 +332,7 @@ class Interleavings(DeletionRules):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let batches be small, so that each operation needs several, and nothing depend on the time."""
-    monkeypatch.setattr("graph.archiver.hot_window.POSTS_PER_CUT", 2)
+    monkeypatch.setattr("graph.archiver.hot_window_cutter.POSTS_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.like_windows.LIKES_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
     monkeypatch.setattr("graph.archiver.scan.KEYS_AT_ONCE", 3)

@@ -276,7 +276,7 @@ async def test_a_damaged_record_does_not_keep_other_timelines_from_being_cut(wor
 
 async def test_many_posts_are_cut_in_steps(world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step removes a bounded number of posts."""
-    monkeypatch.setattr("graph.archiver.hot_window.POSTS_PER_CUT", 4)
+    monkeypatch.setattr("graph.archiver.hot_window_cutter.POSTS_PER_CUT", 4)
     await world.publish(world.bob, 15)
 
     await world.archive()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from graph import Graph
-from graph.feed.buffer import Buffer, size_of
+from graph.feed.buffer import Buffer, CutOff, size_of
 from graph.feed.feed import Feed
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
 from graph.log.events import Followed, PostPublished, ProfileChanged
@@ -311,7 +311,7 @@ def test_only_a_buffer_that_is_taken_from_counts_as_congested() -> None:
     assert not buffer.is_congested(1000.0)
     buffer._taken_at = 999.0
     assert buffer.is_congested(1000.0)
-    buffer.cut(GapReason.SLOW_CONSUMER)
+    buffer.cut(CutOff.FULL)
     assert not buffer.is_congested(1000.0)
 
 

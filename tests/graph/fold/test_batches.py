@@ -1,7 +1,7 @@
 """Batches of rows that are folded."""
 
 from graph.archive.rows import EventRow
-from graph.expected.fold import fold_event
+from graph.expected.event_folds import fold_event
 from graph.fold.content import Content
 from graph.fold.reading import FoldedBatch
 

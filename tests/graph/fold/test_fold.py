@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.expected.fold import FOLDS, fold
+from graph.expected.event_folds import FOLDS, fold
 from graph.expected.stored import stored
 from graph.fold.content import Content, Part
 from graph.fold.hot_window import Cut

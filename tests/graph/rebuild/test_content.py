@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graph import keys
 from graph.archive.archive import Archive
 from graph.archive.rows import EventRow
-from graph.expected.fold import fold
+from graph.expected.event_folds import fold
 from graph.expected.stored import stored
 from graph.fold.content import Content
 from graph.fold.hot_window import Cut, HotLimits, cold, floor

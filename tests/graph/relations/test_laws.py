@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.expected.fold import fold
+from graph.expected.event_folds import fold
 from graph.expected.stored import stored
 from graph.fold.content import Content
 from graph.log.account_events import UserDeleted, UserErased, login_hash

@@ -1,4 +1,4 @@
-"""The hot window: the newest posts of a list, which the store holds. The archive holds all posts.
+"""Cut lists to their hot window: the newest posts, which the store holds. The archive holds all posts.
 
 A cut removes the oldest posts from a list, such as a timeline:
 
@@ -45,7 +45,7 @@ ATTEMPTS = 5
 logger = logging.getLogger("fanline.archiver")
 
 
-class HotWindow:
+class HotWindowCutter:
     """Cuts lists of posts. `trimmed` counts the posts that were removed from timelines. `likes` cuts sets of likes."""
 
     def __init__(

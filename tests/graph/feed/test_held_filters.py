@@ -49,7 +49,7 @@ class Holder:
     async def advance(self) -> None:
         """Execute the next step."""
         if self.preparing is None:
-            self.preparing = asyncio.create_task(self.index.prepare(self.filter))
+            self.preparing = asyncio.create_task(self.index.hold(self.filter))
         elif not self.preparing.done():
             await asyncio.sleep(0)
         elif not self.is_subscribed:
@@ -119,9 +119,9 @@ async def end(slices: Slices, look: Callable[[], int] = int) -> list[int]:
     return seen
 
 
-async def test_a_prepared_filter_is_added_and_removed_without_its_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_held_filter_is_added_and_removed_without_its_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     index: FilterIndex[int] = FilterIndex()
-    await index.prepare(LARGE)
+    await index.hold(LARGE)
     monkeypatch.setattr("graph.feed.indexes.PostingLists", None)
     monkeypatch.setattr("graph.feed.matching.finish", None)
 
