@@ -52,7 +52,7 @@ SIZES = {"full": Sizes(30.0, 1.0), "quick": Sizes(8.0, 0.3), "tiny": Sizes(0.3, 
 
 @dataclass
 class Crowd:
-    """The readers of one kind, and how often each of them reads in a second."""
+    """The readers of one kind, and how often each of them reads per second."""
 
     readers: Sequence[Reader]
     rate: float

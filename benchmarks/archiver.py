@@ -65,7 +65,7 @@ SIZES_OF_DATABASES = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The events, the authors and readers of the pages, the runs per database, the seconds of reads, the databases."""
+    """The number of events, the authors and readers, the runs per database, the seconds of reads, and the databases."""
 
     events: int = 200_000
     crowd: Crowd = field(default=Crowd(1_000, 100, Authors(100, 50)))
@@ -211,7 +211,7 @@ async def archive_once(backlog: Backlog, archive_url: str, noted: Latencies | No
 
 
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:
-    """Measure each database in turn, alone and next to reads."""
+    """Measure each database in turn, alone and while home pages are read."""
     runs: dict[tuple[str, str], list[Run]] = {}
     pages: dict[tuple[str, str], Latencies] = {}
     async with backlog(sizes) as there:

@@ -69,7 +69,7 @@ class Target:
             read_answer(connection)
 
     def hold(self, most: int, *parts: bytes) -> None:
-        """Open a connection, send something and keep it open, unless `most` connections are open."""
+        """Open a connection, send data and keep the connection open, unless `most` connections are open."""
         if len(self.held) < most:
             connection = self.connect()
             self.held.append(connection)
@@ -84,7 +84,7 @@ class Target:
 
 
 def documents(target: Target, at: int) -> None:
-    """X1, X14: documents with many lines and errors, and selections that overlap."""
+    """Send documents with many lines and errors, and selections that overlap (X1, X14)."""
     if at % 2:
         target.exchange(request({"query": "\n" * 8_000 + NODES, "variables": {"ids": [{}] * 8_000}}))
     else:
@@ -92,30 +92,30 @@ def documents(target: Target, at: int) -> None:
 
 
 def texts(target: Target, at: int) -> None:
-    """X2: texts that take long to normalise."""
+    """Send a text that takes long to normalise (X2)."""
     given = {"login": f"u{os.getpid()}x{at}", "password": "a long pass phrase", "name": COMBINING}
     target.exchange(request({"query": SIGN_UP, "variables": {"input": given}}))
 
 
 def answers(target: Target, at: int) -> None:
-    """X3: the largest responses that are allowed, and larger ones."""
+    """Request the largest responses that are allowed, and larger ones (X3)."""
     written = list(candidates(target.world).values())
     target.exchange(request({"query": f"{written[at % len(written)]((100, 20, 5)[at % 3])} #{at}"}))
 
 
 def pipelining(target: Target, at: int) -> None:
-    """X4: requests pipelined behind an endless stream."""
+    """Pipeline requests behind an endless stream (X4)."""
     with target.connect() as connection:
         push(connection, [streamed(EVENTS), request(method="GET", path="/health/live") * 10_000])
 
 
 def headers(target: Target, at: int) -> None:
-    """X5: headers of 1 MiB."""
+    """Send headers of 1 MiB (X5)."""
     target.exchange(list(HEADS.values())[at % len(HEADS)](KIB * KIB))
 
 
 def log_ins(target: Target, at: int) -> None:
-    """X6, X7: wrong passwords, singly and in batches."""
+    """Send wrong passwords, singly and in batches (X6, X7)."""
     wrong = {"login": target.world.logins[at % 8], "password": "a wrong pass phrase"}
     if at % 2:
         return target.exchange(request({"query": LOG_IN, "variables": {"input": wrong}}))
@@ -130,7 +130,7 @@ def subscribed(query: str, variables: object = None) -> bytes:
 
 
 def events(target: Target, at: int) -> None:
-    """X9: many streams with large selections, and the events for them."""
+    """Open streams with large selections, and cause events for them (X9)."""
     selection = list(SELECTIONS.values())[at % len(SELECTIONS)]
     target.hold(50, subscribed(follow_stream(target.world, selection, (1, 5, 50)[at % 3])))
     for connection in target.held:
@@ -146,41 +146,41 @@ def mutation(target: Target, query: str, variables: Any) -> bytes:
 
 
 def silence(target: Target, at: int) -> None:
-    """X10: connections that are silent, half open or slow."""
+    """Hold connections that are silent, half open or slow (X10)."""
     target.hold(3_000, list(OPENINGS.values())[at % len(OPENINGS)])
 
 
 def pings(target: Target, at: int) -> None:
-    """X11: pings whose pongs are not read."""
+    """Send pings without reading the pongs (X11)."""
     with target.connect() as connection:
         push(connection, [HANDSHAKE, frame(PING, b"x" * 125) * 8_000])
 
 
 def refused_requests(target: Target, at: int) -> None:
-    """X13: different invalid requests."""
+    """Send various invalid requests (X13)."""
     target.exchange(*itertools.islice(invalid_requests(at % 11 + 1), at % 11, None))
 
 
 def filters(target: Target, at: int) -> None:
-    """X15: filters with thousands of terms."""
+    """Subscribe with filters of thousands of terms (X15)."""
     given = list(FILTERS.values())[at % len(FILTERS)](target.world, at)
     query = "subscription ($filter: EventFilter!) { events(filter: $filter) { cursor } }"
     target.hold(1_000, subscribed(query, {"filter": given}))
 
 
 def follows(target: Target, at: int) -> None:
-    """X16: mutations that follow and unfollow 50 users."""
+    """Follow 50 users in one mutation (X16)."""
     target.exchange(mutation(target, FOLLOW, {"ids": list(target.world.users[1:51])}))
 
 
 def searches(target: Target, at: int) -> None:
-    """X20: as many searches as an operation may have, each for frequent words in the posts of many users."""
+    """Send as many searches as an operation may have, each for frequent words in the posts of many users (X20)."""
     chosen = {"users": target.world.users[:100], "keywords": ["morning", "coffee", "garden", "river"]}
     _archive(target, at, lambda place: chosen | {"keywords": [*chosen["keywords"], f"word{at}x{place}"]})
 
 
 def false_candidates(target: Target, at: int) -> None:
-    """X21: searches for a phrase whose pairs of characters occur apart in many posts."""
+    """Search for a phrase whose pairs of characters occur apart in many posts (X21)."""
     _archive(target, at, lambda place: {"keywords": ["北京大", f"word{at}x{place}"]})
 
 
@@ -195,7 +195,7 @@ def _archive(target: Target, at: int, filter_of: Callable[[int], dict[str, Any]]
 
 
 def public_pages(target: Target, at: int) -> None:
-    """X22: the largest pages of the public timeline."""
+    """Request the largest pages of the public timeline (X22)."""
     entry = "id author { login } ... on Post { text }"
     fields = " ".join(
         f"a{place}: publicTimeline {{ entries(first: {100 - place}) {{ nodes {{ {entry} }} }} }}"
@@ -280,7 +280,7 @@ def read_world(line: str) -> World:
 
 
 def main(port: int) -> None:
-    """Run the attacks that the standard input names."""
+    """Run the attacks named on standard input."""
     os.nice(NICE)
     world = read_world(sys.stdin.readline())
     running: Running | None = None

@@ -76,7 +76,7 @@ class Results:
 
 
 class Reader:
-    """A reader, with a token or anonymous, on a connection that is opened again if the server closes it."""
+    """A reader, with a token or anonymous, on a connection that is reopened if the server closes it."""
 
     def __init__(self, port: int, token: str | None, query: str = HOME, address: str = ADDRESS) -> None:
         body = json.dumps({"query": query}).encode()
@@ -204,7 +204,7 @@ def pin(process: int, processors: Sequence[int]) -> None:
 
 @asynccontextmanager
 async def attackers(port: int, world: World) -> AsyncIterator[Process]:
-    """Run the attackers' process for the duration of the block. It gets the world."""
+    """Run the attackers' process for the duration of the block, and send it the world."""
     command = (sys.executable, "-m", "benchmarks.attackers", str(port))
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     assert process.stdin

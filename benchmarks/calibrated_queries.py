@@ -16,7 +16,7 @@ ENTRY = "id createdAt author { id login name } ... on Post { text }"
 class Calibrated:
     """A query: `write` returns its text for a number of units, and `unit` is the name of the unit.
 
-    The requests for n and 2n units are compared; if `is_whole`, an empty request and the request for n units.
+    The requests for n and 2n units are compared or, if `is_whole`, an empty request and the request for n units.
     """
 
     write: Callable[[int], str]
@@ -27,7 +27,7 @@ class Calibrated:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The numbers whose requests are compared."""
+        """The numbers of units in the two requests that are compared."""
         return (0, self.n) if self.is_whole else (self.n, 2 * self.n)
 
 
@@ -37,7 +37,7 @@ def queries(world: World) -> Mapping[str, Calibrated]:
 
 
 def timelines(world: World) -> dict[str, Calibrated]:
-    """Return the queries of timelines and profiles."""
+    """Return the queries for timelines and profiles."""
     return {
         "home page of 30": Calibrated(
             lambda n: f"{{ viewer {{ homeTimeline {{ entries(first: {30 * n}) {{ nodes {{ {ENTRY} }} }} }} }} }}",
@@ -95,7 +95,7 @@ def timelines(world: World) -> dict[str, Calibrated]:
 
 
 def searches(world: World) -> dict[str, Calibrated]:
-    """Return the queries of the archive."""
+    """Return the queries that read the archive."""
     people = json.dumps(list(world.crowd[:100]))
     words = ["morning", "coffee", "garden", "river", "city"]
     common = [json.dumps([*words, f"word{at}"]) for at in range(5)]
@@ -167,7 +167,7 @@ def searches(world: World) -> dict[str, Calibrated]:
 
 
 def lists(world: World) -> dict[str, Calibrated]:
-    """Return the queries of lists."""
+    """Return the queries for lists."""
     return {
         "lists' timelines, first: 1": Calibrated(
             lambda n: nodes(world.lists[:n], f"... on UserList {{ timeline {{ entries(first: 1) {{ {FRUGAL} }} }} }}"),
@@ -191,7 +191,7 @@ def lists(world: World) -> dict[str, Calibrated]:
 
 
 def notifications(world: World) -> dict[str, Calibrated]:
-    """Return the queries of notifications, of which more than 100 are unread."""
+    """Return the queries for notifications, of which more than 100 are unread."""
     posts = " ".join(f"... on {kind}Notification {{ post {{ text }} }}" for kind in ("Like", "Repost", "Mention"))
     shown = f"nodes {{ id actorsCount actors {{ login }} {posts} }}"
     return {
@@ -208,7 +208,7 @@ def notifications(world: World) -> dict[str, Calibrated]:
 
 
 def posts(world: World) -> dict[str, Calibrated]:
-    """Return the queries of posts and of their fields."""
+    """Return the queries for posts and their fields."""
     return {
         "posts": Calibrated(lambda n: nodes(world.full[:n], f"... on Post {{ {POST} }}"), 40, "post"),
         "entities, 45 of each post": Calibrated(
@@ -262,5 +262,5 @@ def repeated_with(n: int, fields: Sequence[str]) -> str:
 
 
 def nodes(ids: Iterable[str], selection: str) -> str:
-    """Return a query of objects by id."""
+    """Return a query for objects by id."""
     return f"{{ nodes(ids: {json.dumps(list(ids))}) {{ {selection} }} }}"

@@ -1,9 +1,9 @@
 """Calibration of the prices of fields: `python -m benchmarks.calibration [--quick] [--json FILE]`. On Linux.
 
-For each query, compares a request for n units of one thing with a request for 2n units. The differences are the CPU
-time of the server, the store and the database together, and the points, including those charged afterwards. The fixed
-cost of a request cancels out. The last column is the query's points per millisecond, divided by those of a page of a
-home timeline: 1 is fair; above 1, the query costs the server less than its price.
+For each query, compares a request for n units of one thing with a request for 2n units. It reports the differences in
+the CPU time of the server, the store and the database together, and in points, including those charged afterwards. The
+fixed cost of a request cancels out. The last column is the query's points per millisecond, divided by those of a page
+of a home timeline: 1 is fair; above 1, the query costs the server less than its price.
 """
 
 import asyncio
@@ -114,12 +114,12 @@ class Stage:
         )
 
     def accepts(self, query: Calibrated, n: int) -> bool:
-        """Return True if a request is executed, even if its budget does not suffice for some pages."""
+        """Return True if a request is executed, even if its budget is too small for some pages."""
         answer = self._post(query, n).json()
         return bool(answer.get("data")) and not unexpected(answer)
 
     def size(self, query: Calibrated, n: int) -> int:
-        """Return the bytes of a response."""
+        """Return the size of a response in bytes."""
         return len(self._post(query, n).content)
 
     def _send(self, query: Calibrated, n: int, *, explain: bool = False) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Stage:
 
 
 def unexpected(answer: Mapping[str, Any]) -> bool:
-    """Return True if a response has other errors than pages for which the budget did not suffice."""
+    """Return True if a response has errors other than those of pages that exceed the budget."""
     return any(error["extensions"]["code"] != "COST_LIMIT" for error in answer.get("errors", ()))
 
 
@@ -188,7 +188,7 @@ def table_of(name: str, sizes: Sizes) -> Table | None:
 
 @contextmanager
 def stage(name: str, scale: float, settings: Mapping[str, str]) -> Iterator[Stage | None]:
-    """Run a server in the world on one database; yield None if the database is not installed."""
+    """Run a server with the world on one database; yield None if the database is not installed."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fanline-calibration-")))
         store = stack.enter_context(private_store())

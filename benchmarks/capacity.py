@@ -75,7 +75,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The maximum reads of the log per second by a process, and the number of logs, which share the events by actor."""
+    """A process's maximum log reads per second, and the number of logs, among which events are divided by actor."""
 
     name: str
     reads: float = math.inf
@@ -163,7 +163,7 @@ class Operations:
             await self._graph.log.append([PostPublished(FIRST_AUTHOR + n, TEXT)], binding=binding)
 
     async def consume(self) -> None:
-        """Read and acknowledge an event, 100 at once."""
+        """Read and acknowledge an event, 100 at a time."""
         run = self._graph.store.run
         read = ("XREADGROUP", "GROUP", GROUP, "c", "COUNT", 100, "STREAMS", keys.LOG, ">")
         for _ in range(0, self._times, 100):
@@ -171,20 +171,20 @@ class Operations:
             await run("XACK", keys.LOG, GROUP, *[entry[0] for entry in entries])
 
     async def follow(self) -> None:
-        """Read an event as an API process does, one at once."""
+        """Read an event as an API process does, one at a time."""
         position = "0"
         for _ in range(self._times):
             reply = await self._graph.store.run("XREAD", "COUNT", 1, "STREAMS", keys.LOG, position)
             position = reply[keys.LOG][-1][0]
 
     async def project(self) -> None:
-        """Append and project a post without followers, 100 at once."""
+        """Append and project a post without followers, 100 at a time."""
         for _ in range(0, self._times, 100):
             await append_events(self._graph, [PostPublished(FIRST_AUTHOR, TEXT) for _ in range(100)])
         await self._graph.worker().drain()
 
     async def insert(self) -> None:
-        """Insert a post into a follower's home cache, 1,000 at once."""
+        """Insert a post into a follower's home cache, 1,000 at a time."""
         await self._graph.fan_outs.push(FanOut(self._graph.log.seen, self._fans.audiences[0].author))
 
     async def page(self) -> None:
@@ -231,7 +231,8 @@ def simulate(users: int, costs: dict[str, Cost], seconds: int) -> list[list[Cell
 def inserts_in_each_second(posts: float, seconds: int) -> list[float]:
     """Return the insertions into home caches in each second, if posts are published at random at this mean rate.
 
-    The number of an author's followers has a Pareto distribution with mean 100. Larger authors are pulled.
+    The number of an author's followers has a Pareto distribution with mean 100. Posts of authors with more than
+    `most_pushed` followers are pulled.
     """
     chance = random.Random(1)
     followers = [min(1_000_000.0, 20 * chance.paretovariate(1.25)) for _ in range(100_000)]

@@ -1,4 +1,4 @@
-"""The frame of all commands: options, a description of the machine, tables as they are measured, JSON and plots."""
+"""Common parts of all commands: options, a machine description, tables as they are measured, JSON and plots."""
 
 import argparse
 import asyncio
@@ -98,7 +98,7 @@ async def until_terminated(work: Coroutine[Any, Any, None]) -> None:
 
 
 def describe_machine() -> str:
-    """Return a description of the machine: processors, versions and load. It has no names and no dates."""
+    """Return a description of the machine: processors, versions and load. It contains no names and no dates."""
     with private_store() as url:
         store = version(url)
     return (

@@ -1,7 +1,8 @@
 """Home pages with and without conversations: `python -m benchmarks.conversations [--quick] [--json FILE]`.
 
-Executes two queries in turn for the same home timeline: posts with their authors and relationships; and with the counts
-of replies, reposts and likes, what the viewer has liked and reposted, and the reposted posts with their authors.
+Executes two queries in turn for the same home timeline: one for posts with their authors and relationships, and one
+that also selects the counts of replies, reposts and likes, what the viewer has liked and reposted, and the reposted
+posts with their authors.
 """
 
 import itertools
@@ -43,7 +44,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The number of authors whom the viewer follows, and of pages of each query."""
+    """The number of authors whom the viewer follows, and the number of pages per query."""
 
     authors: int
     pages: int

@@ -2,8 +2,8 @@
 
 A server, a worker and an embedded store run for a long time under a steady load of reads and changes. Once there are
 enough posts, the oldest one is deleted before another one is published, and what would be kept for hours or days is
-kept for a minute (`benchmarks/short_lives.py`), so whatever still grows would grow forever. Measures the memory of each
-process and the size of the append-only file over time.
+kept for a minute (`benchmarks/short_lives.py`), so anything that still grows would grow forever. Measures the memory of
+each process and the size of the append-only file over time.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ LIKED = 200  # of the newest posts
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Users, how many each follows, posts, requests per second, and seconds: of the load, and between two samples."""
+    """Users, follows per user, posts, requests per second, seconds of load, and seconds between samples."""
 
     users: int = 100
     follows: int = 30
@@ -64,7 +64,7 @@ SIZES = {"full": Sizes(), "quick": Sizes(seconds=60, step=3), "tiny": Sizes(4, 2
 
 
 class Users:
-    """Users who send requests at a steady rate. `answered` counts their requests, and `failed` the others by reason."""
+    """Users who send requests at a steady rate. `answered` counts successes, and `failed` counts failures by reason."""
 
     def __init__(self, url: str, sizes: Sizes) -> None:
         self.clients = [Client(f"user{index}", url) for index in range(sizes.users)]
@@ -84,7 +84,7 @@ class Users:
             await client.insist(FOLLOW, ids=chosen)
 
     async def run(self) -> None:
-        """Send requests until cancelled. One that is late does not delay the others."""
+        """Send requests until cancelled. A late response does not delay other requests."""
         began, number = time.monotonic(), 0
         async with asyncio.TaskGroup() as requests:
             while True:
@@ -184,7 +184,7 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
 
 
 def growth(rows: list[list[Cell]], users: Users, note: str) -> Table:
-    """Return how much each size grew after the first tenth: its mean in the last quarter, less that in the first."""
+    """Return the growth of each size after the first tenth: means of the first and last quarter, and their ratio."""
     later: list[Any] = rows[int(len(rows) * WARM) :]
     quarter = max(1, len(later) // 4)
     table: list[list[Cell]] = []

@@ -50,7 +50,7 @@ async def _rows(opened: Stage) -> list[list[Cell]]:
 
 
 def _writer(graph: Graph, opened: Stage) -> Callable[[], object]:
-    """Return a function, for any thread, that publishes a post with all kinds of entities and mentions the viewer."""
+    """Return a thread-safe function that publishes a post with all kinds of entities and mentions the viewer."""
     loop = asyncio.get_running_loop()
     author, *mentioned = _numbers(opened.world.crowd[0], opened.world.viewer, opened.world.crowd[1])
     body = PostPublished(author, f"{FULL} @viewer @user1", mentions=tuple(mentioned))

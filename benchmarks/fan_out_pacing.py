@@ -1,7 +1,7 @@
 """Pacing of fan-out: `python -m benchmarks.fan_out_pacing [--quick] [--json FILE] [--plots DIR]`.
 
-Reads home timelines while one author with many followers publishes several posts a second, more than one worker can
-fan out. Measures the latency of the pages and the lag of the worker over time, with and without pacing.
+Reads home timelines while one author with many followers publishes several posts a second, faster than a single worker
+can fan them out. Measures the latency of the pages and the lag of the worker over time, with and without pacing.
 """
 
 import asyncio

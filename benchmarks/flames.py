@@ -1,7 +1,7 @@
 """A flame graph of a profile: `python -m benchmarks.flames STACKS SVG --title TITLE`.
 
 `STACKS` has a line for each stack: its functions separated by semicolons, outermost first, then a space and the number
-of samples, as `py-spy record --gil --format raw` writes it. The graph shows functions and not lines, and leaves out the
+of samples, as `py-spy record --gil --format raw` writes it. The graph shows functions, not lines, and leaves out the
 functions that all stacks begin with. Needs matplotlib, from the dependency group `bench`.
 """
 
@@ -24,7 +24,7 @@ OTHERS = "0.85"
 
 @dataclass(slots=True)
 class Frame:
-    """A function in one place of the call tree, and the number of samples that contain it."""
+    """A function at one place in the call tree, and the number of samples that contain it."""
 
     name: str
     seen: int = 0
@@ -53,7 +53,7 @@ def read(path: Path) -> Frame:
 
 
 def boxes(frame: Frame, left: float, whole: int, layer: int = 0) -> Iterator[tuple[Frame, float, float, int]]:
-    """Yield the functions that are wide enough, with their left ends, widths and layers."""
+    """Yield the functions that are wide enough, with their left edges, widths and layers."""
     width = frame.seen / whole
     if width < NARROWEST:
         return

@@ -144,7 +144,7 @@ def inserts_table(rows: Sequence[Sequence[Cell]]) -> Table:
 async def last_served(fans: Fans, audience: Audience, post: int, sample: int) -> str:
     """Check the caches of a random sample and of the first and last followers, and count all caches with the post.
 
-    Return a text about the result.
+    Return a description of the result.
     """
     chosen = random.Random(post).sample(range(audience.followers), min(sample, audience.followers))
     viewers = [fans.crowd.viewer(audience.start + index) for index in chosen]

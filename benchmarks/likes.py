@@ -70,7 +70,7 @@ async def publish(graph: Graph) -> list[int]:
 async def changed(
     graph: Graph, meter: Meter, change: Callable[..., Awaitable[int]], users: int, at_once: int
 ) -> list[Cell]:
-    """Make all users like or unlike, `at_once` concurrently. Return the figures once the worker has caught up."""
+    """Make all users like or unlike a post, `at_once` at a time. Return the figures once the worker has caught up."""
     latencies, waiting = Latencies(), itertools.count(2)
 
     async def client() -> None:

@@ -1,4 +1,4 @@
-"""Cheap subscribers: the necessary parts of WebSocket and `graphql-transport-ws`, without libraries.
+"""Cheap subscribers: only the necessary parts of WebSocket and `graphql-transport-ws`, without libraries.
 
 Messages are encoded once for all subscribers. Incoming messages are distinguished by the bytes they contain, without
 parsing.
@@ -167,7 +167,7 @@ class Subscriber(asyncio.Protocol):
             return
 
     def reset(self) -> None:
-        """Reset the connection without closing it."""
+        """Reset the TCP connection without closing the WebSocket."""
         if not self._lost:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             self.transport.abort()
@@ -198,7 +198,7 @@ async def connect(
 
 
 async def for_each(work: Iterable[Callable[[], Awaitable[None]]], at_once: int = AT_ONCE) -> None:
-    """Run a coroutine function for each item, with a limited number at once. The first error ends all."""
+    """Run these coroutine functions, at most `at_once` at a time. The first error cancels the others."""
     waiting = iter(work)
 
     async def go_on() -> None:

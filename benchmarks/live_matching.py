@@ -123,7 +123,7 @@ class Texts:
 
 
 def by_filters(audition: Audition) -> Table:
-    """Measure growing numbers of filters, and check that index and loop find the same filters."""
+    """Measure growing numbers of filters, and check that the index and the loop find the same filters."""
     texts = Texts(audition.posts, audition.users)
     more = texts.filters()
     filters: list[EventFilter] = []

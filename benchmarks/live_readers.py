@@ -47,7 +47,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Measures steady readers while other readers stall or do not."""
+    """Measures steady readers, with and without other readers that stall."""
 
     stage: Stage
     readers: Readers

@@ -1,4 +1,4 @@
-"""The measured server: runs the same as `fanline serve`, in a separate process that also reports its resources.
+"""The measured server: the application of `fanline serve`, in a separate process that reports its resources.
 
 `python -m benchmarks.live_server STORE_URL FOLDER` writes its port, then answers every input line with its resources.
 The line `collect` runs the garbage collector first. The process exits at the end of its standard input.

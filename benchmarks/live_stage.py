@@ -77,7 +77,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(viewers: int, audiences: Sequence[tuple[int, int]]) -> AsyncIterator[Stage]:
-    """Build a stage. Each viewer follows 20 authors and those of the audiences (first viewer, size) they belong to."""
+    """Build a stage. Viewers follow 20 authors each, and the authors of their audiences (first viewer, size)."""
     allow_many_files()
     with (
         private_store(Durability.SAFE) as url,

@@ -1,7 +1,7 @@
 """The most expensive accepted requests: `python -m benchmarks.most_expensive [--quick] [--json FILE]`. On Linux.
 
-Sends each query of the calibration in the largest size that the limits of production accept. Measures the CPU time of
-the server, the store and the database together, and the size of the response; then the same for the largest events of
+Sends each query of the calibration in the largest size that the production limits accept. Measures the CPU time of the
+server, the store and the database together, and the size of the response; then the same for the largest events of
 subscriptions. `python -m tests.attacks.search` also searches among generated documents.
 """
 

@@ -1,8 +1,9 @@
 """The near cache of records: `python -m benchmarks.near_cache [--quick] [--json FILE]`.
 
-Viewers read home pages from a process without and from one with a near cache, in alternating slices. The popularity of
-authors and posts and the activity of viewers follow Zipf's law. Between slices, others publish and like, so that the
-store invalidates values in the near cache. Then the same on a private cluster of three primaries and three replicas.
+Viewers read home pages from a process without a near cache and from a process with one, in alternating slices. The
+popularity of authors and posts and the activity of viewers follow Zipf's law. Between slices, other users publish and
+like posts, so that the store invalidates values in the near cache. Then the same is measured on a private cluster of
+three primaries and three replicas.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ COST_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of the world, the pages of a slice, the slices of each process, and writes per page."""
+    """The sizes of the world, pages per slice, slices per process, and writes per page."""
 
     authors: int
     viewers: int

@@ -99,7 +99,7 @@ class Stage:
     store_process: int
 
     def capacity(self, warm_up: float, seconds: float) -> float:
-        """Return the requests per second of a server without the limit whose connections always have a request."""
+        """Return the requests per second of the server without the limit, if each connection always has a request."""
         running = self.servers[WITHOUT]
         job = Job(running.port, self.requests, warm_up, seconds, running.process, self.store_process)
         measured = self.closed.run(job)

@@ -1,7 +1,7 @@
-"""The clients of `benchmarks.overload`: a separate process that sends requests at given times, answered or not.
+"""Clients of `benchmarks.overload`: a separate process that sends requests on time, even if others are pending.
 
 It reads jobs from its standard input, one line of JSON each, and answers each job with a line: for each request the
-time at which it was due, the time until its response, and the status of the response; 0 if there was none in time.
+time at which it was due, the time until its response, and the status of the response, or 0 if there was none in time.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Schedule:
     rates: Sequence[tuple[float, float]]
 
     def times(self) -> list[float]:
-        """Return the times at which requests are due: a Poisson process, as of independent clients."""
+        """Return the times at which requests are due: a Poisson process, as for independent clients."""
         draw, due, at, end = random.Random(SEED), list[float](), 0.0, 0.0
         for rate, seconds in self.rates:
             at, end = end, end + seconds
@@ -109,7 +109,7 @@ class Clients:
 
 
 class Connection(asyncio.Protocol):
-    """A connection with one request at a time, which it drops when the response does not come in time."""
+    """A connection with one request at a time. It is reset if a response does not arrive in time."""
 
     def __init__(self, clients: Clients, request: bytes, due: float) -> None:
         self._clients = clients

@@ -1,4 +1,4 @@
-"""Plots as SVG; equal figures give equal files. Needs matplotlib, from the dependency group `bench`."""
+"""Plots as SVG; identical figures produce identical files. Needs matplotlib, from the dependency group `bench`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def plot(
     *,
     linear: bool = False,
 ) -> None:
-    """Draw lines, and a horizontal line for the goal, on two logarithmic axes, or on two axes that begin at zero.
+    """Draw lines, and a horizontal line for the goal, on logarithmic axes or, if `linear`, on axes that start at 0.
 
     Raises ModuleNotFoundError without matplotlib.
     """

@@ -55,7 +55,7 @@ async def publish_rows(
 
 
 async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample: int) -> list[Cell]:
-    """Publish one post, wait until these worker processes have served all followers, check that, and return the row."""
+    """Publish one post, wait until these workers have served all followers, check the result, and return the row."""
     meter = Meter(fans.client, ids)
     meter.start()
     start = time.perf_counter()
@@ -93,7 +93,7 @@ async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, pub
 
 
 async def see(fans: Fans, graph: Graph, audience: Audience, post: int, sample: int = 20) -> str:
-    """Check that a post is the first one of some followers' pages."""
+    """Check that a post is the first one on some followers' pages."""
     step = max(1, audience.followers // sample)
     indexes = range(audience.start, audience.start + audience.followers, step)
     for index in indexes:

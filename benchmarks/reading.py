@@ -98,7 +98,7 @@ class Library:
 
 
 def readers(authors: Authors, followed: Sequence[int], each: int) -> list[Reader]:
-    """Return readers: `each` of every model for each number of authors. The models follow the same authors."""
+    """Return readers, `each` per model and number of authors. Readers of all models follow the same authors."""
     chance, ids = random.Random(2), itertools.count()
     found = []
     for count in followed:
@@ -161,7 +161,7 @@ async def by_model(library: Library, reads: int, budget: float) -> Table:
 
 
 def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reader], skip: int = 0) -> Variant:
-    """Return the variant that reads one page of each reader in turn. Hibernated readers lose their cache first."""
+    """Return the variant that reads one page per reader in turn, after deleting the cache of a hibernated reader."""
     windows = {reader.id: library.window(reader, skip) for reader in some}
     turns = itertools.cycle(some)
     now: list[Reader] = []

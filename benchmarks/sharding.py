@@ -41,7 +41,7 @@ SLICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Users and posts of the world, concurrent clients, seconds of a slice, and posts of a slice of fan-out."""
+    """Users and posts of the world, concurrent clients, seconds per slice, and posts per fan-out slice."""
 
     users: int
     posts: int
@@ -66,7 +66,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The operations per second of a slice, their latencies, and the CPU time of this process for one, in ms."""
+    """The operations per second of a slice, their latencies, and the CPU time of this process per operation, in ms."""
 
     rate: float
     latencies: Latencies
@@ -152,7 +152,7 @@ async def publish(side: Side, sizes: Sizes) -> Slice:
 
 
 async def fan_out(side: Side, sizes: Sizes) -> Slice:
-    """Push posts of the author whom all follow. An operation is one insertion into a home cache."""
+    """Push posts of the author whom all users follow. An operation is one insertion into a home cache."""
     noted = Latencies()
     started, cpu = time.monotonic(), time.process_time()
     for _ in range(sizes.fan_outs):

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.short_lives …`: the command `fanline`, which keeps for a minute what it would keep for days.
+"""`python -m benchmarks.short_lives …`: `fanline`, but keeping for a minute what it usually keeps for days.
 
-So a load of some minutes shows whether anything is kept forever. Use it with `SETTINGS`.
+A load of a few minutes then shows whether anything is kept forever. Use the command with `SETTINGS`.
 """
 
 import inspect
@@ -30,7 +30,7 @@ CONSTANTS = {"KEY_SECONDS": SECONDS, "NONCE_SECONDS": SECONDS, "PASS_SECONDS": 1
 
 
 def shorten() -> None:
-    """Shorten what no setting shortens. All modules that use it must be imported before."""
+    """Reduce the durations and sizes that no setting controls. All modules that use them must be imported first."""
     for name, module in list(sys.modules.items()):
         if name.startswith("graph."):
             vars(module).update({each: value for each, value in CONSTANTS.items() if each in vars(module)})
@@ -40,7 +40,7 @@ def shorten() -> None:
 
 
 def set_defaults(record: type, **values: Any) -> None:
-    """Change the defaults of fields of a dataclass."""
+    """Change the default values of a dataclass's fields."""
     function = vars(record)["__init__"]
     parameters = inspect.signature(function).parameters.values()
     defaults = {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}

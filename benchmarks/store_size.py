@@ -116,7 +116,7 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
 
 
 async def filled(graph: Graph, what: Source) -> RebuildReport:
-    """Fill an empty store from the archive, after writing the archive if it is unused."""
+    """Fill an empty store from the archive. If the archive is unused, write it first."""
     if (await graph.archive.state()).watermark:
         return await graph.rebuild().run()
     reservation = await reserve(graph.store, graph.archive, unused_only=True)

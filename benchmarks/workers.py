@@ -1,4 +1,4 @@
-"""Worker processes: the graph's worker, each in a separate process.
+"""Worker processes, each of which runs the graph's worker.
 
 They are forked from one process that has imported everything, so that they start at once.
 """

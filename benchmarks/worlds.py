@@ -36,7 +36,7 @@ def source(name: str) -> str:
 
 
 def run(client: Any, name: str, *arguments: str | int) -> int:
-    """Run a script. The scripts build names of keys, which only a single server allows."""
+    """Run a script. The scripts build key names, which only a single server allows."""
     return int(client.eval(source(name), 0, *arguments) or 0)
 
 
@@ -107,7 +107,7 @@ class Crowd:
         return self.authors.newest(self.followed(index), PAGE)
 
     def _kind(self, index: int) -> dict[str, list[str]]:
-        """Return the followees and the cache of one kind of viewer, as arguments of ZADD."""
+        """Return the followees and the cache of one kind of viewer, as arguments for ZADD."""
         followed = self.followed(index)
         follows = {self.authors.id(author): FIRST_FOLLOW + place * STEP for place, author in enumerate(followed)}
         newest = self.authors.newest(followed, self.cached + 1)

@@ -174,7 +174,7 @@ class Graph:
         """Return a worker that projects this graph's log.
 
         The worker takes over the events and tasks of any other worker that has not renewed its lease for the duration
-        `lease`.
+        of `lease`.
         """
         return Worker(
             self.store,

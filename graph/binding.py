@@ -96,7 +96,7 @@ class Binding:
             self.forget()
 
     async def store_id(self) -> str:
-        """Return the id of the store, after checking the binding. Raises like `check`."""
+        """Return the id of the store, after checking the binding. Raises the same errors as `check`."""
         return (await self.check()).partition(":")[0]
 
     def forget(self) -> None:
@@ -108,7 +108,7 @@ class Binding:
         """Check that the store and the archive belong together, and return the binding. Bind them if both are unused.
 
         Raises WrongArchive, StoreNotReady while the store is being rebuilt, StoreUnavailable and ArchiveUnavailable.
-        One round trip and one query until the first success, then none, unless `again` repeats the check.
+        One round trip and one query until the first success, then none, unless `again` is True.
         """
         if self._is_checked and self._token is not None and not again:
             return self._token

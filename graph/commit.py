@@ -32,8 +32,8 @@ from graph.store.capacity import Capacity
 from graph.unshown import UNSHOWN
 
 PROJECTION_SECONDS = 4.0
-"""The time limit for projecting fewer than 100 events, longer than a failover takes. Every 100 events extend the limit
-by the same time."""
+"""The time limit for projecting fewer than 100 events, longer than a failover takes. For every 100 events, the limit
+increases by the same amount."""
 IMMEDIATE = (
     PasswordChanged,
     SessionsEnded,
@@ -80,8 +80,9 @@ class Commit:
         process ends, a shard does not answer or the time limit passes, a worker completes it. Raises Rejected
         (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
         the store nearly full, and ClockAhead. Unless `erasing` is True, it raises AccountDeleted and FolloweesDeleted
-        for events of deleted users. For events of `IMMEDIATE` and `MUST_BE_PROJECTED`, it also raises StoreUnavailable
-        if they were appended but not projected. One round trip for the append, plus those of `Projections.project`.
+        for events of deleted users. For events of the types in `IMMEDIATE` and `MUST_BE_PROJECTED`, it also raises
+        StoreUnavailable if they were appended but not projected. One round trip for the append, plus those of
+        `Projections.project`.
         """
         events, _ = await self.idempotently(bodies, idempotency_key, erasing=erasing)
         return events

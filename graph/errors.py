@@ -40,7 +40,7 @@ class Param(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One broken rule: a stable code, a message for users, the path of the input field, and the values in the message.
+    """One broken rule: a stable code, a message for users, the path of the input field, and the message's values.
 
     The names of the values are `min`, `max`, `length` and `retryAfter`, in seconds. Clients use them for messages in
     other languages.
@@ -147,7 +147,7 @@ class StoreReplaced(GraphError):
 
 
 class Overloaded(GraphError):
-    """Too many passwords are waiting for hashing or events for archiving, or the store is nearly full.
+    """Too many passwords are waiting to be hashed or events to be archived, or the store is nearly full.
 
     Nothing was written. The message is safe to show to clients, which should try again after `seconds`.
     """
@@ -166,7 +166,7 @@ class StoreTooNew(WrongArchive):
 
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
-            f"The store is in format {found}, which a later version has written; this version knows format {known}. "
+            f"The store is in format {found}, written by a later version; this version knows format {known}. "
             "Use the later version."
         )
 
@@ -221,4 +221,4 @@ class ViewerNeeded(GraphError):
     """An execution whose result is for several viewers needs data that depends on the viewer."""
 
     def __init__(self) -> None:
-        super().__init__("This depends on the viewer, and is executed for several viewers at once.")
+        super().__init__("The value depends on the viewer, but the execution is for several viewers.")

@@ -227,7 +227,7 @@ class FollowRefusal(Enum):
 
 
 class RelationshipState(Enum):
-    """The relationship between the viewer and another user, from the viewer's side."""
+    """The relationship between the viewer and another user, from the viewer's perspective."""
 
     YOU = "YOU"
     STRANGER = "STRANGER"

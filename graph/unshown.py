@@ -7,5 +7,5 @@ older states of the users, posts and lists that it has changed.
 from contextvars import ContextVar
 
 UNSHOWN: ContextVar[set[int] | None] = ContextVar("unshown", default=None)
-"""The ids of the users, posts and lists in such changes, which a commit adds. None if the caller reads nothing
+"""The ids of the users, posts and lists in these changes. Commits add them. None if the caller reads nothing
 afterwards."""

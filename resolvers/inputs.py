@@ -347,12 +347,12 @@ class EventFilter:
         description="Match posts that contain at least one of these entries. An entry consists of one or more words, "
         "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all of them, in any "
         "order and ignoring case. At most 400 entries with 25 words of 60 characters each, and 2,000 terms in total: a "
-        "word is one term, and a phrase has one term for each pair of neighbouring characters. Never matches follows, "
-        "reposts or the removal of reposts. Always matches replayed deletions of posts."
+        "word is one term, and a phrase has one term for each pair of neighbouring characters. Follows, reposts and "
+        "the removal of reposts never match. Replayed deletions of posts always match."
     )
     within: BoundingBox | None = strawberry.field(
-        description="Match posts located in this area. Never matches follows, reposts or the removal of reposts. "
-        "Always matches deletions of posts, which have no location."
+        description="Match posts located in this area. Follows, reposts and the removal of reposts never match. "
+        "Deletions of posts, which have no location, always match."
     )
     sample: float | None = strawberry.field(
         description="Match this fraction of the events, above 0 and at most 1. The same fraction selects the same "

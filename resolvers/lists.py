@@ -96,7 +96,7 @@ async def create_list(
 async def update_list(
     context: Context,
     *,
-    input: Annotated[inputs.UpdateListInput, strawberry.argument(description="The list and its changes.")],
+    input: Annotated[inputs.UpdateListInput, strawberry.argument(description="The list to update, and the changes.")],
 ) -> ListPayload:
     """Change one of the viewer's lists."""
     viewer = context.require_viewer()

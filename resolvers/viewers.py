@@ -1,4 +1,4 @@
-"""The resolvers of the viewer: the user who is logged in, with what only this user can see."""
+"""Resolvers of the viewer: the logged-in user, with the data that only this user can see."""
 
 from collections.abc import Awaitable, Sequence
 
@@ -10,7 +10,7 @@ from resolvers.references import Reference, refer
 
 
 def viewer(context: Context) -> Viewer | None:
-    """Return the viewer; None for anonymous requests. No round trip."""
+    """Return the viewer, or None for an anonymous request. No round trip."""
     return context.viewer
 
 

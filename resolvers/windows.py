@@ -1,7 +1,7 @@
 """Share one read between windows of a list that differ only in size, such as `first: 71` and `first: 72`.
 
 Only the widest window is read, and the pages of the narrower windows are cut from its page. Calls in the same
-event-loop iteration share a read. All fields in a layer of the executor call in the same iteration.
+event-loop iteration share a read. All fields of an executor layer make their calls in the same iteration.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ LoadPages: TypeAlias = Callable[[Sequence[tuple[O, Window]]], Awaitable[Sequence
 
 @dataclass(slots=True)
 class WindowBatch(Generic[O, V]):
-    """The keys of the calls that share a read and, if there are several calls, a future of the pages."""
+    """The keys of the calls that share a read and, if there are several calls, a future for the pages."""
 
     keys: list[tuple[O, Window]] = field(default_factory=list)
     pages: "asyncio.Future[dict[tuple[O, Window], V | Exception]] | None" = None

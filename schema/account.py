@@ -1,4 +1,4 @@
-"""Sessions, and the payload types of mutations of accounts."""
+"""Sessions, and the payload types of account mutations."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -43,8 +43,8 @@ class Session(Node):
     created_at: datetime = strawberry.field(description="When the user logged in.")
     last_used_at: datetime = strawberry.field(description="When the session was last used, accurate to within an hour.")
     user_agent: str | None = strawberry.field(
-        description="The program that logged in, as given by the `User-Agent` header: up to 200 characters, which are "
-        "not verified. Null if there was no such header."
+        description="The program that logged in, as given by the `User-Agent` header, which is not verified: up to "
+        "200 characters. Null if there was no such header."
     )
     current: bool = batched(sessions.are_current, description="Whether this is the session of the current request.")
 

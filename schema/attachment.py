@@ -13,7 +13,7 @@ from graph.posts import attachments
     "types."
 )
 class Attachment(OfRecord):
-    """The values of its types are records with the URLs of files."""
+    """The values of the implementing types are records with the URLs of files."""
 
     url: str = strawberry.field(description="The `https` URL of the file, on a host that the server accepts.")
     preview_url: str | None = strawberry.field(

@@ -46,7 +46,7 @@ class PublishPostPayload:
     )
     timeline_edge: TimelineEdge | None = strawberry.field(
         description="The new post as a timeline edge. Insert it where its cursor belongs. Null on "
-        "failure, and for a reply that belongs in `User.repliesTimeline` only."
+        "failure, and for a reply that belongs only in `User.repliesTimeline`."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -95,7 +95,7 @@ class FollowResult:
     follow_edge: FollowEdge | None = batched(
         mutations.follow_edges,
         description="The follow as an edge of the viewer's `following`: the newest one if the outcome is `FOLLOWED`, "
-        "so its cursor belongs at the top. Null unless the viewer follows the user.",
+        "so it belongs at the top of the list. Null unless the viewer follows the user.",
     )
 
 
@@ -136,13 +136,15 @@ def change(resolver: Callable[..., Any], *, description: str) -> Any:
     "reported in `userErrors`, and then nothing is written. A field is null if it fails with an entry in `errors`."
 )
 class Mutation:
-    """Has no value of its own."""
+    """There is no root value."""
 
     sign_up: SignUpPayload | None = change(
-        accounts.sign_up, description="Create an account and start a session. The payload shows its viewer."
+        accounts.sign_up, description="Create an account and start a session. The payload is resolved for the new user."
     )
     log_in: LogInPayload | None = change(
-        accounts.log_in, description="Start a session with a login and password. The payload shows its viewer."
+        accounts.log_in,
+        description="Start a session with a login and password. The payload is resolved for the user who has logged "
+        "in.",
     )
     log_out: LogOutPayload | None = change(
         accounts.log_out,
@@ -198,7 +200,7 @@ class Mutation:
     )
     mute_user: MuteUserPayload | None = change(
         blocks.mute_user,
-        description="Mute a user, without telling them. The user's posts, and reposts of those posts, disappear from "
+        description="Mute a user without notifying them. The user's posts, and reposts of those posts, disappear from "
         "the viewer's home timeline immediately. Profiles, threads and search still show these posts.",
     )
     unmute_user: UnmuteUserPayload | None = change(

@@ -1,4 +1,4 @@
-"""Notifications: the feed of the viewer, its entries, and the events of its subscription."""
+"""Notifications: the viewer's feed, its entries, and the events of its subscription."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -22,7 +22,7 @@ from schema.user_error import ERRORS, UserError
     "without details."
 )
 class Notification(Node):
-    """The values of its types are subclasses of `graph.log.notification_groups.Notification`."""
+    """The values are instances of the subclasses of `graph.log.notification_groups.Notification`."""
 
     id: strawberry.ID = batched(
         notifications.global_ids,
@@ -49,7 +49,7 @@ class Notification(Node):
 
 @strawberry.interface(description="A notification about a post.")
 class PostNotification(Notification):
-    """The values of its types are notifications with a post."""
+    """The values of the implementing types are notifications with a post."""
 
     post: Post | None = strawberry.field(
         description="The viewer's post that was liked or reposted, or the new post that replies to or quotes one of "

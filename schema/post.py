@@ -90,7 +90,8 @@ class Post(timeline_item.TimelineItem):
     ancestors: list[Annotated["Post", strawberry.lazy("schema.post")] | None] | None = batched(
         threads.ancestors,
         description="The nearest posts above this reply, oldest first. Empty if this post is not a reply. An entry is "
-        "null if its post is deleted or hidden from the viewer, so the others keep their places. Null if the posts "
+        "null if its post is deleted or hidden from the viewer, so that the other entries keep their positions. Null "
+        "if the posts "
         "cannot be read; `errors` gives the reason.",
     )
     quoted_post: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(

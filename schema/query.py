@@ -16,7 +16,7 @@ from schema.viewer import Viewer
 
 @strawberry.type(description="The root of all queries.")
 class Query:
-    """Has no value of its own."""
+    """There is no root value."""
 
     viewer: Viewer | None = single(
         viewers.viewer,

@@ -13,7 +13,8 @@ from schema.node import Node
 
 
 @strawberry.type(
-    description="The relationship between the viewer and another user, from the viewer's side. It is always up to date."
+    description="The relationship between the viewer and another user, from the viewer's perspective. It is always up "
+    "to date."
 )
 class Relationship(Node):
     """Backed by `graph.model.Relationship`."""

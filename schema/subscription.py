@@ -90,10 +90,10 @@ class RepostAdded(TimelineEvent, StreamEvent):
 
 
 @strawberry.type(
-    description="A post was deleted. Remove it, and reposts of it, from caches and lists. Timeline streams send it "
-    "only if the author's posts are in the timeline; for reposts of other posts, they send `RepostRemoved`. `thread` "
-    "sends it for the post of the thread, too. `events` sends it to every subscriber whose filter matched the post, "
-    "and sometimes to others."
+    description="A post was deleted. Remove the post and its reposts from caches and lists. Timeline streams send "
+    "this event only if the author's posts are in the timeline; otherwise, they send `RepostRemoved` for the reposts "
+    "of the post. `thread` also sends it for the post of the thread. `events` sends it to every subscriber whose "
+    "filter matched the post, and sometimes to others."
 )
 class PostRemoved(TimelineEvent, StreamEvent, ThreadEvent):
     """The values are instances of `graph.feed.updates.PostRemoved`."""
@@ -279,7 +279,7 @@ class Gap(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
 
 @strawberry.type(description="The root of subscriptions.")
 class Subscription:
-    """The root has no value."""
+    """The root value is the event."""
 
     home_timeline: TimelineEvent = live(
         subscriptions.home_timeline,

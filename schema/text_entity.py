@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     "unknown types as plain text."
 )
 class TextEntity(OfRecord):
-    """The values of its types are records with the places of the entities."""
+    """The values of the implementing types are records with the positions of the entities."""
 
     start: int = strawberry.field(
         description="Where the entity begins in `text`, in UTF-16 code units, as in JavaScript and Java strings and "

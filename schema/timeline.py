@@ -43,7 +43,7 @@ class Timeline(Node):
     record: ClassVar[type] = model.Timeline
 
     id: strawberry.ID = batched(
-        timelines.global_ids, description="The global id of this owner's timeline of this kind."
+        timelines.global_ids, description="The global id of the timeline, determined by its owner and kind."
     )
     kind: TimelineKind = strawberry.field(description="Whose entries the timeline contains.")
     live_cursor: str | None = batched(

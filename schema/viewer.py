@@ -29,7 +29,9 @@ class Viewer(Node):
     record: ClassVar[type] = context.Viewer
 
     id: strawberry.ID = batched(
-        viewers.global_ids, independent=True, description="The global id of the viewer, which is not that of the user."
+        viewers.global_ids,
+        independent=True,
+        description="The global id of the viewer, which differs from the id of the user.",
     )
     user: User = batched(
         viewers.users, references=viewers.user_references, description="The user, as other users see them."

@@ -1,7 +1,7 @@
 """Compare `schema.graphql` with that of the last release: `python -m scripts.released_schema`.
 
-Fails for breaking changes, which `docs/versions.md` lists. A release is a tag such as `v0.1.0`. Without one, there is
-nothing to compare.
+Fails if there are breaking changes, as `docs/versions.md` defines them. A release is a tag such as `v0.1.0`. Without
+one, there is nothing to compare.
 """
 
 import subprocess
@@ -42,7 +42,7 @@ def breaking_changes(before: str, after: str) -> list[str]:
 
 
 def _lost_attributes(before: GraphQLSchema, after: GraphQLSchema) -> Iterator[str]:
-    """Yield what `find_breaking_changes` does not compare: `@oneOf` and `@specifiedBy`."""
+    """Yield the changes of `@oneOf` and `@specifiedBy`, which `find_breaking_changes` does not compare."""
     for name in before.type_map.keys() & after.type_map.keys():
         for attribute, directive in (("is_one_of", "@oneOf"), ("specified_by_url", "@specifiedBy")):
             old, new = (getattr(each.type_map[name], attribute, None) for each in (before, after))

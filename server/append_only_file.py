@@ -3,7 +3,7 @@
 Valkey itself removes an incomplete transaction at the end. If it finds anything else that it cannot read, it does not
 start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because all state can be
 derived from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves
-the store as it was at an earlier moment. Then all readable commands after the damage that cannot be derived are
+the store as it was at an earlier moment. Then the readable commands after the damage whose data cannot be derived are
 appended again: those that write events, sessions, logins and idempotency keys. The worker projects these events once
 more, as after any crash, and the archiver adds the events that only the archive still has.
 
@@ -53,14 +53,14 @@ class Damage:
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether the damage is near the end of the file, or only zeros, and a cut keeps the binding to the archive."""
+        """True if a cut keeps the archive binding, and the damage is near the end of the file or only zeros."""
         if self.size - self.position > TAIL and not self.is_zeros:
             return False
         is_first = self.file.name.endswith(".1.incr.aof")  # later files follow a base file that has everything before
         return not (is_first and self.start == 0) and keys.BINDING.encode() not in self.removed()
 
     def removed(self) -> bytes:
-        """Return the bytes from the damaged transaction on."""
+        """Return the bytes from the start of the damaged transaction to the end of the file."""
         with self.file.open("rb") as opened:
             opened.seek(self.start)
             return opened.read()
@@ -128,7 +128,7 @@ def find_damage(file: Path, arities: Arities) -> Damage | None:
 
 
 def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
-    """Cut off a damaged end, and append its irreplaceable commands. After a crash in between, `resume` finishes."""
+    """Cut off a damaged end, and append its irreplaceable commands. If a crash interrupts it, `resume` finishes it."""
     removed = damage.removed()
     kept = _irreplaceable(removed, arities)
     copies = [int(match[1]) for path in folder.iterdir() if (match := COPY.fullmatch(path.name))]
@@ -160,7 +160,7 @@ def resume(folder: Path) -> None:
 
 
 def _irreplaceable(source: bytes, arities: Arities) -> list[bytes]:
-    """Return the complete commands in damaged bytes that add events or change sessions, logins or idempotency keys.
+    """Find complete commands in damaged bytes: those that add events or change sessions, logins or idempotency keys.
 
     An idempotency key whose events are damaged is left out: the request must be able to append them again.
     """
@@ -180,9 +180,9 @@ def _has_events(words: Sequence[bytes], entries: Collection[bytes]) -> bool:
 
 
 def _whole_commands(source: bytes, arities: Arities) -> Iterator[tuple[list[bytes], bytes]]:
-    """Yield the words and the bytes of each complete command whose effect events cannot restore.
+    """Yield the words and the bytes of each complete command whose effect cannot be restored from events.
 
-    No value in the store contains a carriage return, so text by a user is never mistaken for a command.
+    No value in the store contains a carriage return, so a user's text is never mistaken for a command.
     """
     position = 0
     while found := START.search(source, position):

@@ -80,7 +80,7 @@ class Tokens:
             raise BadToken("The access token is malformed.")
         words = authorization.split() if isinstance(authorization, str) else []
         if len(words) != 2 or words[0].lower() != "bearer":
-            raise BadToken("The Authorization header must be 'Bearer' and an access token.")
+            raise BadToken("The Authorization header must be 'Bearer' followed by an access token.")
         token = words[1]
         known = self._verified.get(token)
         if known is not None and known.expires_at.timestamp() > time.time():

@@ -19,7 +19,7 @@ class Deliveries:
         self._started = Counter("fanline_streams_started", "Subscriptions that have started.", registry=registry)
         self._seconds = Histogram(
             "fanline_delivery_seconds",
-            "Time from the commit of an event until it was passed to the transport of a live subscription.",
+            "Time from the commit of an event until it is passed to the transport of a live subscription.",
             registry=registry,
             buckets=BUCKETS,
         )
@@ -33,7 +33,7 @@ class Deliveries:
         return number_at(datetime.now(UTC))
 
     def observe(self, number: int, live_from: int) -> None:
-        """Add a delivered event, unless it was replayed. O(1).
+        """Record a delivered event, unless it was replayed. O(1).
 
         A negative time counts as 0, because the clocks of processes differ. The deliveries of one event-loop iteration
         are added to the histogram in one step, because there may be thousands.

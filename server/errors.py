@@ -136,7 +136,7 @@ def shortened(message: str) -> str:
 
 
 def code_for(error: GraphQLError) -> str:
-    """Return the code in an error's extensions or, without one, the code of its cause or its kind of error."""
+    """Return the code in an error's extensions or, if there is none, the code of its cause or its kind of error."""
     if given := (error.extensions or {}).get("code"):
         return str(given)
     if isinstance(error, GraphQLSyntaxError):

@@ -75,7 +75,7 @@ class Readiness:
         """Return 200 if the process can serve requests, with warnings for the operator, else 503 with the reason.
 
         One round trip and, at most once a second, another one to read the store's memory use. Every three seconds, and
-        when the store was bound to another archive, checking the archive adds a round trip and a query.
+        when the store has been bound to another archive, checking the archive adds a round trip and a query.
         """
         graph: Graph = request.app.state.graph
         backlog, _ = await asyncio.gather(backlog_of(graph), graph.capacity.read())

@@ -80,7 +80,7 @@ def near_cache_of(settings: Settings, store_url: str) -> int:
 
 @asynccontextmanager
 async def collecting() -> AsyncIterator[None]:
-    """Collect garbage when the process has grown, for the duration of the block."""
+    """Collect garbage whenever the process has grown, for the duration of the block."""
     task = asyncio.create_task(collect_when_grown())
     try:
         yield

@@ -151,7 +151,7 @@ class LocalCluster:
             list(threads.map(ClusterNode.stop, self.nodes))
 
     def _join(self) -> None:
-        """Form a cluster of the nodes, unless they already are one. Start over if an earlier attempt did not finish."""
+        """Form a cluster of the nodes unless they already form one. Start over if an earlier attempt did not finish."""
         joined = self.folder / "joined"
         if not joined.exists():
             self._share_slots()

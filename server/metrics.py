@@ -167,7 +167,7 @@ class Metrics:
         self._folder = os.environ.get(FOLDER)
 
     async def show(self, request: Request) -> Response:
-        """Return the metrics of the processes and the store. Most store metrics are missing if it does not answer.
+        """Return the metrics of the processes and the store. Most store metrics are missing if the store is down.
 
         One round trip and, at most once a second, another one to read the store's memory use.
         """
@@ -211,7 +211,7 @@ class Metrics:
         return generate_latest(registry)
 
     def _admits(self, authorization: str) -> bool:
-        """Compare tokens in constant time, so that response times reveal nothing about the token."""
+        """Return True if the token is correct, or none is required. Compares tokens in constant time."""
         scheme, _, token = authorization.partition(" ")
         return self._token is None or (
             scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode())
@@ -239,7 +239,7 @@ async def store_metrics(graph: Graph) -> bytes:
     """Return the metrics that the store holds for all processes, as text.
 
     One round trip and, at most once a second, another one to read the store's memory use. The values are not set on a
-    Gauge or Counter, because such values would be added up over the processes.
+    Gauge or Counter, because such values would be added up across processes.
     """
     backlog = None
     with suppress(StoreUnavailable):

@@ -34,7 +34,7 @@ class RateSettings(BaseModel):
     )
     max_streams: Count = Field(
         default=1000,
-        description="Maximum subscriptions of a viewer or anonymous address in a process, over all transports.",
+        description="Maximum subscriptions of a viewer or anonymous address in a process, across all transports.",
     )
     max_streams_per_field: Count = Field(
         default=20,

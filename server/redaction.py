@@ -1,4 +1,4 @@
-"""Redaction of GraphQL error messages, which quote values: a value may be a password.
+"""Redaction of GraphQL error messages: the values that they quote may be passwords.
 
 Front ends log responses and send them in error reports. The path and location of an error still identify the value.
 """

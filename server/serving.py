@@ -44,7 +44,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise SettingsError(f"Port {port} of {host} is in use. Choose another with --port.") from None
+            raise SettingsError(f"Port {port} on {host} is in use. Choose another with --port.") from None
         reason = (error.strerror or str(error)).partition(" (while attempting")[0]
         raise SettingsError(f"Cannot listen on {host}, port {port}: {reason}. Check --host and --port.") from None
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit the option; other systems have timeouts of their own
@@ -95,7 +95,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
 
 
 def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:
-    """Return uvicorn's configuration. WebSocket messages are not compressed, which would take 45 KB per connection."""
+    """Return uvicorn's configuration. WebSocket messages are not compressed: that would take 45 KB per connection."""
     return uvicorn.Config(
         app,
         http=HttpProtocol,

@@ -33,7 +33,7 @@ class LogFormat(Enum):
 class TimelineMode(Enum):
     """Whether posts are pushed to followers when published, merged when timelines are read, or both (`hybrid`).
 
-    In `hybrid`, authors with up to `PUSH_LIMIT` followers are pushed, and the others are merged.
+    In `hybrid`, posts of authors with up to `PUSH_LIMIT` followers are pushed, and those of other authors are merged.
     """
 
     PUSH = "push"
@@ -50,7 +50,7 @@ class TrustedDocumentsMode(Enum):
 
 
 def read_duration(value: object) -> object:
-    """Return the duration in a text like `90s`, `15m`, `24h` or `30 d`. Raises ValueError."""
+    """Parse a duration such as `90s`, `15m`, `24h` or `30 d`. Raises ValueError."""
     if not isinstance(value, str):
         return value
     match = re.fullmatch(r"(\d{1,9})\s*([smhd])", value.strip())
@@ -62,12 +62,12 @@ def read_duration(value: object) -> object:
 
 
 def read_list(value: object) -> object:
-    """Return the entries of a text, separated by commas or white space."""
+    """Return the entries of a string, separated by commas or white space."""
     return tuple(re.split(r"[\s,]+", value.strip(", \n\t"))) if isinstance(value, str) else value
 
 
 def read_hosts(value: object) -> object:
-    """Return the hosts in a text, in lower case, with their ports if given. Raises ValueError for an invalid host."""
+    """Return the hosts in a string, in lower case, with their ports if given. Raises ValueError for an invalid host."""
     hosts = read_list(value)
     if isinstance(hosts, tuple):
         normal = {host: normal_authority(host) for host in hosts if host}
@@ -80,7 +80,7 @@ def read_hosts(value: object) -> object:
 
 
 def read_logins(value: object) -> object:
-    """Return the logins in a text, in lower case. Raises ValueError for an invalid login."""
+    """Return the logins in a string, in lower case. Raises ValueError for an invalid login."""
     logins = read_list(value)
     if not isinstance(logins, tuple):
         return logins
@@ -92,7 +92,7 @@ def read_logins(value: object) -> object:
 
 
 def read_header_names(value: object) -> object:
-    """Return the header names in a text, in lower case, without duplicates. Raises ValueError for an invalid name."""
+    """Return the header names in a string, in lower case, without duplicates. Raises ValueError for an invalid name."""
     names = read_list(value)
     if not isinstance(names, tuple):
         return names

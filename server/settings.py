@@ -47,7 +47,7 @@ class SettingsError(Exception):
 
 
 class Settings(ObservabilitySettings, RateSettings):
-    """The settings of a process. `load` reads them from the environment; tests pass keywords."""
+    """The settings of a process. `load` reads them from the environment; tests pass keyword arguments."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
 
@@ -196,7 +196,7 @@ class Settings(ObservabilitySettings, RateSettings):
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ, **given: Any) -> "Settings":
-        """Return the settings of an environment, overridden by keywords. Raises SettingsError."""
+        """Return the settings of an environment, overridden by keyword arguments. Raises SettingsError."""
         present = {
             name.removeprefix(PREFIX): value.strip()
             for name, value in environ.items()
@@ -309,7 +309,7 @@ class Settings(ObservabilitySettings, RateSettings):
 
     @property
     def explains(self) -> bool:
-        """Whether clients may ask what their operation costs."""
+        """Whether clients may ask what their operations cost."""
         return not self.production if self.explain is None else self.explain
 
     @property
@@ -319,7 +319,7 @@ class Settings(ObservabilitySettings, RateSettings):
 
     @property
     def trust(self) -> TrustedDocumentsMode:
-        """The mode of trusted documents: the setting, or `allow` if there are any."""
+        """The mode of trusted documents. If unset, it is `allow` if there are trusted documents, else `off`."""
         if self.trusted_documents_mode is not None:
             return self.trusted_documents_mode
         return TrustedDocumentsMode.ALLOW if self.trusted_documents else TrustedDocumentsMode.OFF

@@ -41,8 +41,8 @@ SECURITY_HEADERS = {"Cross-Origin-Opener-Policy": "same-origin", "Referrer-Polic
 class WebApp:
     """Serves the files of a folder, and `index.html` if a browser navigates to any other path.
 
-    Returns 404 for other missing files: if the path looks like a file's, or the request does not accept HTML. The pages
-    may show pictures and videos from `media_hosts`.
+    Returns 404 for a missing file if its path looks like a file name or the request does not accept HTML. The pages may
+    show pictures and videos from `media_hosts`.
     """
 
     def __init__(self, folder: Path, media_hosts: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Sequential requests: comparison of the variants' answers, and the cost of each query at the store."""
+"""Sequential requests that compare the variants' answers and measure what each query costs the store."""
 
 import http.client
 import re
@@ -63,7 +63,7 @@ def client(server: Server) -> Iterator[Client]:
 
 
 def check(servers: Sequence[Server], queries: Mapping[str, Query], readers: Sequence[str]) -> int:
-    """Compare the answers of all servers to all queries for some readers. Return their number. Raises Unequal."""
+    """Compare all servers' answers to all queries for some readers. Return the number of answers. Raises Unequal."""
     compared = 0
     expected: dict[tuple[str, int], bytes] = {}
     for server in servers:
@@ -87,7 +87,7 @@ def check_writing(server: Server, query: Query, writer: str) -> None:
 
 
 def different(first: str, one: bytes, second: str, other: bytes, query: str) -> str:
-    """Return a message with the first difference of two answers."""
+    """Return a message with the first difference between two answers."""
     places = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     start = max(0, next(places, min(len(one), len(other))) - 40)
     here, there = one[start : start + 120], other[start : start + 120]
@@ -109,7 +109,7 @@ def cost(server: Server, query: Query, token: str, store: Any) -> Cost:
 
 
 def round_trips(asking: Client) -> float:
-    """Return a server's own counter."""
+    """Return the number of round trips that a server has counted."""
     found = ROUND_TRIPS.search(asking.get("/metrics"))
     return float(found[1] if found else orjson.loads(asking.get("/stats"))["round_trips"])
 

@@ -50,7 +50,7 @@ def pages() -> Course:
 
 
 def levels(famous: str) -> Course:
-    """Return queries for growing depths of nested lists: 20 followers, then one follower of each, on every level."""
+    """Return nested queries of growing depth: 20 followers, then one follower of each user on every further level."""
     queries = {}
     for count in LEVELS:
         inner = PERSON

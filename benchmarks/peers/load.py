@@ -149,7 +149,7 @@ class Connection(asyncio.Protocol):
 async def run(job: Job) -> Slice:
     """Keep all connections busy. Return the results when no response is pending.
 
-    Raises RuntimeError for a response without success, and TimeoutError.
+    Raises RuntimeError for an unsuccessful response, and TimeoutError.
     """
     loop, window = asyncio.get_running_loop(), Window(job)
     connections: list[Connection] = []
@@ -172,7 +172,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the percentile for a share of the durations, in ms (nearest rank), or 0 without durations."""
+    """Return the percentile for a share of the durations, in ms (nearest rank), or 0 if there are none."""
     return 1000 * ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Fanline as it is served, without its near cache, and without the executor."""
+"""Variants of Fanline: as it is served, without its near cache, and without the executor."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ class GraphQLCore(Executor):
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
     """Return the configuration of Fanline without its near cache: no peer has one. A worker process runs fan-outs.
 
-    Load shedding is off, because clients that always have a request are an overload.
+    Load shedding is off, because clients that send requests without pause are an overload.
     """
     return _configured(ALWAYS_READING, url, folder, key)
 

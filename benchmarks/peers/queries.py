@@ -1,4 +1,4 @@
-"""The queries that all variants answer, and the requests with them."""
+"""The queries that all variants answer, and the HTTP requests that contain them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

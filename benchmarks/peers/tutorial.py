@@ -1,4 +1,4 @@
-"""Strawberry as in tutorials: a resolver per field, dataloaders over redis-py, and no caches."""
+"""Strawberry as tutorials present it: a resolver per field, dataloaders over redis-py, and no caches."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -25,8 +25,8 @@ class AccountDeletion:
         """Delete the account of a user. Eight round trips and one hash.
 
         Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, NOT_FOUND), AccountDeleted if the
-        account is deleted, and Overloaded; nothing is written then. After StoreUnavailable, the account may be deleted;
-        a worker completes the deletion.
+        account is deleted, and Overloaded; in these cases nothing is written. After StoreUnavailable, the account may
+        be deleted; a worker completes the deletion.
         """
         login, is_deleted = await self._store.read(
             [("HGET", keys.user(user), "login"), ("HEXISTS", keys.DELETED, str(user))]

@@ -37,7 +37,7 @@ class PasswordChanges:
         """Change a password, end all sessions of the user, and return a new one. Nine round trips and two hashes.
 
         Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, PASSWORD_TOO_WEAK, INVALID, NOT_FOUND)
-        and Overloaded; nothing is written then. After any other failure the change may have been made.
+        and Overloaded; in these cases nothing is written. After any other failure, the change may have been made.
         """
         [found] = await self._users.get_many([user])
         if found is None:

@@ -32,7 +32,7 @@ MAX_REMEMBERED_USES = 20_000
 RENEWAL_SECONDS = 86_400
 MAX_REMEMBERED_ENDED = 10_000
 SUSPENDED = -1
-"""The reply of the script that starts a session if the user is suspended."""
+"""The reply for a suspended user from the script that starts a session."""
 
 
 class Sessions:
@@ -151,7 +151,7 @@ def keys_of(user: int) -> list[str]:
 def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[Session]:
     """Return the live sessions in the hashes of expiries and details, newest first.
 
-    A session that an older version has started has no details: its creation is assumed to be `ttl` before its expiry.
+    A session started by an older version has no details: its creation is assumed to be `ttl` before its expiry.
     """
     expiries, details = replies
     found = []

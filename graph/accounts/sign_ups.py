@@ -1,8 +1,8 @@
-"""Sign-ups with an idempotency key: a client that got no reply repeats its request, and gets a session of its account.
+"""Sign-ups with an idempotency key: a client that got no reply retries, and gets a session for its account.
 
 The nonce of the claim on the login identifies the request: it is derived from the key, the login and the name. The
-nonce stays with the login, so the login tells whether an account was created by a request, also after a failover or a
-rebuild. Nothing is derived from the password, which is compared with the stored argon2id hash, and counts as a log-in.
+nonce stays with the login, so the login shows whether an account was created by a request, even after a failover or a
+rebuild. Nothing is derived from the password; it is compared with the stored argon2id hash, which counts as a log-in.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from graph.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class SignedUp:
-    """The result of a sign-up. `is_new` is False for an account that an earlier request has created.
+    """The result of a sign-up. `is_new` is False for an account that an earlier request created.
 
     `password` is then the number of the event that last changed the password that was checked, or 0 if none has.
     `Sessions.start` takes it.
@@ -49,12 +49,12 @@ class SignUps:
         network: str = "",
         idempotency_key: str | None = None,
     ) -> SignedUp:
-        """Create a user, or return the user whom an earlier request with this key has created within 24 hours.
+        """Create a user, or return the user whom an earlier request with this key created in the last 24 hours.
 
-        Raises like `Users.sign_up`. For a repeated key, it also raises Rejected: IDEMPOTENCY_MISMATCH for another name
-        or a wrong password, and TOO_MANY_ATTEMPTS like a log-in. The login of another account, or of an account that
-        was deleted since, is LOGIN_TAKEN. Concurrent requests with one key all succeed, with the same user. Five to six
-        round trips and one hash, for a repetition seven and up to two hashes.
+        Raises the same errors as `Users.sign_up`. For a repeated key, it also raises Rejected: IDEMPOTENCY_MISMATCH for
+        another name or a wrong password, TOO_MANY_ATTEMPTS like a log-in, and LOGIN_TAKEN if the login belongs to
+        another account, or to one that has since been deleted. Concurrent requests with the same key all succeed, with
+        the same user. Five or six round trips and one hash; for a repeated request, seven and up to two hashes.
         """
         if idempotency_key is None:
             return SignedUp(await self._users.sign_up(login, password, name, network))
@@ -67,7 +67,7 @@ class SignUps:
     async def _claim(self, body: UserCreated, password: str, network: str) -> bool:
         """Claim the login, and return True unless it is claimed or taken, perhaps by an earlier request with the key.
 
-        The same nonce does not prove that the password is the same, but the same hash does: it is salted.
+        An equal nonce does not prove that the password is the same, but an equal hash does, because hashes are salted.
         """
         self._commit.check_capacity()
         secret = await self._users.hash_password(password, network)
@@ -75,7 +75,7 @@ class SignUps:
         return reply[0] == "claimed" and reply[2] == secret
 
     async def _repeat(self, body: UserCreated, password: str, network: str) -> SignedUp:
-        """Return the user whom an earlier request with the key has created, or complete that request.
+        """Return the user whom an earlier request with the key created, or complete that request.
 
         Raises Rejected. A stranger who has guessed a key learns nothing about the name: a wrong name is refused like a
         wrong password, and only after the password was checked.
@@ -103,7 +103,7 @@ class SignUps:
         return SignedUp(completed.user, attempt.version, is_new=False)
 
     async def _complete(self, body: UserCreated) -> SignedUp:
-        """Commit a claimed sign-up, perhaps once more, and return the user."""
+        """Commit a claimed sign-up, possibly for a second time, and return the user."""
         await self._users.refuse_reserved(body.login, body.nonce)
         [event], is_new = await self._commit.idempotently([body], append_key(body, KEY_SECONDS))
         outcome = await self._users.settle(body, event.number, request_id(body.nonce))
@@ -126,5 +126,5 @@ def request_id(nonce: str) -> str:
 
 
 def is_same_request(held: str | None, nonce: str) -> bool:
-    """Return True if the nonce of a login comes from a request with the same login and key, perhaps another name."""
+    """Return True if the nonce of a login comes from a request with the same login and key, even with another name."""
     return held is not None and len(held) == len(nonce) and request_id(held) == request_id(nonce)

@@ -77,7 +77,7 @@ class Users:
         ids: Sequence[int],
         load: Callable[[Sequence[int]], Awaitable[list[User | None]]] | None = None,
     ) -> list[User | None]:
-        """Return users by id, or None for unknown ids and for suspended users. One round trip, which the view shares.
+        """Return users by id, or None for unknown and suspended ones. One round trip, shared with the view's reads.
 
         `load` replaces `get_many`, for a caller that may already have loaded some of the users.
         """
@@ -136,10 +136,10 @@ class Users:
         return [counts[user] for user in ids]
 
     async def sign_up(self, login: str, password: str, name: str | None = None, network: str = "") -> User:
-        """Create and return a user. Of several concurrent sign-ups with one login, one succeeds; a retry is safe.
+        """Create and return a user. Of concurrent sign-ups with the same login, only one succeeds; a retry is safe.
 
-        Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN) and Overloaded; nothing is written
-        then. Four to five round trips and one hash.
+        Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN) and Overloaded; in these cases nothing
+        is written. Four or five round trips and one hash.
         """
         folded, display = self.check_sign_up(login, password, name)
         if (await self.ids_of_logins([folded]))[0] is not None:
@@ -170,7 +170,7 @@ class Users:
         return folded, display
 
     async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
-        """Claim logins for an import, and return which claims succeeded. Takes and costs what `claim` does."""
+        """Claim logins for an import, and return which claims succeeded. Same arguments and cost as `claim`."""
         return [outcome == "claimed" for outcome, *_ in await self.claim(claims)]
 
     async def claim(self, claims: Sequence[tuple[str, str, str | None]]) -> list[Sequence[str]]:
@@ -233,15 +233,15 @@ class Users:
         Raises Rejected (WRONG_CREDENTIALS, whether or not the login exists, and TOO_MANY_ATTEMPTS after ten failures
         from this network within 15 minutes, see `graph.passwords.attempts`), and Overloaded and StoreUnavailable, which
         are not counted as failures. A failure always takes one round trip and one hash, a success three round trips and
-        one hash. A process checks one password of a login and network at a time.
+        one hash. A process checks one password per login and network at a time.
         """
         return (await self.log_in(login, password, network))[0]
 
     async def log_in(self, login: str, password: str, network: str = "") -> tuple[User, int]:
         """Return the user with this login and password, and the number of the last change of the password, 0 if none.
 
-        `Sessions.start` takes the number, so that no session starts with a password that was changed meanwhile. Raises
-        and costs like `check_password`.
+        `Sessions.start` takes the number, so that no session starts with a password that has since been changed. Same
+        errors and cost as `check_password`.
         """
         user, version = await self.verify(login, password, network)
         [found] = await self.get_many([user])
@@ -262,16 +262,17 @@ class Users:
     async def verify(self, login: str, password: str, network: str) -> tuple[int, int]:
         """Return the id of the user with this login and password, and the number of the last change of the password.
 
-        Raises like `check_password`. Two round trips and one hash.
+        Raises the same errors as `check_password`. Two round trips and one hash.
         """
         attempt = await self.attempt(login, password, network)
         assert attempt.user is not None  # noqa: S101 - only accounts were compared
         return attempt.user, attempt.version
 
     async def attempt(self, login: str, password: str, network: str, *, claims: bool = False) -> Attempt:
-        """Check a password, count a failure, and return the account with its user.
+        """Check a password, count a failure, and return the attempt with the account's user.
 
-        With `claims`, the password of a claim also counts; the claim has no user. Raises and costs like `verify`.
+        With `claims`, the password of a claim is accepted too; the attempt then has no user. Same errors and cost as
+        `verify`.
         """
         folded = typed_login(login) or INVALID_LOGIN
         self._commit.check_capacity()
@@ -280,7 +281,7 @@ class Users:
             return await self._attempt(folded, password if possible else None, network, claims=claims)
 
     async def verify_again(self, login: str, password: str, network: str, field: str) -> None:
-        """Check the password of a user who is logged in. Raises and costs like `verify`; problems name this field."""
+        """Check the password of a logged-in user. Same errors and cost as `verify`; problems name this field."""
         try:
             await self.verify(login, password, network)
         except Rejected as rejected:
@@ -289,7 +290,7 @@ class Users:
             raise Rejected(replace(problem, message="The password is wrong.") if is_wrong else problem) from None
 
     async def _attempt(self, login: str, password: str | None, network: str, *, claims: bool) -> Attempt:
-        """Check a password, or None for an impossible one."""
+        """Check a password; None stands for an impossible one."""
         self.hashing.check_room(network)
         attempt = await self._attempts.begin(login, network)
         try:
@@ -346,7 +347,7 @@ class Users:
         )
 
     async def grant(self, user: int, permission: Permission) -> bool:
-        """Grant a permission; return False if the user had it. Raises Rejected (NOT_FOUND). Three round trips.
+        """Grant a permission; return False if the user already had it. Raises Rejected (NOT_FOUND). Three round trips.
 
         Each permission has its own events and number, so concurrent changes of different permissions do not undo each
         other. Of concurrent changes of one permission, the last in the log wins.
@@ -354,7 +355,7 @@ class Users:
         return await self._change_permission(PermissionGranted(user, permission.value))
 
     async def revoke(self, user: int, permission: Permission) -> bool:
-        """Revoke a permission; return False if the user did not have it. Raises and costs like `grant`."""
+        """Revoke a permission; return False if the user did not have it. Same errors and cost as `grant`."""
         return await self._change_permission(PermissionRevoked(user, permission.value))
 
     async def _change_permission(self, body: PermissionGranted | PermissionRevoked) -> bool:

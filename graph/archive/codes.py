@@ -19,7 +19,7 @@ MAX_CODES = 8
 LOWEST = 1 << 31
 
 Clause = Sequence[Sequence[int]]
-"""A condition: a post satisfies it if the post has all codes of at least one entry."""
+"""A condition that a post satisfies if it has all codes of at least one entry."""
 
 
 def codes_of(row: EventRow) -> set[int]:

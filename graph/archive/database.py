@@ -76,7 +76,8 @@ def read_url(text: str) -> URL:
     if not url.database:
         raise ValueError("must name a database after the host, for example postgresql://user:password@host/fanline")
     if unknown := sorted(set(url.query) - OPTIONS[kind]):
-        known = f"supported are {', '.join(sorted(OPTIONS[kind]))}" if OPTIONS[kind] else "no options are supported"
+        names = ", ".join(sorted(OPTIONS[kind]))
+        known = f"the supported options are {names}" if names else "no options are supported"
         raise ValueError(f"has an unknown option: {unknown[0]}; {known}")
     if mode := url.query.get("sslmode"):
         url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})

@@ -24,7 +24,7 @@ RESERVED = 2
 EACH = 2
 """The maximum number of connections of one caller."""
 HALF_LIFE_SECONDS = 10.0
-"""The half-life of a caller's use: after this time, it counts half."""
+"""The half-life of a caller's use: after this time, past use counts half as much."""
 MAX_CALLERS = 10_000
 """The number of callers whose use is remembered."""
 

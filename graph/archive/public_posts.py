@@ -32,7 +32,7 @@ from graph.paging import Window
 from graph.post_lists import TIMELINE
 
 ALL = 0
-"""The author in the row of the fill. It stands for all authors."""
+"""The author in the row that records the progress of the fill; it stands for all authors."""
 FEW = 250
 """The maximum number of suspended authors whose posts are moving that a page leaves out."""
 SCANNED = 20_000

@@ -24,7 +24,7 @@ REDACTED = "Redacted"
 """The kind of a post's row without content: the post was deleted, its repost was undone, or the body was refused."""
 
 ENDED_LIKE = "EndedLike"
-"""The kind of a like's row after a later like or unlike of the post by the same user has ended the like."""
+"""The kind of the row of a like that a later like or unlike of the post by the same user has ended."""
 LIKE_KINDS = (LIKE, UNLIKE, ENDED_LIKE)
 
 REPORT = "Reported"
@@ -39,7 +39,7 @@ USER_ERASURE = "UserErased"
 LIST_CREATION = "ListCreated"
 LIST_CHANGE = "ListChanged"
 MEMBERS: Mapping[str, str] = {LIST_CREATION: "members", LIST_CHANGE: "added"}
-"""The name of the field with the users that an event adds to a list, by kind of event."""
+"""The name of the field that holds the users added to a list, by kind of event."""
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
@@ -120,7 +120,7 @@ class Overtaken(GraphError):
 
     def __init__(self) -> None:
         super().__init__(
-            "Another process has advanced the archive watermark, or the archive belongs to another store now. "
+            "Another process has advanced the archive watermark, or the archive now belongs to another store. "
             "Read the state of the archive again."
         )
 

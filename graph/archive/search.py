@@ -34,7 +34,7 @@ SEGMENTS_AT_ONCE = 8
 STEPS_PER_CODE = 10
 """The cost of looking up a code, in small steps (`graph.archive.usage`)."""
 ZONES = 16
-"""The maximum number of gaps, and ranges between gaps, that one call of `candidates` looks through."""
+"""The maximum number of gaps, and ranges between gaps, that one call of `candidates` scans."""
 
 
 class Candidates(NamedTuple):

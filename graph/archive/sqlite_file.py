@@ -34,6 +34,6 @@ class SqliteFile:
         if (state.st_dev, state.st_ino) != self._identity:
             return "its file was replaced. If the new one is not a backup, restore a backup"
         if state.st_size < self._size:
-            return "its file became shorter. If nobody vacuumed it, restore a backup"
+            return "its file has shrunk. Unless it was vacuumed, restore a backup"
         self._size = state.st_size
         return None

@@ -29,7 +29,7 @@ class ScanLimit(GraphError):
     def __init__(self) -> None:
         super().__init__(
             f"The operation has already read data worth {BUDGET:,} points, which is the limit, so this page was not "
-            "read. Request the page in an operation of its own."
+            "read. Request the page in a separate operation."
         )
 
 

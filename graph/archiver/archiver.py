@@ -219,8 +219,8 @@ class Archiver:
             await self._store.run(*lower)
         if trimmed > known:
             raise ArchiverStopped(
-                f"The log begins after event {trimmed}, but the archive ends at event {known}: the events between are "
-                "missing. Restore a newer backup of the archive."
+                f"The log begins after event {trimmed}, but the archive ends at event {known}: the events in between "
+                f"are missing. Restore a newer backup of the archive."
             )
         return min(archived, known), watermark, trimmed
 

@@ -152,4 +152,4 @@ def events_of(rows: Sequence[EventRow]) -> list[Event]:
             if row.kind not in (REDACTED, ENDED_LIKE, CLOSED_REPORT) and row.body is not None
         ]
     except UnknownKind as unknown:
-        raise ArchiverStopped(f"A failover lost an event of the kind {unknown.kind!r}. Upgrade Fanline.") from unknown
+        raise ArchiverStopped(f"A failover lost an event of kind {unknown.kind!r}. Upgrade Fanline.") from unknown

@@ -3,8 +3,8 @@
 `UserDeleted` hides a user at once, and from then on the log refuses the user's events. The eraser waits until all
 earlier events are projected. Then it reads the user's posts, likes and relations, and appends ordinary events that end
 them. These events pass through the same projections, archive and streams as the user's own events would, so that all
-counts stay exact. When no posts, likes and relations are left in the store and the archive, the eraser empties the
-user's texts in the archive, removes them from the log, and appends `UserErased`, whose projection removes the rest.
+counts stay exact. When no posts, likes or relations are left in the store or the archive, the eraser empties the user's
+texts in the archive, removes them from the log, and appends `UserErased`, whose projection removes the rest.
 `tests/properties/erasure_explorer.py` shows that the refusal, the wait and the reads of the archive are needed.
 
 The eraser stores no progress: its reads show what is left to do. It may be interrupted at any point, and two erasers
@@ -35,7 +35,8 @@ from graph.store.store import Store
 
 ROWS_AT_ONCE = 1000
 UNARCHIVED_STEPS = 10
-"""The maximum number of appends that are not archived yet, so that the eraser does not fill the log in an outage."""
+"""The maximum number of appends that are not archived yet, so that the eraser does not fill the log during an outage.
+"""
 BUSY_SHARE = 0.5
 POLL_SECONDS = 0.05
 PAUSE_SECONDS = 1.0
@@ -81,7 +82,7 @@ class Erasure:
 
 
 class Eraser:
-    """Erases deleted users, the earliest deletion first. A step ends about `at_once` elements, such as posts or likes.
+    """Erases deleted users, earliest deletion first. A step ends about `at_once` elements, such as posts or likes.
 
     `erased` counts the users that this process has erased, and `ended` the events that it has appended.
     """

@@ -104,7 +104,7 @@ class Remains:
         return [end for row in rows if (end := ending_of_row(row)) is not None]
 
     async def of_others(self, user: int, place: Place) -> tuple[Endings, Place | None]:
-        """Return the events that end others' relations with the user, from a place on, and the next place or None.
+        """Return the events that end others' relations with the user, starting at a place, and the next place or None.
 
         At most one query and one round trip.
         """

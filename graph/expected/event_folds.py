@@ -78,7 +78,7 @@ def permission_granted(content: Content, number: int, body: PermissionGranted) -
 
 
 def permission_revoked(content: Content, number: int, body: PermissionRevoked) -> None:
-    """Set the permission to the event's negative number."""
+    """Set the permission to the event's number, negated."""
     if content.owns(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).set_permission(body.permission, -number)
 
@@ -97,7 +97,7 @@ def user_suspended(content: Content, number: int, body: UserSuspended) -> None:
 
 
 def user_unsuspended(content: Content, number: int, body: UserUnsuspended) -> None:
-    """Set the suspension to the event's negative number."""
+    """Set the suspension to the event's number, negated."""
     if content.owns(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).suspend(-number)
 
@@ -111,7 +111,7 @@ def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
 
 
 def user_erased(content: Content, number: int, body: UserErased) -> None:
-    """Record that the erasure has ended, even if the content has no accounts."""
+    """Record that the erasure is complete, even if the content has no accounts."""
     content.erased[body.user] = max(content.erased.get(body.user, 0), number)
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
@@ -119,7 +119,7 @@ def user_erased(content: Content, number: int, body: UserErased) -> None:
 
 
 def nothing_expected(content: Content, number: int, body: Reported | ReportsClosed | StoreRepaired) -> None:
-    """Do nothing: reports are read from the archive, and repairs are for streams."""
+    """Do nothing: reports are read from the archive, and repairs concern only streams."""
 
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:

@@ -1,4 +1,4 @@
-"""The keys of the store that hold some content, and their values (see `graph.keys`).
+"""The keys of the store that hold the content, and their values (see `graph.keys`).
 
 Tombstones up to a number can be left out. The tombstone floor, which replaces trimmed tombstones, is never among the
 values, because only events that arrive late need it. The floors of erased users are an exception: any further event of
@@ -27,9 +27,9 @@ def stored(
 ) -> Stored:
     """Yield all keys of the content, with tombstones whose numbers are higher than `tombstones_after`.
 
-    For cut lists, the keys hold the posts above the archive floor and the count of the others. `deleted` has posts that
-    are deleted according to events that are not in the content: their records get no counts. A list of notifications
-    holds the newest `notifications_kept` groups. Of erased users, floors, tombstones and reserved logins remain.
+    For lists with a cut, the keys hold the posts above the archive floor and the count of the others. `deleted` has
+    posts that were deleted by events outside the content: their records get no counts. A list of notifications holds
+    the newest `notifications_kept` groups. Of erased users, floors, tombstones and reserved logins remain.
     """
     for key, value in unerased(content, tombstones_after, cuts or {}, deleted, notifications_kept):
         if owner_of(key) not in content.erased or key.startswith(keys.user(0)[:-2]):
@@ -92,7 +92,7 @@ def unerased(
 
 
 def length(held: Under, floor: int, cold: int) -> int:
-    """Return the length of a list with this archive floor and this count of archived posts. O(n)."""
+    """Return the length of a list with the given archive floor and count of archived posts. O(n)."""
     return sum(post > floor for post in held.live) + cold
 
 

@@ -24,7 +24,7 @@ KEYWORDS_PER_SLICE = 50
 
 
 class CriterionIndex(Protocol[V]):
-    """Values by one criterion of their filters."""
+    """Values indexed by one criterion of their filters."""
 
     def add(self, filter_: EventFilter, value: V) -> Work:
         """Add a value under the criterion of its filter, in slices."""
@@ -33,11 +33,11 @@ class CriterionIndex(Protocol[V]):
         """Remove a value and everything that was stored for it, in slices."""
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Return the values whose criterion an event meets. There may be duplicates and false positives."""
+        """Return the values whose criterion an event meets, possibly with duplicates and false positives."""
 
 
 class UserIndex(Generic[V]):
-    """Values by the users of their filters."""
+    """Values indexed by the users of their filters."""
 
     def __init__(self) -> None:
         self._by_user: PostingLists[int, V] = PostingLists()
@@ -71,7 +71,7 @@ class UserIndex(Generic[V]):
 class IndexedKeyword(Generic[V]):
     """A keyword of one or more filters: the term it is indexed under, and the other words and phrases to look for.
 
-    `values` belong to filters without users, `values_with_users` to filters that have users, too.
+    `values` belong to filters without users, `values_with_users` to filters that also have users.
     """
 
     keyword: Keyword
@@ -83,14 +83,14 @@ class IndexedKeyword(Generic[V]):
 
     @property
     def codes(self) -> frozenset[str]:
-        """Return the codes of all terms of the keyword, computed when they are first needed."""
+        """Return the codes of all terms of the keyword, computed on first use."""
         if self._codes is None:
             self._codes = self.keyword.codes()
         return self._codes
 
 
 class KeywordIndex(Generic[V]):
-    """Values by the keywords of their filters, and by their users if they have both. Equal keywords are stored once.
+    """Values indexed by the keywords, and any users, of their filters. Equal keywords are stored once.
 
     A keyword is indexed under only one of its terms, the one with the fewest keywords so far. A text with a common word
     is therefore not compared with every keyword that contains the word.
@@ -125,7 +125,7 @@ class KeywordIndex(Generic[V]):
         return indexed
 
     def remove(self, filter_: EventFilter, value: V) -> Work:
-        """Remove a value from each user and keyword of its filter, and the keywords that have no value left."""
+        """Remove a value from each user and keyword of its filter. Drop keywords that have no values left."""
         yield from self._users.remove(filter_, value)
         for place, keyword in enumerate(filter_.keywords or (), 1):
             [indexed] = self._keywords[keyword]
@@ -169,9 +169,9 @@ class KeywordIndex(Generic[V]):
 
 
 class BoxIndex(Generic[V]):
-    """Values by the boxes of their filters. Deletions have no location and match every box.
+    """Values indexed by the boxes of their filters. Deletions have no location and match every box.
 
-    The values whose filters have a sample and match deletions are therefore kept together as well. Filters with a box
+    Values whose filters have a sample and match deletions are therefore also kept in one collection. Filters with a box
     but no sample match every deletion: `FilterIndex` keeps their subscribers together.
     """
 
@@ -203,7 +203,7 @@ class BoxIndex(Generic[V]):
 
 
 class FirehoseIndex(Generic[V]):
-    """Values by the kinds of their filters, sorted by sample."""
+    """Values indexed by the kinds of their filters, sorted by sample."""
 
     def __init__(self) -> None:
         self._by_kind: dict[EventKind, list[tuple[float, V]]] = {}

@@ -1,7 +1,7 @@
 """The views of live subscriptions: what is hidden from their viewers now, without a look-up per update.
 
-A view reads the viewer's blocks when its subscription joins, and applies the later blocks of the log. A viewer with
-very many blocks costs one look-up for each batch of updates instead. The set of suspended users is held in the memory
+A view reads the viewer's blocks when its subscription joins, and then applies later blocks from the log. For a viewer
+with very many blocks, each batch of updates costs one look-up instead. The set of suspended users is held in the memory
 of the process, and the feed keeps it up to date with the log.
 """
 
@@ -39,7 +39,7 @@ class LiveView:
         self.exclusions = Exclusions(read.complete, {*read.blocking}, {*read.blockers}, {*read.muting})
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Apply the blocks and mutes among events in log order: those by the viewer, and blocks against the viewer."""
+        """Apply the viewer's blocks and mutes, and blocks against the viewer, from events in log order."""
         for event in events:
             match event.body:
                 case Blocked() | Unblocked() as body if self.viewer in (body.blocker, body.blocked):
@@ -58,7 +58,7 @@ class LiveView:
                     pass
 
     async def blocked(self, users: Set[int]) -> Set[int]:
-        """Return the users among those given who block the viewer or are blocked by the viewer.
+        """Return the given users who block the viewer or are blocked by the viewer.
 
         No round trip, or one if the viewer has too many blocks to keep in memory.
         """
@@ -69,11 +69,11 @@ class LiveView:
         return found | {user for user in users if exclusions.hides(user)}
 
     async def hidden(self, users: Set[int]) -> Set[int]:
-        """Return the users among those given who are hidden from the viewer. Costs the same as `blocked`."""
+        """Return the given users who are hidden from the viewer. Costs the same as `blocked`."""
         return await self.blocked(users) | self._visibility.suspended_now(users)
 
     async def silenced(self, users: Set[int]) -> Set[int]:
-        """Return the users among those given who are hidden or muted. Costs the same as `blocked`."""
+        """Return the given users who are hidden or muted. Costs the same as `blocked`."""
         found = {user for user in users if self.exclusions.silences(user)} | self._visibility.suspended_now(users)
         if self.exclusions.complete or not users:
             return found
@@ -82,8 +82,8 @@ class LiveView:
     async def visible_in_events(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that do not show a hidden user. Costs the same as `blocked`.
 
-        Removals of posts by suspended and deleted users are returned, too: they show nothing, and clients that have
-        the posts must drop them.
+        Removals of posts by suspended and deleted users are returned, too: they reveal nothing, and clients must drop
+        the removed posts.
         """
         if self._sees_all(updates):
             return updates

@@ -1,7 +1,7 @@
-"""Finds the filters that an event matches without evaluating all filters.
+"""Finds the filters that match an event, without evaluating all filters.
 
 Each filter is in exactly one index: by its users, its keywords or both, otherwise by its box, otherwise by its kinds
-and sample. An event looks up its own traits in each index. Only the filters found there are evaluated further.
+and sample. The traits of an event are looked up in each index. Only the filters found there are evaluated further.
 
 A deletion has no location and matches every box. The subscribers of filters that restrict only the box are therefore
 kept in one set: a deletion concerns all of them, and none of their filters is evaluated.
@@ -34,7 +34,7 @@ class IndexedFilter(Generic[S]):
     """A filter with its index, the criteria that the index does not cover, and its subscribers.
 
     `has_all_deletions` is True if the filter matches the deletion of every post. `holds` is the number of times that
-    the filter has been prepared and not released. `indexing` is the work that adds the filter to its index, None when
+    the filter has been held but not yet released. `indexing` is the work that adds the filter to its index, None when
     it is done. `ready` exists while tasks wait for that work, and is set when it is done.
     """
 
@@ -55,8 +55,8 @@ class IndexedFilter(Generic[S]):
 class FilterIndex(Generic[S]):
     """The subscribers of filters. Equal filters are stored and evaluated once.
 
-    Adding and removing a large filter takes some milliseconds, unless it is prepared: then it is added to the index and
-    removed from it in slices. A filter that has no subscribers, or is only partly in the index, has no effect.
+    Adding or removing a large filter takes a few milliseconds, unless the filter is held: it is then added to and
+    removed from the index in slices. A filter that has no subscribers, or is only partly in the index, has no effect.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class FilterIndex(Generic[S]):
     async def hold(self, filter_: EventFilter) -> None:
         """Add a filter to its index in slices and keep it until `release`, so that `add` and `remove` are fast.
 
-        A filter may be held several times, and must be released as often.
+        A filter may be held several times, and must be released the same number of times.
         """
         indexed = self._entry(filter_)
         indexed.holds += 1
@@ -135,7 +135,7 @@ class FilterIndex(Generic[S]):
     def matching(self, event: Event) -> Collection[S]:
         """Return the subscribers with a filter that matches an event, each once.
 
-        The time depends on the terms of the event and the number of matches, and hardly on the number of filters.
+        The time depends on the terms of the event and the number of matches, but hardly on the number of filters.
         """
         traits = Traits.of(event)
         if traits is None:
@@ -153,7 +153,7 @@ class FilterIndex(Generic[S]):
         )
 
     def _certain(self, traits: Traits) -> set[S] | frozenset[S]:
-        """Return the subscribers whose filters need no evaluation, because the event is the deletion of a post."""
+        """Return the subscribers whose filters match every deletion, if the event is a deletion; else an empty set."""
         if traits.kind is EventKind.POST_REMOVED:
             return self._of_all_deletions.values
         return frozenset()

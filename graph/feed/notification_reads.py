@@ -1,7 +1,7 @@
-"""The reads of notifications that their streams announce.
+"""Reads the notifications that notification streams announce.
 
-Of several updates in a group of notifications, only the newest is sent, and at most one change of the whole list. So a
-group is sent at most once a second, however often its post is liked.
+Of the updates that wait in a group of notifications, only the newest is sent. Changes of the whole list are combined
+into one. So a group is sent at most once a second, however often its post is liked.
 """
 
 from collections.abc import Hashable, Iterable
@@ -62,8 +62,8 @@ class NotificationReads(Reads[Notice, NotificationChange, Waiting]):
     async def load(self, subject: int, waiting: Waiting) -> list[NotificationChange]:
         """Return the updates to send to the viewer `subject`, in the order of their numbers.
 
-        Two round trips, and more if events are not projected. A change of the whole list is sent even if the viewer may
-        have seen its effect. Groups that no longer exist are left out.
+        Two round trips, and more if events are not projected yet. A change of the whole list is sent even if the viewer
+        may have seen its effect. Groups that no longer exist are left out.
         """
         with used_by(Usage(f"user:{subject}", anonymous=False)):
             return await self._load(subject, waiting)

@@ -24,8 +24,8 @@ def notices(event: Event) -> Iterator[tuple[int, Notice]]:
 def users_of_change(event: Event) -> tuple[int, ...]:
     """Return the users whose whole list of notifications an event may change.
 
-    Either the user has read the list, or groups disappear or reappear: because another user has undone or repeated an
-    action, or is muted or blocked, or because a post is deleted.
+    Either the user has read the list, or groups disappear or reappear because another user has undone or repeated an
+    action, a user is muted or blocked, or a post is deleted.
     """
     if is_renewed(event):
         return tuple(user for user, _ in concerned(event))

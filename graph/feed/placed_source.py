@@ -1,4 +1,4 @@
-"""Streams of places: timelines, except home timelines, and threads. An index finds those that an event concerns."""
+"""Streams of places: threads, and timelines except home timelines. An index finds those that an event concerns."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ OF_ALL = UserSuspended | UserUnsuspended | UserDeleted
 
 
 def listable(body: EventBody) -> Listable | None:
-    """Return what determines the lists that an event adds a post to or removes one from; None for other events."""
+    """Return the object that determines which lists an event adds a post to or removes one from, or None."""
     match body:
         case PostPublished() | Reposted():
             return publication_of(body)
@@ -72,7 +72,7 @@ def places_of(body: EventBody) -> Iterator[Place]:
 
 
 def viewers_of(body: EventBody) -> tuple[int, ...]:
-    """Return the viewers whose streams may send an update of an event that creates or removes no post."""
+    """Return the viewers whose streams a block, a mute or a change of a list concerns; empty for other events."""
     match body:
         case Blocked(one, other) | Unblocked(one, other):
             return one, other
@@ -102,7 +102,7 @@ class PlacedSource(ViewedSource[C]):
     @property
     @abstractmethod
     def authors(self) -> Collection[int]:
-        """The users whose posts the client fetches again after an update."""
+        """The users whose posts the client refetches after an update."""
 
     @property
     @abstractmethod
@@ -114,11 +114,11 @@ class PlacedSource(ViewedSource[C]):
         """Return the update caused by an event that concerns the stream."""
 
     def group(self, event: Event) -> int | None:
-        """Return what the update of an event depends on, besides the viewer: None for nothing else."""
+        """Return what the update of an event depends on besides the viewer, or None if nothing else."""
         return None
 
     async def before_update(self, update: C | Gap, unprojected: ReadUnprojected) -> None:
-        """Project the events that the page must show which the client fetches again: see `HomeSource.before_update`."""
+        """Project the events that the client must see when it refetches its page: see `HomeSource.before_update`."""
         if isinstance(update, AuthorAdded | TimelineChanged | Gap):
             added = [update.user] if isinstance(update, AuthorAdded) else []
             async with aclosing(unprojected({*self.authors, *added})) as parts:
@@ -130,7 +130,7 @@ class PlacedSource(ViewedSource[C]):
         return [update for event in events if (update := self.update_of(event)) is not None]
 
     def concerns(self, event: Event) -> bool:
-        """Return whether an event concerns a place of the stream or what the viewer sees there."""
+        """Return True if an event concerns a place of the stream or what the viewer sees there."""
         body = event.body
         if isinstance(body, OF_ALL):
             return True
@@ -160,7 +160,7 @@ class PlaceIndex:
         self._places: dict[PlacedSource[Any], Places] = {}
 
     def add(self, source: PlacedSource[Any], buffer: Buffer[Any]) -> None:
-        """Add a live stream. The state of its source is that of the reader's head."""
+        """Add a live stream. The state of its source must be up to date with the reader's head."""
         self._buffers[source] = buffer
         if source.viewer is not None:
             self._by_viewer.add(source.viewer, source)
@@ -219,7 +219,7 @@ class PlaceIndex:
     def _updates(self, event: Event, sources: Sequence[PlacedSource[Any]]) -> list[tuple[Any, list[Buffer[Any]]]]:
         """Return the updates of an event for these sources, with their buffers.
 
-        Sources with equal updates share one. So the executions of equal operations are shared, too.
+        Sources with equal updates share one update, so that equal operations also share one execution.
         """
         depends_on_viewer = bool(viewers_of(event.body))
         groups: dict[tuple[int | None, int | None], list[PlacedSource[Any]]] = {}

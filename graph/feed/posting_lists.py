@@ -10,10 +10,10 @@ V = TypeVar("V", bound=Hashable)
 
 FEW = 32
 SPARE_ROOM = 8
-"""A dictionary is copied when it has had this many times as many keys as now, because dictionaries do not shrink."""
+"""A dictionary is copied once it has had this many times as many keys as it has now: dictionaries do not shrink."""
 
 Values: TypeAlias = tuple[V, ...] | set[V]
-"""Distinct values: a tuple if they are few, because it takes a fifth of the memory of a set, otherwise a set."""
+"""Distinct values: a tuple if there are few, because it takes a fifth of the memory of a set; otherwise a set."""
 
 
 def with_value(values: Values[V], value: V) -> Values[V]:
@@ -37,7 +37,7 @@ def without_value(values: Values[V], value: V) -> Values[V]:
 
 
 def intersection(some: Values[V], others: Values[V]) -> set[V]:
-    """Return the values that are in both. O(n) in the size of the smaller collection if either is a set."""
+    """Return the values that are in both collections. O(n) in the size of the smaller one if either is a set."""
     if isinstance(others, set):
         return others.intersection(some)
     return some.intersection(others) if isinstance(some, set) else set(some).intersection(others)
@@ -71,8 +71,8 @@ class CountedSet(Generic[V]):
 class PostingLists(Generic[K, V]):
     """Values by key, each at most once under a key. Keys without values take no memory.
 
-    The only value under a key is stored without a tuple or set around it, because most keys have one value. So values
-    must not be tuples or sets.
+    If a key has only one value, as most keys do, the value is stored without a tuple or set around it. So values must
+    not be tuples or sets.
     """
 
     __slots__ = ("_lists", "_most")

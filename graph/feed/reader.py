@@ -65,14 +65,14 @@ class ReplayPart:
 
 
 class Recent:
-    """The newest events in memory: all events after the number `since`. Most replays need no others."""
+    """The newest events in memory: all events after the number `since`. Most replays need no older ones."""
 
     def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since
         self._events = list(events)
 
     def add(self, event: Event) -> None:
-        """Add the next event. Drop the older half when there are twice as many as needed."""
+        """Add the next event. Drop the older half when there are twice as many events as needed."""
         self._events.append(event)
         if len(self._events) > 2 * MAX_RECENT:
             self.since = self._events[-MAX_RECENT - 1].number
@@ -90,11 +90,11 @@ class Recent:
 
 
 class LogReader:
-    """Reads the log on a connection of its own and passes every event to the listener, in log order.
+    """Reads the log on a separate connection and passes every event to the listener, in log order.
 
     `head` is the number of the last event that the listener has received. `unprojected` holds the events up to the head
-    that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each failover that
-    lost events after the reader had passed them on: events after the first number, up to the second, were lost.
+    that may not be projected yet; it is empty until the head is known. `lost` has a pair of numbers for each failover
+    that lost events after the reader had passed them on: events after the first number, up to the second, were lost.
     """
 
     def __init__(self, store: Store, log: Log, listener: Listener) -> None:
@@ -147,7 +147,7 @@ class LogReader:
             await asyncio.sleep(0)
 
     async def events(self, numbers: Sequence[int]) -> AsyncGenerator[list[Event]]:
-        """Yield the events with these numbers in parts, without events that the log no longer holds.
+        """Yield, in parts, the events with these numbers that the log still holds.
 
         A part costs one round trip unless its events are in memory. Other tasks run after each part.
         """
@@ -171,7 +171,7 @@ class LogReader:
             await end([self._task])
 
     async def _load(self) -> None:
-        """Set the head to the end of the log, and load the newest events and all that may not be projected.
+        """Set the head to the end of the log, and load the newest events and all that may not be projected yet.
 
         Only events after the trimmed number count as held in memory: after a failover, the log may hold older events
         without all of the events that followed them.
@@ -188,7 +188,7 @@ class LogReader:
                 self._set_unprojected(unprojected)
 
     async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
-        """Return the events that may not be projected, and the trimmed number. `newest` are the events after `upto`.
+        """Return the events that may not be projected yet, and the trimmed number. `newest` are those after `upto`.
 
         Events that retention removes during the load are projected. Events before them are dropped, too, because they
         must not be applied without the removed ones.

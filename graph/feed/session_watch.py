@@ -29,7 +29,7 @@ class SessionWatch:
     """Calls back when a watched claim ends.
 
     Log-outs and revocations are events of the log, which the feed passes to `apply`. Sessions that expire or are
-    replaced by newer ones have no event: a sweep every `sweep_seconds` finds them.
+    replaced by newer ones cause no event: a sweep every `sweep_seconds` finds them.
     """
 
     def __init__(self, sessions: Sessions, users: Users, sweep_seconds: float) -> None:

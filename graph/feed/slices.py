@@ -16,7 +16,7 @@ DONE: Final = object()
 
 
 def finish(work: Work) -> None:
-    """Do the rest of some work at once."""
+    """Run the rest of the work at once."""
     deque(work, maxlen=0)
 
 
@@ -30,7 +30,7 @@ def result(work: Generator[None, None, V]) -> V:
 
 
 async def in_slices(work: Generator[None, None, V]) -> V:
-    """Do some work, one slice in each iteration of the event loop, and return its result."""
+    """Run the work, one slice in each iteration of the event loop, and return its result."""
     while True:
         try:
             next(work)
@@ -40,13 +40,13 @@ async def in_slices(work: Generator[None, None, V]) -> V:
 
 
 class Slices:
-    """Runs work in turn: its first slice at once, then one slice in each iteration of the event loop."""
+    """Runs pieces of work in turn: their first slices at once, then one slice in each event-loop iteration."""
 
     def __init__(self) -> None:
         self._waiting: deque[Work] = deque()
 
     def start(self, work: Work) -> None:
-        """Start some work. Other code may advance the work, too, as `finish` does."""
+        """Start a piece of work. Other code may also advance it, as `finish` does."""
         if next(work, DONE) is DONE:
             return
         self._waiting.append(work)

@@ -9,7 +9,7 @@ from graph.feed.updates import Gap
 from graph.log.events import Event
 
 ReadUnprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
-"""Yields the events up to an update, if they may not be projected yet and concern the page that a client fetches again.
+"""Yields the possibly unprojected events, up to an update, that concern the page that a client fetches again.
 
 These are the events of the given authors' posts, the viewer's follows, mutes and blocks, and all suspensions and
 deletions of users.
@@ -19,8 +19,8 @@ deletions of users.
 class Source(ABC, Generic[C]):
     """Selects the events of the log that one subscriber gets, and turns them into updates.
 
-    During the replay the subscription passes events to `select` and `updates_of`. `register` adds the buffer of a live
-    subscription to an index, with which the feed finds the buffers that get an event.
+    During the replay, the subscription passes events to `select` and `updates_of`. `register` adds the buffer of a live
+    subscription to an index, in which the feed looks up the buffers that get an event.
     """
 
     has_state: bool = False
@@ -52,7 +52,7 @@ class Source(ABC, Generic[C]):
         return updates
 
     def shows(self, update: C) -> bool:
-        """Return True if the update is known to be `visible`, and False if that takes a look-up. No round trip."""
+        """Return True if the update is known to be `visible`, False if a look-up must decide. No round trip."""
         return False
 
     async def before_update(self, update: C | Gap, unprojected: ReadUnprojected) -> None:
@@ -65,7 +65,7 @@ class Source(ABC, Generic[C]):
 
     @abstractmethod
     def updates_of(self, events: Sequence[Event]) -> list[C]:
-        """Return the updates of selected events. None of the events publishes a post that is deleted."""
+        """Return the updates of selected events. None of the events publishes a deleted post."""
 
     @abstractmethod
     def register(self, buffer: Buffer[C]) -> None:

@@ -46,7 +46,7 @@ PROGRESS_SECONDS = 1.0  # how long a replay waits for a lagging reader before it
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The state shared by all subscriptions of a process. `live` are the buffers of live subscriptions."""
+    """The state shared by all subscriptions of a process. `live` holds the buffers of live subscriptions."""
 
     log: Log
     posts: Posts
@@ -156,7 +156,7 @@ class Subscription(Generic[C]):
         return joined
 
     async def _load(self) -> None:
-        """Load the projected state, and apply the viewer's events up to the head that may not be projected.
+        """Load the projected state, and apply the viewer's events up to the head that may not be projected yet.
 
         Load again if the reader has forgotten an event that was not projected when the load began.
         """
@@ -178,7 +178,7 @@ class Subscription(Generic[C]):
 
         Return early if a failover loses events: `_go_live` then cuts the subscription off. `past` is the end of the log
         when the subscription began. If the reader is behind `past`, wait for it: live events are matched by the content
-        of posts, and past deletions must not be.
+        of posts, but past deletions must not be.
         """
         log, reader = self._shared.log, self._shared.reader
         if self._position > (last := await self._last_kept(joined)):
@@ -211,7 +211,7 @@ class Subscription(Generic[C]):
             self._turn.end()
 
     async def _last_kept(self, joined: int) -> int:
-        """Return the position or, if a failover has lost the events before it, the last number before these events."""
+        """Return the position or, if a failover has lost the events up to it, the last number before these events."""
         unknown = self._shared.reader.lost[len(self._lost) :]
         self._lost += unknown
         kept = self._position
@@ -244,7 +244,7 @@ class Subscription(Generic[C]):
                 yield gap
 
     async def _wait_for_pages(self, number: int) -> None:
-        """Wait, for a limited time, until the live cursors of new pages of this process are not before a number."""
+        """Wait, for a limited time, until live cursors of this process's new pages are at or after a number."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PAGES_SECONDS):
                 while await self._shared.log.recent_watermark() < number:  # noqa: ASYNC110 - the store sends no notification
@@ -360,7 +360,7 @@ class Subscription(Generic[C]):
             await self._source.before_update(update, partial(self._unprojected, update.number))
 
     async def _unprojected(self, upto: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
-        """Yield the events up to a number that `graph.feed.source.ReadUnprojected` describes."""
+        """Yield the events described in `graph.feed.source.ReadUnprojected`, up to a number."""
         unprojected, viewer = self._shared.reader.unprojected, self._source.viewer
         since = await self._shared.log.watermark()
         changes = [*unprojected.of_all(), *(unprojected.of(viewer) if viewer is not None else ())]

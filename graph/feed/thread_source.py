@@ -30,7 +30,7 @@ from graph.projections.projections import Projections
 class ThreadSource(PlacedSource[ThreadCause]):
     """The events that concern the direct replies to a post, and those that change its counts.
 
-    `author` is the author of the post, None if the post is deleted.
+    `author` is the author of the post, or None if the post is deleted.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ThreadSource(PlacedSource[ThreadCause]):
     async def visible(self, updates: Sequence[ThreadCause]) -> Sequence[ThreadCause]:
         """Return the updates. A reply by a user who is hidden from the viewer only changes the counts.
 
-        While the author of the post is hidden, the counts are, too.
+        While the author of the post is hidden, so are the counts.
         """
         author = {self._author} if self._author is not None else set[int]()
         shown = {update.number for update in await self._view.visible_in_timeline(updates)}
@@ -70,7 +70,7 @@ class ThreadSource(PlacedSource[ThreadCause]):
         return [update for update in found if not isinstance(update, CountsChanged)]
 
     def group(self, event: Event) -> int | None:
-        """Return the post if the event is about posts or likes: what it means then depends on the thread."""
+        """Return the post if the event is about posts or likes: its meaning then depends on the thread."""
         return self._post if any(places_of(event.body)) else None
 
     def update_of(self, event: Event) -> ThreadCause | None:
@@ -84,7 +84,7 @@ class ThreadSource(PlacedSource[ThreadCause]):
 
 
 class WaitingThread:
-    """The updates of a thread that are waiting to be sent. Those which only change counts are combined."""
+    """The updates of a thread that are waiting to be sent. Updates that only change counts are combined."""
 
     def __init__(self) -> None:
         self.updates: list[ThreadCause] = []
@@ -97,7 +97,7 @@ class WaitingThread:
             self.updates.append(update)
 
     def __len__(self) -> int:
-        """Return the number of updates to send, at most."""
+        """Return the maximum number of updates to send."""
         return len(self.updates) + bool(self.numbers)
 
     def key(self) -> Hashable:
@@ -145,8 +145,8 @@ class ThreadReads(Reads[ThreadCause, ThreadChange, WaitingThread]):
     async def load(self, subject: int, waiting: WaitingThread) -> list[ThreadChange]:
         """Return the updates to send about the post `subject`, in the order of their numbers.
 
-        No round trip if this process knows that the events are projected, otherwise one. More if they are not: the
-        process that committed an event may have died before it projected it.
+        No round trip if this process knows that the events are projected, otherwise one, and more if they are not: the
+        process that committed an event may have died before projecting it.
         """
         last = waiting.numbers[-1]
         if last > await self._log.recent_watermark() and last > (watermark := await self._log.watermark()):

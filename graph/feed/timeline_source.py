@@ -1,4 +1,4 @@
-"""Streams of timelines that are not home timelines: of a user, of a user's replies, and of a list of users."""
+"""Streams of timelines other than home timelines: of a user, of a user's replies, and of a list of users."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -98,13 +98,13 @@ class ListTimelineSource(TimelineSource):
                     pass
 
     async def visible(self, updates: Sequence[TimelineChange]) -> Sequence[TimelineChange]:
-        """Return the updates that show no hidden user, without posts of muted users and reposts of such posts."""
+        """Return the updates that show no hidden user, no post of a muted user, and no repost of such a post."""
         visible = await self._view.visible_at_home(updates)
         silenced = await self._view.silenced({each.post.author for each in visible if isinstance(each, ItemAdded)})
         return [each for each in visible if not isinstance(each, ItemAdded) or each.post.author not in silenced]
 
     def concerns(self, event: Event) -> bool:
-        """Return whether an event concerns the list, a member, or what the viewer sees."""
+        """Return True if an event concerns the list, a member, or what the viewer sees."""
         match event.body:
             case Muted(viewer, _) | Unmuted(viewer, _):
                 return viewer == self.viewer

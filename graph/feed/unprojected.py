@@ -2,7 +2,7 @@
 
 A subscription loads projected state, such as the users that its viewer follows, and then applies the events that may be
 missing from it. Before a client fetches a page again, its subscription projects the events that would be missing from
-the page. One copy of these events per process makes both cost the same, however far the workers are behind.
+the page. With one copy of these events per process, both cost the same however far behind the workers are.
 """
 
 import time
@@ -79,9 +79,9 @@ class Generation:
 class Unprojected:
     """All events after `since` that joins or home pages depend on. Events up to `watermark` are projected.
 
-    Events are kept in two generations. The older one is forgotten when all of it is projected, at the earliest after
-    `KEEP_SECONDS`. Memory: about 300 bytes per follow, mute, block or log-out, 8 bytes per event of a post, and 200
-    bytes per author of such events, for up to twice as many events as are not projected.
+    Events are kept in two generations. The older one is forgotten when all of it is projected, but not before
+    `KEEP_SECONDS` have passed. Memory: about 300 bytes per follow, mute, block or log-out, 8 bytes per event of a post,
+    and 200 bytes per author of such events, for up to twice as many events as are not projected.
     """
 
     def __init__(self, since: int) -> None:

@@ -59,7 +59,7 @@ class PostRemoved(Change):
 
 @dataclass(frozen=True, slots=True)
 class RepostRemoved(Change):
-    """A plain repost was undone. `post` is the id of the repost, `author` that of the user who had reposted."""
+    """A plain repost was undone. `post` is the id of the repost, `author` the id of the user who made it."""
 
     post: int
     author: int
@@ -111,7 +111,8 @@ class ReplyAdded(Change):
 class PostChanged(Change):
     """Counts of the post of a thread have changed. `post` is an id.
 
-    `number` is below the numbers of the events that changed them: a client that resumes after it gets them all again.
+    `number` is below the numbers of the events that changed the counts: a client that resumes after it gets all of them
+    again.
     """
 
     post: int
@@ -146,7 +147,7 @@ class Notice(Change):
 
 @dataclass(frozen=True, slots=True)
 class NotificationAdded(Change):
-    """A notification of the viewer was added, or has moved to the top."""
+    """A notification of the viewer was added or moved to the top."""
 
     notification: Notification
 
@@ -169,8 +170,8 @@ class Gap:
     """Updates are missing, or pages have changed without updates.
 
     SLOW_CONSUMER: updates after `number` were dropped; a new subscription that resumes after `number` gets them.
-    RETENTION: updates up to `number` may be lost, because the log no longer holds their events.
-    REPAIR: a repair has corrected pages, and no update tells what has changed.
+    RETENTION: updates up to `number` may be lost, because the log no longer holds their events. REPAIR: a repair has
+    corrected pages, and no update reports what has changed.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""The part of a source that all streams share whose viewer may not see everybody."""
+"""The part of a source that is common to all streams whose viewer may not see every user."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class ViewedSource(Source[C]):
 
     @abstractmethod
     def concerns(self, event: Event) -> bool:
-        """Return whether a replayed event may concern the subscriber. Ignores the content of posts."""
+        """Return True if a replayed event may concern the subscriber. Ignores the content of posts."""
 
     async def load(self) -> None:
         """Read the suspensions and the viewer's blocks and mutes. One round trip."""
@@ -31,10 +31,10 @@ class ViewedSource(Source[C]):
         self._applied_upto = 0
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply the viewer's blocks and mutes, and blocks of the viewer.
+        """Apply the viewer's blocks and mutes, and blocks against the viewer.
 
-        Events may be older than the loaded state. They then restore an earlier state temporarily, until the later
-        events have been applied too.
+        Events that are older than the loaded state restore an earlier state temporarily, until the later events have
+        been applied, too.
         """
         self._view.apply(events)
 

@@ -127,7 +127,7 @@ class VersionedSet(Generic[Member]):
 class ListedPosts:
     """The live posts in an author's list by id, the lowest deletion number of each deleted post, and likes.
 
-    `likes` has the likes of all the author's posts, except deleted ones. `buried` has these deleted posts.
+    `likes` has the likes of all the author's posts, except deleted ones. `buried` has the deleted posts.
     """
 
     live: dict[int, PostPublished] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class ListedPosts:
         self.buried.add(post)
 
     def likes_of(self, post: int) -> VersionedSet[int]:
-        """Return the modifiable set of users who like a post. For a deleted post, changes of the set are discarded."""
+        """Return the mutable set of users who like a post. For a deleted post, changes of the set are discarded."""
         return VersionedSet() if post in self.buried else self.likes.setdefault(post, VersionedSet())
 
 
@@ -242,9 +242,9 @@ class Content:
 
     Events that concern other owners or parts have no effect, so a large graph can be folded in chunks of owners.
     `secrets` maps each user with valid credentials to the password hash, or to None for a user without a password; the
-    sign-up of any other user is void. `ended` holds the sessions that must not exist: events only end sessions, they
-    do not create any. `erased` maps each erased user to the number of the event that completed the erasure. Erased
-    users have no other content.
+    sign-up of any other user is void. `ended` holds the sessions that must not exist: events end sessions, but never
+    create any. `erased` maps each erased user to the number of the event that completed the erasure. Erased users have
+    no other content.
     """
 
     def __init__(

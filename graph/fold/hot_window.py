@@ -1,7 +1,7 @@
 """The canonical hot window: decides which of an author's posts belong in the store, and which in the archive only.
 
 The window holds an author's newest posts up to an age limit. The newest few stay regardless of their age, so that a
-page of an inactive author needs no query. A store may hold more posts than the window until it cuts them.
+page of an inactive author needs no query. A store may hold more posts than the window until they are removed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class HotLimits:
 
     @classmethod
     def of(cls, tuning: Tuning, now: datetime) -> "HotLimits":
-        """Return the limits at a time."""
+        """Return the limits that apply at a given time."""
         return cls(tuning.hot_posts, min(tuning.hot_newest, tuning.hot_posts), max(0, number_at(now - tuning.hot_age)))
 
 

@@ -31,7 +31,7 @@ class FoldedBatch:
 
     If the batch is one of several pages of one versioned set, `is_page` is True: later pages can change elements of
     earlier pages. `events` is the count of events in the batch. `damaged` has the numbers of rows that could not be
-    decoded. `deleted` has the owners of lists under posts that are deleted posts themselves.
+    decoded. `deleted` has the deleted posts among the owners of lists under posts.
     """
 
     content: Content
@@ -68,8 +68,8 @@ class Reading:
     ) -> AsyncIterator[tuple[Sequence[int], list[EventRow], bool]]:
         """Yield owners, their rows with numbers above `after`, and whether these are one of several pages of one owner.
 
-        If there are too many rows for one query, the owners are split in two halves. The rows of one owner ascend
-        across the pages.
+        If there are too many rows for one query, the owners are split into two halves. The rows of one owner are in
+        ascending order across pages.
         """
         rows = await read(owners, kinds, after, self.rows)
         if len(rows) < self.rows:
@@ -88,7 +88,7 @@ class Reading:
 async def pages_of_one(
     read: Read, owner: int, kinds: Sequence[str], after: int, size: int
 ) -> AsyncIterator[list[EventRow]]:
-    """Yield the rows of one owner in pages that ascend by number.
+    """Yield the rows of one owner in pages, in ascending order of their numbers.
 
     Each kind is read separately, in index order, because a query for several kinds sorts all their rows.
     """
@@ -111,10 +111,10 @@ async def pages_of_one(
 
 
 def names_of(kinds: Iterable[type[Any]]) -> tuple[str, ...]:
-    """Return the names of kinds of events, as the archive knows them."""
+    """Return the names of kinds of events, as used in the archive."""
     return tuple(kind.__name__ for kind in kinds)
 
 
 def last_number(rows: Sequence[EventRow], limit: int) -> int | None:
-    """Return the number after which the next read starts, or None if fewer than `limit` rows show that none is left."""
+    """Return the number after which the next read starts, or None if fewer than `limit` rows were left."""
     return rows[-1].number if len(rows) == limit else None

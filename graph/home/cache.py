@@ -90,7 +90,7 @@ class HomeCache:
         ]
 
     def groups(self, viewers: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield the viewers in groups, such that one command can write the caches of a group."""
+        """Yield the viewers in groups, so that one command can write the caches of a group."""
         return self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
 
     async def mark(self, author: int, viewers: Sequence[int]) -> None:
@@ -124,5 +124,5 @@ class HomeCache:
 
 
 def cache_keys(viewers: Sequence[int]) -> list[str]:
-    """Return each viewer's cache and sets of followed and of muted users, as keys of a script."""
+    """Return the keys of each viewer's cache, followed users and muted users, for a script."""
     return [key for viewer in viewers for key in (keys.home(viewer), keys.following(viewer), keys.muting(viewer))]

@@ -1,4 +1,4 @@
-"""Fan-out: push a post into the home caches of its author's followers.
+"""Fan-out: pushes a post into the home caches of its author's followers.
 
 A fan-out to many followers is split into tasks by ranges of the numbers of their follows, so that several workers can
 share the work.
@@ -40,7 +40,7 @@ class FanOut:
 
 
 class FanOuts:
-    """Runs fan-outs, or adds tasks of about `followers_per_task` followers for them."""
+    """Runs fan-outs, or splits them into tasks of about `followers_per_task` followers each."""
 
     def __init__(self, store: Store, cache: HomeCache, followers_per_task: int) -> None:
         self._store = store
@@ -127,7 +127,7 @@ class Delivery:
             raise StoreUnavailable(f"{len(self._unreached):,} followers cannot be reached")
 
     async def _insert(self, viewers: Sequence[int], pace: Pace) -> None:
-        """Insert the post into the caches of a chunk of followers, and note the followers that cannot be reached."""
+        """Insert the post into the caches of a chunk of followers, and note the followers who cannot be reached."""
         await pace.before(viewers)
         if not self._meets_outage:
             try:

@@ -16,8 +16,8 @@ from graph.store.store import Store
 class Followers:
     """The followers of an author whose follows have numbers in (low, high], at most `limit`, newest follows first.
 
-    They are read in chunks of `chunk` followers. `lowest` is the number of the last follow that was read, None if there
-    are no further followers.
+    They are read in chunks of `chunk` followers. `lowest` is the number of the last follow that was read, or None if
+    there are no further followers.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ FLOOR = "f"
 
 
 class Which(Enum):
-    """Which authors and floors a merge considers; the values are arguments of the script."""
+    """The authors and floors that a merge considers. The values are arguments of the script."""
 
     ALL = ""
     PUSHED = "push only"

@@ -1,4 +1,4 @@
-"""Promotion of authors with very many followers: mark the author in the followers' caches, step by step.
+"""Promotion of authors with very many followers: marks the author in the followers' caches, step by step.
 
 A step is a task that marks the author in some caches, and then replaces itself with the next step. The last step sets
 the delivery mode to pull. So a promotion survives a crash, continues where it stopped, and alternates with other tasks.

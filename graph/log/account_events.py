@@ -11,7 +11,8 @@ from graph.log.body import Body
 class UserDeleted(Body):
     """A user deleted their account. The log holds no later event of this user, except events of the erasure.
 
-    `login_hash` is the hash of the user's login (see the function `login_hash`). Nobody can sign up with it again.
+    `login_hash` is the hash of the user's login (see the function `login_hash`). Nobody can sign up with this login
+    again.
     """
 
     ACTOR: ClassVar[str | None] = "user"

@@ -45,7 +45,7 @@ FLAG_DEFAULTS: dict[type[Any], dict[str, bool]] = {
 
 
 class Encoded(NamedTuple):
-    """The fields of an event in the store. An actor of None is the event's own number."""
+    """The fields of an event in the store. If `actor` is None, the actor is the event's own number."""
 
     kind: str
     actor: int | None
@@ -128,7 +128,7 @@ def decode_entry(entry: StreamEntry) -> Event | None:
 def unknown_kind(entry: StreamEntry) -> str | None:
     """Return the kind of the event in a stream entry if this version does not know it, else None.
 
-    None also for a damaged kind, which is not a name: a later version would not know it either.
+    Also return None for a damaged kind, which is not a name: a later version would not know it either.
     """
     words = entry[1] or []
     kind = next((value for name, value in zip(words[::2], words[1::2], strict=False) if name == "kind"), "")

@@ -7,7 +7,7 @@ from graph.log.events import Event
 
 
 def ids_in(event: Event) -> Iterator[int]:
-    """Yield the number of an event and all numbers in its fields, whatever they mean. An id may be yielded twice."""
+    """Yield the number of an event and all numbers in its fields, of any meaning. An id may be yielded twice."""
     yield event.number
     for field in fields(event.body):
         value = getattr(event.body, field.name)

@@ -27,7 +27,7 @@ class UserCreated(Body):
 
 @dataclass(frozen=True, slots=True)
 class ProfileChanged(Body):
-    """A user changed the fields that are not None. An empty text removes a URL."""
+    """A user changed the fields that are not None. An empty string removes a URL."""
 
     ACTOR: ClassVar[str | None] = "user"
 
@@ -189,7 +189,7 @@ class Unreposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Followed(Body):
-    """`follower` began to follow `followee`. `renewed` is True if not for the first time: `followee` was notified."""
+    """`follower` followed `followee`. `renewed` is True after an earlier follow: `followee` was notified then."""
 
     ACTOR: ClassVar[str | None] = "follower"
     SUBJECT: ClassVar[str | None] = "followee"
@@ -347,7 +347,7 @@ Publication: TypeAlias = PostPublished | Reposted
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event with its number in the log, which contains its time."""
+    """An event and its number in the log, which contains the event's time."""
 
     number: int
     body: EventBody

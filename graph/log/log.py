@@ -38,7 +38,7 @@ ANY_REQUEST = "*"
 """The hash of a request whose content is no longer known: see `claim_request.lua`."""
 READ_CHUNK = 500
 MOST_UNPROJECTED = 5_000
-"""The most unprojected events that a request reads to find those that concern it."""
+"""The maximum number of unprojected events that a request reads to find those that concern it."""
 APPENDS_PER_TRIP = 500
 REFRESH_SECONDS = 1.0
 STALE_SECONDS = 5.0
@@ -133,7 +133,7 @@ class Log:
         refusal: str = "",
         erasing: bool = False,
     ) -> Appended:
-        """Append like `append`, and return also whether the events are new: False if the key was used before."""
+        """Append like `append`, and also return whether the events are new: False if the key was used before."""
         if not bodies:
             return Appended([], is_new=False)
         reserved = erasing or all(isinstance(body, ACCEPTED_WHEN_FULL) for body in bodies)
@@ -153,12 +153,12 @@ class Log:
         return Appended(events, outcome == "appended")
 
     async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
-        """Append each event under a key of its own, however full the log and the store are, and return the events.
+        """Append each event under its own key, however full the log and the store are, and return the events.
 
-        For events that a projection adds: if they were refused, the watermark could not pass the event that caused
-        them, and the log could not be trimmed. For the same reason, the acting users may be deleted. One round
-        trip for every 500 events. Raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH) for the first
-        refused event, which is not written; other events may be.
+        Used for events that a projection adds: if they were refused, the watermark could not pass the event that caused
+        them, and the log could not be trimmed. For the same reason, the acting users may be deleted. One round trip for
+        every 500 events. Raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH) for the first refused
+        event, which is not written; other events may be.
         """
         events = []
         for some in chunks(appends, APPENDS_PER_TRIP):
@@ -277,7 +277,7 @@ class Log:
         return next(iter(await self.get_many([number])), None)
 
     async def get_many(self, numbers: Sequence[int]) -> list[Event]:
-        """Return the events with these numbers, without those that the log does not hold. One round trip."""
+        """Return the events with these numbers, except those that the log does not hold. One round trip."""
         ranges = [("XRANGE", keys.LOG, entry_id(number), entry_id(number)) for number in numbers]
         found = [decode_entry(entry) for entries in await self._store.read(ranges) for entry in entries]
         return [event for event in found if event is not None]
@@ -348,7 +348,7 @@ class Log:
 
 
 def raise_refusal(outcome: str, numbers: Sequence[str]) -> None:
-    """Raise the error for the outcome of an append, if it was refused for a reason other than the limits."""
+    """Raise the error for the outcome of an append that was refused for a reason other than the limits."""
     if outcome == "replaced":
         raise StoreReplaced
     if outcome == "mismatch":
@@ -368,7 +368,7 @@ def _retrieve_exception(done: "asyncio.Future[int]") -> None:
 
 
 def ahead(number: int) -> str:
-    """Return the message to operators about a number that is too far ahead of the clock."""
+    """Return the message for operators about a number that is too far ahead of the clock."""
     return (
         f"The next event would have the time {time_of(number):%Y-%m-%d %H:%M} UTC, more than an hour ahead of this "
         "process. Correct the clocks of the store's host and of this one."

@@ -47,7 +47,7 @@ class Losses:
         return max(missing)
 
     async def _missing(self, numbers: tuple[int, ...]) -> set[int]:
-        """Return the events that the log does not hold, without those that retention has removed."""
+        """Return the events that the log does not hold, except those that retention has removed."""
         commands = [("XRANGE", keys.LOG, entry_id(number), entry_id(number)) for number in numbers]
         entries = await self._store.read(commands) if commands else []
         missing = {number for number, found in zip(numbers, entries, strict=True) if not found}
@@ -59,9 +59,9 @@ class Losses:
         await self._store.run(*script("note_loss").call([keys.LOST], number))
 
     async def highest(self) -> int:
-        """Return the number up to which events have been lost and not yet repaired; 0 for none. One round trip."""
+        """Return the number up to which events have been lost and not yet repaired, or 0. One round trip."""
         return int(await self._store.run("GET", keys.LOST) or 0)
 
     async def forget(self, number: int) -> None:
-        """Remove the note of events lost up to a number, unless later ones were lost meanwhile. One round trip."""
+        """Remove the note of events lost up to a number, unless later ones have been lost since. One round trip."""
         await self._store.run(*script("delete_if_equal").call([keys.LOST], number))

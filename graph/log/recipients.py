@@ -11,7 +11,7 @@ MAX_MENTIONS = 20
 
 
 class Notifying(Protocol):
-    """The fields of a post, or of its PostPublished event, that decide whom it notifies. Not for plain reposts."""
+    """The fields of a post, or of its PostPublished event, that decide whom it notifies. Not used for plain reposts."""
 
     @property
     def author(self) -> int: ...  # noqa: D102

@@ -1,9 +1,9 @@
-"""The requests that create posts and lists: a request with an idempotency key creates one, also after failovers.
+"""The requests that create posts and lists: with an idempotency key, each creates one, even after failovers.
 
 A failover of the log's shard can lose a creation and its idempotency key, while other shards or the archive still hold
 what was created. A client that got no reply repeats its request, which creates another one. So before a lost creation
-is kept, its event claims the key again. If a repeated request already holds the key, what was lost is deleted instead.
-Both decisions are made in the slot of the log, so exactly one of the two remains, whichever comes first.
+is kept, its event claims the key again. If a repeated request already holds the key, the lost creation is deleted
+instead. Both decisions are made in the slot of the log, so exactly one of the two remains, whichever comes first.
 """
 
 from base64 import urlsafe_b64encode
@@ -38,7 +38,7 @@ def request_of(kind: type[EventBody], creator: int | str, idempotency_key: str) 
 
 
 def hash_of(text: str) -> str:
-    """Return a hash of a text, with 22 characters."""
+    """Return a 22-character hash of a text."""
     return urlsafe_b64encode(sha256(text.encode()).digest()[:BYTES]).rstrip(b"=").decode()
 
 
@@ -55,10 +55,10 @@ def key_of(kind: type[Creation], creator: int, idempotency_key: str | None, cont
 
 
 def append_key(body: UserCreated, seconds: int) -> IdempotencyKey:
-    """Return the key under which a sign-up is appended once, for some seconds.
+    """Return the key under which a sign-up is appended only once. It is kept for `seconds`.
 
-    The key does not reveal the nonce. So after an erasure, nobody can test guesses at the login and the name by the
-    hash of the event that is stored under the key.
+    The key does not reveal the nonce. So after an erasure, nobody can test guesses at the login and the name against
+    the hash of the event that is stored under the key.
     """
     return IdempotencyKey("-", hash_of(body.nonce), seconds)
 
@@ -79,7 +79,7 @@ async def repetition(log: Log, key: IdempotencyKey | None) -> Event | None:
 
 
 def creator_of(body: Creation) -> int:
-    """Return the user who created something."""
+    """Return the user who created the post or list."""
     return body.author if isinstance(body, PostPublished) else body.owner
 
 
@@ -87,7 +87,7 @@ async def superseded(store: Store, events: Iterable[Event]) -> set[int]:
     """Return the numbers of lost events whose requests were repeated. The others claim their keys again.
 
     Of several events of one request, the newest claims the key: the client has repeated the request after the loss of
-    the others, and was told of the newest.
+    the others, and received the newest in reply.
 
     Events that are older than the lifetime of a key are left out: the key may belong to another request by now. So are
     events without a key, and lists of erased users, whose ids of requests are empty. One round trip for every 500

@@ -23,7 +23,7 @@ from graph.visibility.views import View
 FEW_ACTORS = 3
 """How many of the newest entries of a set are read at first to find one visible user."""
 MAX_SEARCHED = 250
-"""How many of the newest entries of a set are searched for a visible user at most."""
+"""The maximum number of newest entries of a set that are searched for a visible user."""
 FOLLOW, LIKE, REPOST = NotificationKind.FOLLOW, NotificationKind.LIKE, NotificationKind.REPOST
 CROWDS = frozenset({FOLLOW, LIKE, REPOST})
 """The kinds of groups in which many users can act. In the other kinds, only the author of the post acts."""
@@ -35,7 +35,7 @@ class Entries(NamedTuple):
     """The newest entries of a group's set, newest first.
 
     In a group of reposts, an entry is a plain repost, otherwise a user. In a group of follows, `total` is the number of
-    the followers of the day, if it was asked for. `is_cut` is True if the set may have more than these entries.
+    followers of that day, if it was requested. `is_cut` is True if the set may have more than these entries.
     """
 
     numbers: Sequence[int]
@@ -76,9 +76,9 @@ class Actors:
     async def of(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return the users who act in each of the viewer's groups, which are given with their numbers.
 
-        One round trip, and one more for the authors of reposts other than the newest of a group, which counts even if
-        it is only in the archive. The same again if none of the newest users of a group is visible. Up to two queries
-        of the archive for the authors of archived reposts. Raises ArchiveUnavailable.
+        One round trip, and one more for the authors of reposts other than the newest of a group. The newest counts even
+        if it is only in the archive. The same again if none of the newest users of a group is visible. Up to two
+        queries of the archive for the authors of archived reposts. Raises ArchiveUnavailable.
         """
         newest = [number for group, number in groups.items() if group.kind is REPOST]
         entries, authors = await asyncio.gather(
@@ -93,7 +93,7 @@ class Actors:
     async def some(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return at least one visible user of each group that has any. The users are not counted.
 
-        One round trip of one command per group. More for groups whose newest users are not visible, like `of`. Raises
+        One round trip of one command per group. More for groups whose newest users are not visible, as for `of`. Raises
         ArchiveUnavailable.
         """
         reposts = {group: number for group, number in groups.items() if group.kind is REPOST}
@@ -112,7 +112,7 @@ class Actors:
     async def _further(
         self, view: View, groups: Mapping[Group, int], crowds: Mapping[Group, Crowd], *, counted: bool = False
     ) -> dict[Group, Crowd]:
-        """Return the users of groups whose newest users are not visible, from older entries."""
+        """Return the users in older entries of the groups whose newest users are not visible."""
         unsure = {group: groups[group] for group, crowd in crowds.items() if not crowd.users and crowd.is_cut}
         if not unsure:
             return {}
@@ -159,7 +159,7 @@ class Actors:
     async def _authors(
         self, view: View, reposts: Iterable[int], known: Mapping[int, int | None]
     ) -> Mapping[int, int | None]:
-        """Return the known authors and those of further reposts; None for undone ones. One round trip if any."""
+        """Return the known authors and those of other reposts; None for undone ones. At most one round trip."""
         unknown = [post for post in reposts if post not in known]
         if not unknown:
             return known
@@ -167,7 +167,7 @@ class Actors:
 
 
 def numbers_in(reply: Sequence[Any]) -> list[int]:
-    """Return the entries of a set of a post, without its floor."""
+    """Return the entries of a post's set, without its floor."""
     return [int(entry) for entry in reply if entry != "f"]
 
 

@@ -50,7 +50,7 @@ class Notifications:
     async def page(
         self, view: View, window: Window, kinds: frozenset[NotificationKind] | None = None
     ) -> Page[Notification]:
-        """Return a page of the viewer's notifications, newest first, of these kinds if they are given.
+        """Return a page of the viewer's notifications, newest first, limited to `kinds` if they are given.
 
         Two round trips, one more for groups of several reposts, and the same again each time that groups are left out.
         One query of the archive if the page has archived posts, and up to two for archived reposts. With `kinds`, the
@@ -170,8 +170,8 @@ class Notifications:
     async def _number_shown(self, view: View, groups: dict[Group, int]) -> int:
         """Return how many notifications `_shown` would return.
 
-        One round trip of one command per group, and one command more for the post of a group of reposts. The post of a
-        group of likes is not read, because its likes are deleted with it. Otherwise costs what `_shown` costs.
+        One round trip of one command per group, and one more command for the post of a group of reposts. The post of a
+        group of likes is not read, because its likes are deleted with it. Otherwise, the cost is that of `_shown`.
         """
         view.begin()
         crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}

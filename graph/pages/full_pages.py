@@ -1,7 +1,7 @@
 """Pages of lists from which some entries are left out: reading continues until a page is full.
 
-A page stops once it has scanned 2,000 entries, so that it does not read the whole of a list in which the viewer sees
-nothing. It may then be short, even empty, although there are more entries; its cursor continues after them.
+A page ends after 2,000 scanned entries, so that a list in which the viewer sees nothing is not read completely. The
+page may then be short, even empty, although there are more entries; its cursor continues after them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -35,9 +35,9 @@ async def full_pages(
 ) -> list[Page[S]]:
     """Return a page of the list of each owner.
 
-    `read` gets a window for each of some owners, and returns the first entries of the owner's list in that window, in
-    paging direction. `show` returns the entries that a viewer sees, None for a list that the viewer must not see. Both
-    are called once for all lists, and up to four times more for the lists whose pages are not full yet.
+    `read` gets some of the owners with a window for each, and returns the first entries of each owner's list in the
+    window, in paging direction. `show` returns the entries that a viewer sees, None for a list that the viewer must not
+    see. Both are called once for all lists, and up to four times more for the lists whose pages are not full yet.
     """
     pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
     found: dict[int, list[S]] = {owner: [] for owner in owners}

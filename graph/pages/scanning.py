@@ -31,9 +31,9 @@ async def scanned_page(
 
     The scan also stops when the operation's budget, which all its pages share, is used up (`graph.archive.usage`). The
     page may then be short, even empty, although there are more candidates; it has the number at which the next page
-    continues. Raises ScanLimit if the budget was used up before. `read` returns the next candidates of a window, up to
-    its count, and the rest of the window, None if it is finished; its second argument counts the reads, of which there
-    are 16 at most. `show` returns the entries that are shown for a sequence of candidates.
+    continues. Raises ScanLimit if the budget was already used up. `read` returns the next candidates of a window, up to
+    its count, and the rest of the window, or None if it is finished. The second argument of `read` is the number of
+    earlier reads; there are at most 16 reads. `show` returns the entries that are shown for a sequence of candidates.
     """
     check_budget()
     usage = USAGE.get()

@@ -2,7 +2,7 @@
 
 A read waits for a connection on behalf of the caller who asked first. Until then, only operations of the same caller
 share it, so that no operation waits for the connections of another caller. Once the read has its connection, it serves
-all callers. It runs in a task of its own, so that the cancellation of one caller does not affect the others.
+all callers. It runs in a separate task, so that the cancellation of one caller does not affect the others.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[Hashable, str | None]
 
 
 class SharedRead(NamedTuple):
-    """The task of a read, and its usage so far; None for a read of the system."""
+    """The task of a read, and its usage so far, or None for a read of the system."""
 
     task: "asyncio.Task[Any]"
     usage: Usage | None
@@ -34,8 +34,8 @@ class SharedReads:
     async def read(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """Return the result of `work`, which may have begun earlier for another caller with the same key.
 
-        The rows are charged to every operation that gets the result, the statements to the one whose call begins the
-        read, even if it is cancelled. Raises what `work` raises.
+        The rows are charged to every operation that gets the result. The statements are charged to the operation whose
+        call begins the read, even if the call is cancelled. Raises what `work` raises.
         """
         own = USAGE.get()
         found = self.unfinished.get((key, None)) or (self.unfinished.get((key, own.caller)) if own else None)

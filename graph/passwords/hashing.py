@@ -73,7 +73,7 @@ class Hashing:
         self._queue_of_loop().check_room(network)
 
     def close(self) -> None:
-        """End the threads after the running hashes."""
+        """End the threads once the running hashes are done."""
         if self._threads is not None:
             self._threads.shutdown(wait=False)
             self._threads = None

@@ -21,7 +21,7 @@ BLOCKS = PairSet("block", Blocked, Unblocked, keys.blocking)
 
 
 class Blocks:
-    """The mutes and blocks of users. A user mutes at most `max_blocked` others, and blocks at most the same number."""
+    """The mutes and blocks of users. A user can mute at most `max_blocked` others, and block at most as many."""
 
     def __init__(self, store: Store, log: Log, commit: Commit, visibility: Visibility, max_blocked: int) -> None:
         self._store = store
@@ -43,11 +43,11 @@ class Blocks:
         await self._change(self._mutes, viewer, user, begin=False)
 
     async def block(self, viewer: int, user: int) -> None:
-        """Block a user, which ends the follows between the two. Raises like `mute`. Five round trips."""
+        """Block a user, which ends the follows between the two. Raises the same errors as `mute`. Five round trips."""
         await self._change(self._blocks, viewer, user, begin=True)
 
     async def unblock(self, viewer: int, user: int) -> None:
-        """Unblock a user. No follow is restored. Raises like `mute`. Five round trips."""
+        """Unblock a user. No follow is restored. Raises the same errors as `unmute`. Five round trips."""
         await self._change(self._blocks, viewer, user, begin=False)
 
     async def _change(self, changes: PairChanges, viewer: int, user: int, *, begin: bool) -> None:

@@ -41,7 +41,7 @@ class Standing:
 
 
 class Follows:
-    """The follows of users. A user follows at most `max_following` others."""
+    """The follows of users. A user can follow at most `max_following` others."""
 
     def __init__(self, store: Store, log: Log, commit: Commit, max_following: int) -> None:
         self._store = store
@@ -129,8 +129,8 @@ class Follows:
     async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, Standing]:
         """Return the standing of the viewer with each user after the last event (`graph.relations.latest`).
 
-        The result is empty if that is uncertain: the caller then appends an event in any case, and returns the outcome
-        that the store implies.
+        The result is empty if that is uncertain: the caller then appends an event anyway, and returns the outcome that
+        the store implies.
         """
         if not users:
             return {}
@@ -138,7 +138,7 @@ class Follows:
         return {} if latest.events is None else latest.after(standings(users, latest.rows), partial(after, viewer))
 
     async def followed_by(self, viewer: int) -> dict[int, int]:
-        """Return whom a viewer follows, with the numbers of the Followed events. One round trip, O(n) for n follows."""
+        """Return whom a viewer follows, with the numbers of the follows. One round trip, O(n) for n follows."""
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
 

@@ -1,7 +1,7 @@
 """Known followers: the followers of a user whom the viewer also follows.
 
-They are not stored in a set. The users whom the viewer follows, whose number is limited, are looked up among the user's
-followers; if the user has fewer followers, all followers are read instead.
+They are not stored as a set. The users whom the viewer follows (a limited number) are looked up among the user's
+followers; if the user has fewer followers than that, all of them are read instead.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,12 @@ class KnownFollowers(NamedTuple):
 async def known_followers(
     store: Store, viewer: int, users: Sequence[int], window: Window, view: View
 ) -> list[KnownFollowers | ScanLimit]:
-    """Return for each user a page of the followers whom the viewer also follows, the newest followers first.
+    """Return a page of each user's followers whom the viewer also follows, newest followers first.
 
-    Two round trips; one if the viewer does not follow any users. O(f log f) for each user, if the viewer follows f
-    users or the user has f followers, whichever is less. This is charged to the operation; users for whom its budget
-    does not suffice get ScanLimit. `view` is the viewer's view: users hidden from it get an empty page.
+    Two round trips; one if the viewer does not follow any users. O(f log f) for each user, where f is the number of
+    users the viewer follows or of the user's followers, whichever is smaller. This cost is charged to the operation;
+    users for whom its budget is too small get ScanLimit. `view` is the viewer's view: users hidden from it get an empty
+    page.
     """
     view.begin(users)
     followed, *sizes = await store.read(
@@ -70,7 +71,7 @@ def _compared(user: int, followers: int, followed: Sequence[str]) -> Command:
 
 
 def page_of(followed: Sequence[str], numbers: Sequence[float | None], window: Window) -> KnownFollowers:
-    """Return the page of the followed users with a number, which is that of their Followed event."""
+    """Return the page of the followed users whose entry in `numbers`, the number of a Followed event, is not None."""
     follows = [(int(number), int(user)) for user, number in zip(followed, numbers, strict=True) if number is not None]
     found = sorted((each for each in follows if window.low < each[0] < window.high), reverse=window.forward)
     return KnownFollowers(

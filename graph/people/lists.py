@@ -32,7 +32,7 @@ MAX_MEMBERS = 500
 class KnownList:
     """The known state of a list: whether it was deleted, its name (None if it does not exist), and its members.
 
-    `members` has at least the members among the users who were looked up. `count` is the number of members in the
+    `members` contains at least those of the looked-up users who are members. `count` is the number of members in the
     store.
     """
 
@@ -55,9 +55,9 @@ class Lists:
     ) -> UserList:
         """Create a list and return it. A repeated idempotency key returns the list as it is now, and creates nothing.
 
-        Raises Rejected: INVALID for the name or the key, NOT_FOUND for a user, TOO_MANY for the 51st list,
+        Raises Rejected: INVALID for the name or the key, NOT_FOUND for an unknown user, TOO_MANY for the 51st list,
         IDEMPOTENCY_MISMATCH if the key was used with another name or other users, and NOT_FOUND if the list of a
-        repeated key was deleted. Concurrent calls may exceed the limit together. Three round trips, one more with a
+        repeated key was deleted. Concurrent calls may together exceed the limit. Three round trips, one more with a
         key.
         """
         check = Check()
@@ -87,9 +87,9 @@ class Lists:
         check.done()
 
     async def _created(self, event: Event, *, is_repeatable: bool) -> UserList:
-        """Return the list of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
+        """Return the list of a committed event. Raises Rejected (NOT_FOUND) if a repeated request finds it deleted.
 
-        One round trip if the event may be a repetition. If the store does not answer, the name is that of the request.
+        One round trip if the event may be a repetition. If the store does not answer, the name is taken from the event.
         """
         created = cast("ListCreated", event.body)
         name = created.name
@@ -115,10 +115,10 @@ class Lists:
     ) -> UserList:
         """Rename a list unless the name is None, add and remove members, and return the list.
 
-        Raises Rejected, and then nothing has changed: INVALID for the name, and for a user who is both added and
-        removed; NOT_FOUND for the list, and for a user to add; TOO_MANY for the 501st member. Concurrent calls may
-        exceed the limit together. Three round trips; more for a list that is not in the store, or if the store says
-        that a part of the change is already done.
+        Raises Rejected without changing anything: INVALID for the name, and for a user who is both added and removed;
+        NOT_FOUND for the list, and for a user to add; TOO_MANY for the 501st member. Concurrent calls may together
+        exceed the limit. Three round trips; more for a list that is not in the store, or if the store says that part of
+        the change is already done.
         """
         check = Check()
         name = None if name is None else check.name(name)
@@ -197,7 +197,7 @@ class Lists:
         return await self._store.read([("ZCARD", keys.list_members(owner, each)) for each in lists]) if lists else []
 
     async def members(self, view: View, owner: int, lists: Sequence[int], window: Window) -> list[Page[Follow]]:
-        """Return a page of the members of each list, the newest users first, without users hidden from the view.
+        """Return a page of the members of each list, newest users first, without users hidden from the view.
 
         The position of a member in the list is the user's id. One round trip, which reads all members of the lists.
         """
@@ -215,7 +215,7 @@ READS = 5
 
 
 def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
-    """Return the commands that read the state of a list in the store, and which of these users are its members."""
+    """Return the commands that read the state of a list and check which of these users are its members."""
     lists, members = keys.lists(owner), keys.list_members(owner, list_id)
     return [
         ("ZSCORE", lists, list_id),
@@ -227,14 +227,14 @@ def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
 
 
 def held_in(users: Sequence[int], rows: Sequence[Any]) -> KnownList:
-    """Return the state of a list in the replies to `read_held`."""
+    """Return the state of a list from the replies to `read_held`."""
     live, deleted, name, count, (_, *scores) = rows
     members = frozenset(user for user, score in zip(users, scores, strict=True) if score is not None)
     return KnownList(deleted is not None, None if live is None else name, members, count)
 
 
 def after(owner: int, list_id: int, held: KnownList, event: Event) -> KnownList:
-    """Apply a later event to the state of a list, and return the result. The event may be about something else."""
+    """Return the state of a list after a later event. An unrelated event leaves the state unchanged."""
     match event.body:
         case ListCreated(creator, name, members) if (creator, event.number) == (owner, list_id) and held.name is None:
             return replace(held, name=name, members=frozenset(members), count=len(members))
@@ -257,14 +257,14 @@ def effective(body: ListChanged, held: KnownList) -> ListChanged:
 
 
 def require_users(check: Check, field: str, users: Sequence[int], known: Collection[int]) -> None:
-    """Add a problem for each user in a field of the input who does not exist."""
+    """Add a problem for each user in an input field who does not exist."""
     for index, user in enumerate(users):
         if user not in known:
             check.fail(ProblemCode.NOT_FOUND, "This user does not exist.", field, str(index))
 
 
 def refuse_too_many(held: KnownList, body: ListChanged) -> None:
-    """Raise Rejected (TOO_MANY) if a list would have too many members after a change that adds some."""
+    """Raise Rejected (TOO_MANY) if a change that adds members would leave a list with too many."""
     after = held.count + len(body.added) - len(body.removed)
     if body.added and after > MAX_MEMBERS:
         message = f"The list would have {after} members; the limit is {MAX_MEMBERS}. Remove some first."
@@ -278,5 +278,5 @@ def within(window: Window, users: Collection[int]) -> list[int]:
 
 
 def not_found() -> Rejected:
-    """Return the rejection of a list that does not exist, or belongs to another user."""
+    """Return the rejection for a list that does not exist or belongs to another user."""
     return Rejected.because(ProblemCode.NOT_FOUND, "This list does not exist.", "listId")

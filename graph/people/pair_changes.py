@@ -46,8 +46,8 @@ class PairChanges:
         """Begin or end a pair, unless the store and the last event say that this is already done.
 
         `rows` are the replies to `reads`. One round trip for the commit, and the round trips of the projection; if the
-        change seems to be done already, also the round trips of `read_latest`. Concurrent calls may exceed the limit
-        together.
+        change seems to be done already, also the round trips of `read_latest`. Concurrent calls may together exceed the
+        limit.
         """
         watermark, count, score = rows
         if (score is not None) is begin:
@@ -60,7 +60,7 @@ class PairChanges:
         await self._commit([self._pair_set.body_of(owner, member, begins=begin)])
 
     def _after(self, owner: int, member: str, stands: bool, event: Event) -> bool:
-        """Return whether a pair exists after an event."""
+        """Return True if the pair exists after an event."""
         body = event.body
         is_about = isinstance(body, self._pair_set.begun | self._pair_set.ended)
         is_this = is_about and self._pair_set.pair_of(body) == (owner, member)

@@ -21,9 +21,9 @@ class Relationships:
     def between(self, viewer: int, subjects: Sequence[int], view: View | None = None) -> Awaitable[list[Relationship]]:
         """Return the relationship between the viewer and each subject. One round trip of two commands.
 
-        `view` is the viewer's view, which a request shares between its reads. If it has not begun, it adds one command
-        to the same round trip. Only keys of the viewer are read, so the cost does not depend on the subjects'
-        followers.
+        `view` is the viewer's view, which a request shares between its reads. If the view has not begun yet, this adds
+        one command to the same round trip. Only keys of the viewer are read, so the cost does not depend on the
+        subjects' followers.
         """
         view = view or self._visibility.of(viewer)
         exclusions = view.known_exclusions(subjects)
@@ -54,7 +54,7 @@ class Relationships:
 
 
 def _scores(viewer: int, subjects: Sequence[int]) -> list[Command]:
-    """Return the commands that read when the viewer followed each subject, and each subject followed the viewer."""
+    """Return the commands that read when the viewer followed each subject, and when each followed the viewer."""
     return [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]
 
 

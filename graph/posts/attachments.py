@@ -29,7 +29,7 @@ class AttachmentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A picture or video. `preview_url` is a picture to show first, `width` and `height` are in pixels."""
+    """A picture or video. `preview_url` is a picture to show first; `width` and `height` are in pixels."""
 
     kind: ClassVar[AttachmentKind]
 
@@ -65,7 +65,7 @@ def encoded(attachments: Sequence[Attachment]) -> tuple[dict[str, Any], ...]:
 
 
 def decoded(objects: Sequence[Mapping[str, Any]]) -> list[Attachment]:
-    """Return the attachments of a post from JSON objects, without those of kinds that this version does not know."""
+    """Return the attachments of a post from JSON objects, leaving out kinds unknown to this version."""
     return [
         TYPES[AttachmentKind(each["kind"])](
             each["url"],

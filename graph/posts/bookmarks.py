@@ -55,7 +55,7 @@ class Bookmarks:
     async def remove(self, view: View, viewer: int, post: int) -> int:
         """Remove a bookmark, even one of a deleted or hidden post, and return the id of the post.
 
-        Costs what `add` costs. Raises Rejected (NOT_FOUND) if the viewer neither sees the post nor has a bookmark of
+        Costs the same as `add`. Raises Rejected (NOT_FOUND) if the viewer neither sees the post nor has a bookmark of
         it.
         """
         view.begin()
@@ -78,7 +78,7 @@ class Bookmarks:
         return [score is not None for score in scores]
 
     async def page(self, view: View, viewer: int, window: Window) -> Page[BookmarkedPost]:
-        """Return a page of the posts that a viewer has bookmarked, the newest bookmark first.
+        """Return a page of the posts that a viewer has bookmarked, newest bookmarks first.
 
         Deleted posts and those hidden from the view are left out. Two round trips, and more if there are such posts; a
         query for archived posts. Raises ArchiveUnavailable.

@@ -1,8 +1,8 @@
 """Pages of the users who like a post, and of the posts that a user likes: newest likes first.
 
-The newest likes are in the store, down to the archive floor of the list, and all are in the archive. The store is read
-first, so that a like that moves to the archive in the meantime is found in at least one of the two. Rows of the archive
-are left out if the store knows that the like was removed or repeated since.
+The newest likes, down to the archive floor of the list, are in the store, and all likes are in the archive. The store
+is read first, so that a like that moves to the archive in the meantime is found in at least one of the two. Rows of the
+archive are left out if the store knows that the like has since been removed or repeated.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -69,7 +69,7 @@ class LikePages:
         return await self._pages(LIKERS, posts, window, visible)
 
     async def of_user(self, view: View, user: int, window: Window) -> Page[LikedPost]:
-        """Return a page of the posts that a user likes, the newest like first.
+        """Return a page of the posts that a user likes, newest likes first.
 
         Deleted posts and those hidden from the view are left out. Two round trips, and more if there are such posts.
         For a page that reaches archived likes, a query and one more round trip. Raises ArchiveUnavailable.
@@ -136,7 +136,7 @@ class LikePages:
 
 
 def window_below(window: Window, hot: Sequence[Like], floor: int) -> Window | None:
-    """Return the window of the archived likes that complete a page, or None if there are none or none are needed."""
+    """Return the window of archived likes that complete a page, or None if the page needs none or there are none."""
     if floor <= window.low or (window.forward and len(hot) >= window.count):
         return None
     count = window.count - len(hot) if window.forward else window.count

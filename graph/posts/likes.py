@@ -1,4 +1,4 @@
-"""Likes: like and unlike, and whether a viewer likes posts.
+"""Likes: liking and unliking posts, and looking up which posts a viewer likes.
 
 A like or unlike that changes nothing appends no event (`graph.relations.latest`).
 
@@ -32,8 +32,9 @@ from graph.visibility.views import SYSTEM, View, Visibility, no_post, refuse_blo
 class KnownLikes:
     """The state of a user's likes of some posts in the store.
 
-    `likes` has the posts that the user likes, with the numbers of the likes, and `unlikes` has the posts with a
-    tombstone. Likes with numbers up to `floor` are only in the archive, unless the post is in `likes` or `unlikes`.
+    `likes` maps the posts that the user likes to the numbers of the likes; `unlikes` maps the posts with a tombstone to
+    the numbers of the tombstones. Likes with numbers up to `floor` are only in the archive, unless the post is in
+    `likes` or `unlikes`.
     """
 
     likes: dict[int, int]
@@ -41,7 +42,7 @@ class KnownLikes:
     floor: int
 
     def to_look_up(self, posts: Iterable[int]) -> list[int]:
-        """Return those of the posts for which the archive may hold a like that the store lacks.
+        """Return the posts for which the archive may hold a like that the store lacks.
 
         A like is newer than its post, so only posts below the floor can have archived likes.
         """
@@ -72,9 +73,10 @@ class Likes:
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=True)
 
     async def unlike(self, viewer: int, post: int, view: View | None = None) -> int:
-        """Remove a like from a post, even if there is a block, and return the post's id. Costs what `like` costs.
+        """Remove a like from a post, even if there is a block, and return the post's id. Costs the same as `like`.
 
-        Raises Rejected: NOT_FOUND, also if there is a block and the viewer does not like the post.
+        Raises Rejected (NOT_FOUND), even for an existing post if there is a block and the viewer does not like the
+        post.
         """
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=False)
 
@@ -129,9 +131,9 @@ class Likes:
         return [post in held.likes or post in archived for post in posts]
 
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
-        """Return the posts among these that the viewer likes according to the archive, unless the store has an unlike.
+        """Return which of the posts the viewer likes according to the archive, unless the store has an unlike.
 
-        The archive is read first, because only the store knows whether an archived like was removed since.
+        The archive is read first, because only the store knows whether an archived like has since been removed.
         """
         found = list(await (await self._binding.archive()).liked_among(viewer, posts, floor))
         if not found:
@@ -147,7 +149,7 @@ def read_held(viewer: int, posts: Sequence[int]) -> list[Command]:
 
 
 def held_in(posts: Sequence[int], rows: Sequence[Any]) -> KnownLikes:
-    """Return the likes in the replies to `read_held`."""
+    """Return the state of the likes from the replies to `read_held`."""
     if not rows:
         return KnownLikes({}, {}, 0)
     (floor, *likes), (_, *unlikes) = rows
@@ -159,7 +161,7 @@ def held_in(posts: Sequence[int], rows: Sequence[Any]) -> KnownLikes:
 
 
 def after(viewer: int, post: int, is_liked: bool | None, event: Event) -> bool | None:
-    """Return whether a viewer likes a post after an event, which may be about something else."""
+    """Return whether a viewer likes a post after an event. An unrelated event leaves `is_liked` unchanged."""
     match event.body:
         case Liked(user, liked) | Unliked(user, liked) if (user, liked) == (viewer, post):
             return isinstance(event.body, Liked)

@@ -1,7 +1,7 @@
 """The users whom a text mentions, as of its publication.
 
 They are stored with the post, because a login that no user has at that time is plain text, even if a user takes it
-later. The login of a user with whom there is a block is plain text, too.
+later. The login of a user whom the author blocks, or who blocks the author, is plain text too.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,8 +20,8 @@ class Mentions:
         """Return the users whom a text mentions, each once, in the order of their first mention.
 
         `view` is the author's view. Users who are hidden from the author, because of a block in either direction, are
-        left out. No round trip if there are no mentions, else one, which is shared with other reads of the same
-        event-loop ticks.
+        left out. No round trip if there are no mentions; otherwise one, shared with other reads of the same event-loop
+        iterations.
         """
         logins = logins_in(text)
         if not logins:
@@ -40,8 +40,8 @@ def logins_in(text: str) -> list[str]:
 def users_of_logins(text: str, mentions: Sequence[int], logins: Mapping[int, str]) -> dict[str, int]:
     """Return the user of each login that counts as a mention in a published text.
 
-    `mentions` are the users whom the text mentions, and `logins` has the logins of those users who still exist. If the
-    other users are as many as the remaining logins in the text, these logins are assigned to them in order.
+    `mentions` are the users whom the text mentions, and `logins` has the logins of those who still exist. If there are
+    as many other users as remaining logins in the text, those logins are assigned to them in order.
     """
     users = {login: user for user in mentions if (login := logins.get(user)) is not None}
     gone = [user for user in mentions if user not in logins]

@@ -70,13 +70,13 @@ class Posts:
     async def hydrate(
         self, view: View, ids: Sequence[int], archived: Mapping[int, Post]
     ) -> tuple[dict[int, Post], list[int]]:
-        """Return live posts by id, and the ids of deleted posts. Costs what `get_many` costs.
+        """Return live posts by id, and the ids of deleted posts. Costs the same as `get_many`.
 
         Posts hidden from the view are left out of both, and so are plain reposts of such posts. A plain repost of a
         deleted post counts as deleted. If there are plain reposts, the result also includes the originals of all
         reposts and quotes, which takes one more round trip. The view begins in the same round trip as the first read.
 
-        `archived` has posts that were already read from the archive. It is used for posts of which the store has
+        `archived` has posts that were already read from the archive. It is used for posts for which the store has
         neither a record nor a tombstone; the counts of all posts come from the store. A post that is in neither the
         store nor the archive counts as deleted if the archive watermark has passed its number.
         """
@@ -107,10 +107,10 @@ class Posts:
                 deleted.append(post.id)
 
     async def authors(self, view: View, ids: Sequence[int]) -> dict[int, int]:
-        """Return the authors of these posts, including hidden but not deleted posts.
+        """Return the authors of these posts, including those of hidden posts but not of deleted ones.
 
-        Cheaper than `get_many`, because texts and counts are not read, unless there is a near cache, which keeps whole
-        records. One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
+        Cheaper than `get_many`: texts and counts are not read, unless there is a near cache, which keeps whole records.
+        One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
         """
         if self._store.near is None:
             names = [keys.post(post) for post in ids]
@@ -207,7 +207,7 @@ class Posts:
         return [*targets.values()]
 
     async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:
-        """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
+        """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repeated request finds it deleted.
 
         One round trip if the event may be a repetition. If the store or the archive does not answer, the post has no
         counts.
@@ -224,7 +224,7 @@ class Posts:
     async def delete(self, viewer: int, post: int) -> Post | None:
         """Permanently delete one of the viewer's posts, and return it. Deleting it again succeeds and appends nothing.
 
-        Repeated and concurrent deletions of a post append one event only: a second digest would let subscribers test
+        Repeated and concurrent deletions of a post append only one event: a second digest would let subscribers test
         guesses about the deleted text. Raises Rejected (NOT_FOUND, NOT_ALLOWED) and ArchiveUnavailable. Four round
         trips; for an archived post one more and a query, for one that is not projected yet two more and a query. For a
         deleted post two round trips, and a query if the log no longer holds the deletion.
@@ -242,7 +242,7 @@ class Posts:
         return found
 
     async def remove(self, post: int) -> Post | None:
-        """Delete a post as an operator, and return it; None if it was deleted before. Costs what `delete` costs.
+        """Delete a post as an operator. Return it, or None if it was already deleted. Costs the same as `delete`.
 
         Raises Rejected (NOT_FOUND) if there never was such a post, and ArchiveUnavailable.
         """
@@ -286,9 +286,9 @@ class Posts:
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
         """Return the author of a deleted post, or None if no such post is known.
 
-        `deletion` is the number in the post's tombstone, None if the tombstone was dropped. If a failover has lost the
-        deletion, the archive may hold the live row of a post that has a tombstone, until the scan appends the deletion
-        again.
+        `deletion` is the number in the post's tombstone, or None if the tombstone was dropped. If a failover has lost
+        the deletion, the archive may hold the live row of a post that has a tombstone, until the scan appends the
+        deletion again.
         """
         event = await self._log.get(int(deletion)) if deletion is not None else None
         if event is not None:

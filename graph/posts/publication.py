@@ -12,14 +12,14 @@ from graph.text.entities import entities_of
 from graph.text.validation import Check
 
 MAX_ANCESTORS = 20
-"""The maximum number of posts above a reply that its event names, the parent included."""
+"""The maximum number of posts above a reply that its event names, including the parent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A post as its author wrote it, checked and normalised. Its posts and users are not looked up yet.
+    """A post as its author wrote it, checked and normalised. The posts and users it names are not looked up yet.
 
-    A draft is the same in two requests even if these posts and users have changed in between.
+    Two equal requests produce the same draft even if these posts and users have changed in between.
     """
 
     author: int

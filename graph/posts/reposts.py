@@ -1,4 +1,4 @@
-"""Plain reposts: repost, undo, and whether a viewer has reposted posts.
+"""Plain reposts: reposting, undoing reposts, and looking up which posts a viewer has reposted.
 
 A user has at most one plain repost of a post. As with follows (`graph.people.follows`), whether a request changes
 something depends on the last event, not only on the store. The version of the register is part of the idempotency key,
@@ -6,8 +6,8 @@ so two requests that find the same version append only one event. If the key was
 undone since. The request then looks for the last event and, if that event ended the repost, appends again with the next
 version in the key.
 
-A repost counts as *renewed* if the register has a version, which means that the repost has existed before. This depends
-on the version alone, so that two requests with one key append the same event.
+A repost counts as *renewed* if the register has a version, which means that the user has reposted the post before. This
+depends only on the version, so that two requests with the same key append the same event.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ MAX_REPOSTS = 100_000
 
 
 class RepostRegister(NamedTuple):
-    """The state of a user's plain repost of one post: its id, 0 if there is none, and the number of the last event."""
+    """The state of a user's plain repost of one post: its id (0 if there is none), and the number of the last event."""
 
     repost: int
     version: int
@@ -55,7 +55,7 @@ class Reposts:
 
         Reposting a post again returns the same repost and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if there
         is a block between the viewer and the author, and TOO_MANY beyond `MAX_REPOSTS`, which concurrent calls may
-        exceed together. Four round trips and those of the fan-out, and more if the store says that the viewer has
+        together exceed. Four round trips and those of the fan-out, and more if the store says that the viewer has
         already reposted the post, or the idempotency key was used before.
         """
         view.begin()
@@ -106,7 +106,7 @@ class Reposts:
         return None
 
     async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, RepostRegister, int, int]:
-        """Return a post with the viewer's register of it, the watermark, and the number of the viewer's plain reposts.
+        """Return a post, the viewer's register for it, the watermark, and the number of the viewer's plain reposts.
 
         One round trip.
         """
@@ -125,7 +125,7 @@ class Reposts:
         return latest.after(newer(held_in(latest.rows), held), partial(after, viewer, original))
 
     async def reposted_among(self, viewer: int, posts: Sequence[int]) -> list[bool]:
-        """Return for each post whether the viewer has reposted it without a text. One round trip."""
+        """Return for each post whether the viewer has a plain repost of it. One round trip."""
         if not posts:
             return []
         [scores] = await self._store.read([("ZMSCORE", keys.reposted(viewer), *posts)])
@@ -133,24 +133,24 @@ class Reposts:
 
 
 def read_held(viewer: int, post: int) -> list[Command]:
-    """Return the commands that read a user's register of one post."""
+    """Return the commands that read a user's register for one post."""
     name = keys.reposted(viewer)
     return [("ZSCORE", name, post), ("ZSCORE", keys.gone(name), post)]
 
 
 def held_in(row: Sequence[float | None]) -> RepostRegister:
-    """Return the register in the replies to `read_held`."""
+    """Return the register from the replies to `read_held`."""
     repost, gone = (int(score or 0) for score in row)
     return RepostRegister(repost, repost or gone)
 
 
 def newer(one: RepostRegister, other: RepostRegister) -> RepostRegister:
-    """Return the register that the later event has written, or the first one if the same event has written both."""
+    """Return the register that the later event wrote, or the first one if the same event wrote both."""
     return max(one, other, key=lambda each: each.version)
 
 
 def after(viewer: int, original: int, held: RepostRegister, event: Event) -> RepostRegister:
-    """Return a register after an event, which may be about something else."""
+    """Return a register after an event. An unrelated event leaves the register unchanged."""
     match event.body:
         case Reposted(user, post) | Unreposted(user, post) if (user, post) == (viewer, original):
             return newer(RepostRegister(event.number if isinstance(event.body, Reposted) else 0, event.number), held)
@@ -159,11 +159,11 @@ def after(viewer: int, original: int, held: RepostRegister, event: Event) -> Rep
 
 
 def plain_repost(number: int, body: Reposted) -> Repost:
-    """Return the plain repost that an event made, without counts."""
+    """Return the plain repost that an event created, without counts."""
     return cast("Repost", published_post(number, cast("PostPublished", publication_of(body))))
 
 
 def too_many(count: int) -> Rejected:
-    """Return the rejection of a repost beyond the limit."""
+    """Return the rejection for a repost beyond the limit."""
     message = f"You have reposted {count:,} posts; the limit is {MAX_REPOSTS:,}. Undo a repost first."
     return Rejected.because(ProblemCode.TOO_MANY, message, "postId", max=MAX_REPOSTS, length=count + 1)

@@ -25,7 +25,7 @@ USERS_PER_SCRIPT = 1000
 async def create_users(store: Store, events: Sequence[tuple[int, UserCreated]]) -> None:
     """Bind logins to new users and write the profiles of the users who won their login. Two round trips.
 
-    If a user is deleted, a third one frees the login again.
+    If a user is deleted, a third round trip frees the login again.
     """
     groups = list(store.together(events, lambda event: keys.login(event[1].login), USERS_PER_SCRIPT))
     commands = []
@@ -115,7 +115,7 @@ async def change_passwords(store: Store, events: Sequence[tuple[int, PasswordCha
 async def change_suspensions(store: Store, events: Sequence[tuple[int, UserSuspended | UserUnsuspended]]) -> None:
     """Suspend users and end their sessions, and lift suspensions. One round trip.
 
-    The user's key decides whether a session may begin. From the shared hash, processes learn which users are hidden.
+    The user's key decides whether a session may begin. Processes learn from the shared hash which users are hidden.
     """
     changes = [(body.user, number if isinstance(body, UserSuspended) else -number) for number, body in events]
     suspend = script("suspend")
@@ -129,7 +129,7 @@ async def change_suspensions(store: Store, events: Sequence[tuple[int, UserSuspe
 
 
 def hide(changes: Sequence[tuple[int, int]]) -> Command:
-    """Return the command that notes suspensions, or for negative numbers their ends, in the hash of suspended users."""
+    """Return the command that updates the hash of suspended users. A negative number ends a suspension."""
     words = [word for change in changes for word in change]
     return script("set_suspended").call([keys.SUSPENDED, keys.SUSPENDED_VERSION], secrets.token_hex(8), *words)
 

@@ -59,5 +59,5 @@ def erase(number: int, user: int) -> Command:
 
 
 def note(numbers: Sequence[tuple[int, int]]) -> Command:
-    """Return the command that notes users as deleted, or for negative numbers as erased, for appends and the eraser."""
+    """Return the command that notes users as deleted, or as erased (negative numbers), for appends and the eraser."""
     return script("note_deleted").call([keys.DELETED, keys.ERASING], *(word for pair in numbers for word in pair))

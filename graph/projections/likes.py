@@ -70,7 +70,7 @@ class LikeProjection:
     def _of_posts(
         self, changes: Sequence[Change], answers: dict[tuple[int, int], tuple[int, bool]], trim_up_to: int
     ) -> tuple[list[list[int]], list[Command]]:
-        """Return the posts of each command, and the commands themselves, which change the sets of these posts."""
+        """Return the posts that each command concerns, and the commands, which change the sets of these posts."""
         words: defaultdict[int, list[str]] = defaultdict(list)
         for post, user, number in changes:
             floor, was_liked = answers.get((post, user), ("", False))
@@ -94,7 +94,7 @@ class LikeProjection:
             yield script("change_liked").call(names, trim_up_to, orjson.dumps([part for _, part in group]))
 
     async def _ask(self, asked: Asked) -> dict[tuple[int, int], tuple[int, bool]]:
-        """Return the floor and whether the user liked the post as of the floor, for each post and user."""
+        """Return, for each post and user, the floor and whether the user liked the post as of the floor."""
         by_floor: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for (post, user), floor in asked.items():
             by_floor[post, floor].append(user)
@@ -117,9 +117,9 @@ def like_keys(post: int) -> list[str]:
 
 
 def users_to_ask_about(groups: Sequence[Sequence[int]], replies: Sequence[Sequence[Sequence[str]]]) -> Asked:
-    """Return the floors to ask the archive about, from the replies of `change_likes.lua`, one for each group of posts.
+    """Return the posts and users to ask the archive about, with the floors, from the replies of `change_likes.lua`.
 
-    Further replies, to the commands for the sets of users and to the notices, are ignored.
+    One reply per group of posts; further replies (for the sets of users and the notices) are ignored.
     """
     return {
         (post, int(user)): int(floor)

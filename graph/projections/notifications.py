@@ -1,8 +1,8 @@
 """The projection of notifications: the newest groups of each user, and the number up to which they are read.
 
-The number of a group can only rise, so repeated and late events change nothing. A full list drops its oldest groups
-and keeps their highest number as its floor; events up to the floor are ignored. So the list holds the newest groups, in
-whatever order the events are projected. Groups of deleted posts stay in the list, where reads drop them.
+The number of a group can only rise, so repeated and late events change nothing. A full list drops its oldest groups and
+keeps their highest number as its floor; events up to the floor are ignored. So the list holds the newest groups, in
+whatever order the events are projected. Groups of deleted posts stay in the list; reads leave them out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ def group_commands(store: Store, groups: Iterable[tuple[int, Group, int]], kept:
 
 
 def read_up_to(number: int, body: NotificationsRead) -> int:
-    """Return the number up to which notifications are read after this event. Later notifications did not exist yet."""
+    """Return the number up to which this event marks notifications as read: at most the event's own number."""
     return min(number, body.upto)
 
 

@@ -134,7 +134,7 @@ class PostProjection:
     async def fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
         """Push a post into the home caches of its author and, unless the delivery mode is `pull`, of the followers.
 
-        If a follower's shard does not answer a worker, tasks are added instead, which the event does not wait for.
+        If a follower's shard does not answer a worker, tasks are added instead, and the event does not wait for them.
         """
         delivery_mode = post.delivery_mode
         if mode.is_complete or post.followers <= self._sync_followers:

@@ -178,7 +178,7 @@ class Projections:
         await send_in_batches(self._store, group_commands(self._store, groups, self._notifications_kept))
 
     def _trim_up_to(self, events: Sequence[Event]) -> int:
-        """Return the highest number of a tombstone that no late or repeated event can still need.
+        """Return the highest tombstone number that no late or repeated event can still need.
 
         The age is counted from the newest of these events, whose time comes from the store's clock.
         """

@@ -174,8 +174,8 @@ class RepostProjection:
     async def end_of_deleted(self, events: Sequence[tuple[int, PostDeleted]]) -> None:
         """Append an Unreposted for each plain repost of deleted posts, whose tombstones must have been written before.
 
-        One round trip for every 500 posts, and two for every 500 reposts of a post; for those that are not in the
-        store, one round trip and a query. Raises StoreUnavailable, also if the archive does not answer.
+        One round trip for every 500 posts, and two for every 500 reposts of a post; for reposts that are not in the
+        store, one round trip and a query. Raises StoreUnavailable, even if only the archive does not answer.
         """
         for some in chunks([body for _, body in events], REPOSTS_AT_ONCE):
             lists = await self._store.read([("ZRANGE", keys.reposts(body.post), 0, -1, "WITHSCORES") for body in some])

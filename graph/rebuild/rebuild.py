@@ -1,7 +1,7 @@
 """The rebuild of a store from the archive.
 
 An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
-be repeated: run an interrupted rebuild again, and it starts over. Events that were not archived yet are lost with the
+be repeated: an interrupted rebuild that is run again starts over. Events that were not archived yet are lost with the
 former store; sessions and home caches start empty, and so do idempotency keys, except those of posts, lists and
 sign-ups.
 """
@@ -53,7 +53,7 @@ CREATED = names_of(CREATIONS)
 
 @dataclass(slots=True)
 class RebuildReport:
-    """The numbers of users, live follows, listed posts and likes in a rebuilt store, including those only archived.
+    """The numbers of users, live follows, listed posts and likes after a rebuild, including archive-only ones.
 
     `events` is the number of events from which the store was rebuilt. `damaged` events could not be decoded and are
     left out.
@@ -169,7 +169,7 @@ class Rebuild:
             after = rows[-1].number
 
     async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:
-        """Return the sizes of sets that were written in pages, of which later pages can remove members."""
+        """Return the sizes of sets that were written in pages, from which later pages can remove members."""
         sizes: dict[int, int] = {}
         for some in chunks(sorted(users), COMMANDS_PER_SCRIPT):
             sizes |= zip(some, await self._store.send([("ZCARD", key(user)) for user in some]), strict=True)

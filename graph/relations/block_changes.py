@@ -43,7 +43,7 @@ def block_changes(
     *,
     unlink_home: bool = False,
 ) -> list[Command]:
-    """Return the commands that apply changes to the owners' slots, as (owner, other user, number, True for a block)."""
+    """Return the commands that apply changes, as (owner, other user, number, True for a block), to owners' slots."""
     words: defaultdict[int, list[str]] = defaultdict(list)
     for owner, user, number, blocks in changes:
         words[owner] += (str(user), str(number), "block" if blocks else "unblock")

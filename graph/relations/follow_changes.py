@@ -45,7 +45,7 @@ async def remove_follows(store: Store, events: Sequence[tuple[int, Unfollowed]],
 def additions(
     store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, unlink_home: bool = False
 ) -> list[Command]:
-    """Return the commands that add follows to the owners' lists, as (owner, number, other user).
+    """Return the commands that add follows, given as (owner, number, other user), to the owners' lists.
 
     With `unlink_home`, the home cache of each owner whose list changes is deleted too.
     """
@@ -63,7 +63,7 @@ def additions(
 def removals(
     key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], trim_up_to: int, *, unlink_home: bool = False
 ) -> list[Command]:
-    """Return the commands that remove follows from the owners' lists, as (owner, other user, number)."""
+    """Return the commands that remove follows, given as (owner, other user, number), from the owners' lists."""
     return [
         removal([key(owner), keys.held(key(owner))], keys.home(owner) if unlink_home else None, trim_up_to, pairs)
         for owner, pairs in by_owner(changes)

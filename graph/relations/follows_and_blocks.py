@@ -92,7 +92,7 @@ class FollowsAndBlocks(Relation):
                 batch.events = counted
 
     def replacements(self, content: Content) -> Iterator[KeyCommand]:
-        """Yield the commands that remove these follows from the sets in which earlier pages have placed them.
+        """Yield the commands that remove these follows from the sets in which earlier pages placed them.
 
         A follow is in one of three sets: the active follows, the held follows or the tombstones.
         """

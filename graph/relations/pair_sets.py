@@ -64,7 +64,7 @@ class PairSet:
 
 
 def stored_member(value: int | str) -> str:
-    """Return an id or a text as the member that the store holds. The inverse of `value_of`."""
+    """Return the form in which the store holds an id or a text as a member. The inverse of `value_of`."""
     return TEXT + value if isinstance(value, str) else str(value)
 
 
@@ -74,7 +74,7 @@ def value_of(member: str) -> int | str:
 
 
 class PairSets(Relation):
-    """Several `PairSet`s, as one relation. `by_begun` has them by the name of the event that begins a pair."""
+    """Several `PairSet`s, as one relation. `by_begun` maps the name of each event that begins a pair to its set."""
 
     def __init__(self, *pair_sets: PairSet) -> None:
         self.pair_sets = pair_sets

@@ -49,7 +49,7 @@ class Relation(ABC):
 
     @abstractmethod
     def ends(self, user: int, members: Sequence[Sequence[str]]) -> Iterator[EventBody]:
-        """Yield the events that end members of these sets, given in the order of `sets_of`."""
+        """Yield the events that end the given members, which are grouped by set in the order of `sets_of`."""
 
     @abstractmethod
     async def ends_by_others(

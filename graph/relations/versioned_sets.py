@@ -20,7 +20,7 @@ MEMBERS_PER_COMMAND = 1000
 def additions(
     store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int | str]], *, unlink_home: bool = False
 ) -> list[Command]:
-    """Return the commands that add members to the owners' sets, as (owner, number, member).
+    """Return the commands that add members, given as (owner, number, member), to the owners' sets.
 
     With `unlink_home`, the home cache of each owner whose set changes is deleted too.
     """
@@ -39,7 +39,7 @@ def removals(
     *,
     unlink_home: bool = False,
 ) -> list[Command]:
-    """Return the commands that remove members from the owners' sets, as (owner, member, number).
+    """Return the commands that remove members, given as (owner, member, number), from the owners' sets.
 
     Tombstones with numbers up to `trim_up_to` are trimmed. With `unlink_home`, the home cache of each owner whose set
     changes is deleted too.
@@ -51,9 +51,9 @@ def removals(
 
 
 def removal(names: Sequence[str], home: str | None, trim_up_to: int, pairs: Iterable[str]) -> Command:
-    """Return the command that removes members, as pairs of member and number. It deletes `home` if it removes any.
+    """Return the command that removes members, given as (member, number) pairs. Any removal also deletes `home`.
 
-    The first name is the key of the set, the others are the keys of further sets that may hold its members.
+    The first name is the key of the set; the others are the keys of further sets that may hold its members.
     """
     all_names = [keys.gone(names[0]), *names, *([home] if home else [])]
     return script("remove").call(all_names, trim_up_to, int(home is not None), *pairs)
@@ -66,7 +66,7 @@ def set_keys(key: Callable[[int], str], owner: int, *, with_home: bool = False) 
 
 
 def by_owner(changes: Iterable[tuple[int, int | str, int | str]]) -> Iterable[tuple[int, Sequence[str]]]:
-    """Yield each owner with a flat list of the owner's pairs as strings; more than 500 pairs are split."""
+    """Yield each owner with a flat list of the owner's pairs as strings. Lists are split after 500 pairs."""
     words: defaultdict[int, list[str]] = defaultdict(list)
     for owner, first, second in changes:
         words[owner] += (str(first), str(second))

@@ -1,4 +1,4 @@
-"""Comparison of accounts: profiles, permissions, logins, sessions that must have ended, and deleted users."""
+"""Comparison of accounts: profiles, permissions, logins, sessions that should have ended, and deleted users."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class AccountComparison(Comparison):
                 yield Difference(defects.PROFILE_WRONG, user, name, text, correction)
 
     def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
-        """Return the live sessions that must have ended: all of a suspended or deleted user, else those logged out."""
+        """Return the live sessions that should have ended: all of a suspended or deleted user, or those logged out."""
         account = events.accounts.get(user, Account())
         if account.deleted:
             return sorted(live)
@@ -113,7 +113,7 @@ class AccountComparison(Comparison):
             )
 
     async def _logins(self, all_: Mapping[int, Account]) -> list[Difference]:
-        """Return the differences in logins. Their texts do not include password hashes."""
+        """Return the differences in logins. Their descriptions do not include password hashes."""
         found = []
         accounts = {user: account for user, account in all_.items() if account.login is not None}
         rows = await self.scope.send([("HMGET", keys.login(a.login or ""), *LOGIN) for a in accounts.values()])

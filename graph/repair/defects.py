@@ -43,7 +43,7 @@ FLOOR_WRONG = Defect(
 POST_UNLISTED = Defect(POSTS, "a post is missing or misplaced in a timeline or another list", "list the post")
 POST_LISTED = Defect(
     POSTS,
-    "a timeline or another list has a post that is deleted, below the archive floor, or not in this list",
+    "a timeline or another list has a post that is deleted, is below the archive floor, or does not belong there",
     "remove the post from the list",
 )
 RECORD_WRONG = Defect(POSTS, "the record of a post is missing or wrong", "write the record that the archive holds")
@@ -58,7 +58,9 @@ POST_UNKNOWN = Defect(
     "add the post to the archive; if it cannot be read, remove it from the store",
 )
 DELETION_UNKNOWN = Defect(POSTS, "a deletion is missing from the archive", "delete the post again")
-REPOST_WRONG = Defect(POSTS, "what a user has reposted is missing or wrong", "set it to what the last event says")
+REPOST_WRONG = Defect(
+    POSTS, "an entry in a user's register of reposts is missing or wrong", "set it to what the last event says"
+)
 REPOST_LEFT = Defect(POSTS, "a repost of a deleted or lost post is left over", "undo the repost")
 COUNT_WRONG = Defect(POSTS, "the count of an author's archived posts is wrong", "set the count from the archive")
 LENGTH_WRONG = Defect(POSTS, "a number of replies, reposts or quotes is wrong", "count them again")

@@ -22,7 +22,7 @@ class DeletedUsers:
         self._scope = scope
 
     async def compare(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
-        """Return the differences of users, given their accounts in the archive and their profiles in the store."""
+        """Return the differences in users, given their accounts in the archive and their profiles in the store."""
         users = [user for user in accounts if accounts[user].deleted or "deleted" in profiles[user]]
         if not users:
             return []
@@ -44,7 +44,7 @@ class DeletedUsers:
             yield Difference(defects.PROFILE_WRONG, user, "deleted", text, correction)
 
     async def _logins(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
-        """Return the differences of logins that deleted users still have, and of missing or wrong reservations."""
+        """Return the differences for logins that deleted users still have, and for missing or wrong reservations."""
         logins = {user: account.login or profiles[user].get("login") for user, account in accounts.items()}
         hashes = {user: account.login_hash or login_hash(logins[user] or "") for user, account in accounts.items()}
         owners = await self._scope.send([("HGET", keys.login(login or ""), "user") for login in logins.values()])
@@ -74,7 +74,7 @@ class DeletedUsers:
             erasing = 0 if account.erased else account.deleted
             if (number(held), int(score or 0)) == (wanted, erasing) or abs(number(held)) > self._scope.upto:
                 continue
-            text = f"user {user}: the note of the deletion is {held or 'missing'}, not {wanted}"
+            text = f"user {user}: the record of the deletion is {held or 'missing'}, not {wanted}"
             fields = [{str(user): str(each)} if each else {} for each in (number(held), wanted)]
             erase = ("ZADD", keys.ERASING, erasing, user) if erasing else ("ZREM", keys.ERASING, user)
             found.append(

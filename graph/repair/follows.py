@@ -1,7 +1,7 @@
 """Comparison of follows: the followees of a user and the followers of a user.
 
 Both lists are derived from the followers' own events and from the blocks between the two users, which decide whether a
-follow counts, is held or has ended. Missing tombstones do not matter: they are dropped after some time.
+follow counts, is held or has ended. Missing tombstones do not matter, because tombstones are dropped after some time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -131,7 +131,7 @@ def is_wrong(expected: State, found: State) -> bool:
 
 
 def visible(state: State) -> State:
-    """Return the state of a follow, or `NONE` for a tombstone: a missing tombstone is no difference."""
+    """Return the state of a follow, or `NONE` for a tombstone: a missing tombstone is not a difference."""
     return NONE if state[0] == TOMBSTONE else state
 
 
@@ -140,7 +140,7 @@ async def differences(
 ) -> list[Difference]:
     """Return a difference for each element that is still wrong and not newer than the archive.
 
-    Four round trips per 333 lists. `wrong` has the expected states. `in_followers` tells whether the elements belong to
+    Four round trips per 333 lists. `wrong` has the expected states. `in_followers` is True if the elements belong to
     lists of followers. `subject` is the position, in an element, of the user to compare again. An element also counts
     as newer if a block between the two users is newer, because the block may have moved the follow.
     """

@@ -44,7 +44,7 @@ class LikeSet:
         return self.floor if self.floor or self.found is not None else None
 
     def wrong(self) -> list[int]:
-        """Return the members that differ: they are missing, wrong, or newer than the archive."""
+        """Return the members that are missing, wrong, or newer than the archive."""
         members = dict.fromkeys([*self.expected, *self.held])
         return [each for each in members if self.expected.get(each) != self.held.get(each)]
 
@@ -142,7 +142,7 @@ class LikedPosts(LikeComparison):
 
 
 class LikesOfPosts(LikeComparison):
-    """Compares the likes of each post and their count, and finds likes that remain of deleted and lost posts.
+    """Compares the likes of each post and their count, and finds leftover likes of deleted and lost posts.
 
     For 500 posts, two queries and two round trips more than `LikeComparison`, two more of each for wrong counts, and
     one round trip for posts that are not in the archive.

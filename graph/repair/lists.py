@@ -38,7 +38,7 @@ class ListComparison(Comparison):
         return found
 
     async def _lists(self, held: Mapping[int, UserLists]) -> list[Difference]:
-        """Return the differences of lists that are missing, and of lists that no event created."""
+        """Return the differences for lists that are missing, and for lists that no event created."""
         expected = expected_of((user, lists.lists) for user, lists in held.items())
         wrong = await wrong_elements(self.scope, keys.lists, [*held], expected, id_of)
         return [

@@ -29,7 +29,7 @@ Record = Mapping[str, str]
 
 
 def readable(post: int, held: Record) -> PostPublished | None:
-    """Return the event that a record was written from, or None if the record is not complete."""
+    """Return the event that a record was written from, or None if the record is incomplete."""
     try:
         return as_published(held) if held.get("id") == str(post) else None
     except ValueError:
@@ -84,8 +84,8 @@ def post_unknown(
     """Return the difference that reports a post that is not in the archive.
 
     `body` is the event that the record of the post holds. The correction adds the event to the archive, and then sends
-    the commands `then`. If the client has repeated the request, it deletes the post instead. Without a body, the
-    correction is the command `otherwise`.
+    the commands `then`. If the client has repeated the request, the correction deletes the post instead. Without a
+    body, the correction is the command `otherwise`.
     """
 
     async def insert(body: PostPublished) -> bool:
@@ -106,7 +106,7 @@ def post_unknown(
 
 
 async def lost_among(scope: Scope, posts: Iterable[int], kinds: Mapping[int, str]) -> set[int]:
-    """Return the posts that neither the archive, with these `kinds`, nor the store holds.
+    """Return the posts that neither the archive nor the store holds. `kinds` has the kinds of the archived posts.
 
     One round trip per 1,000 posts that the archive does not know.
     """
@@ -118,7 +118,7 @@ async def lost_among(scope: Scope, posts: Iterable[int], kinds: Mapping[int, str
 async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
     """Return, by post, the number of the first event that deleted the post or ended the plain repost.
 
-    One query for every 500 posts, and one or two more for posts without a deletion of their own.
+    One query for every 500 posts, and one or two more for posts without a deletion event.
     """
     found: dict[int, int] = {}
     for some in chunks(posts, POSTS_AT_ONCE):

@@ -49,7 +49,7 @@ class PublicPostComparison(Comparison):
     of_users = False
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all posts of the archive, and the posts that are only on the public timeline."""
+        """Yield all posts in the archive, and the posts that are only on the public timeline."""
         after = 0
         while posts := await self.scope.archive.public_numbers(after, POSTS_AT_ONCE):
             after = posts[-1]

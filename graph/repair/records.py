@@ -16,8 +16,8 @@ class RecordComparison(Comparison):
     """Finds records of deleted, archived and unknown posts.
 
     `TimelineComparison` compares the records of hot posts and of listed posts. One query and up to five round trips for
-    500 records, and up to four more queries if some records belong to deleted posts or cannot be read, as tombstones
-    cannot.
+    500 records, and up to four more queries if some records belong to deleted posts or are unreadable, as tombstones
+    are.
     """
 
     part = defects.POSTS
@@ -57,7 +57,7 @@ class RecordComparison(Comparison):
     def _unlisted(
         self, of: PostList, author: int, post: int, held: Record, kind: str | None, floor: int | None
     ) -> Iterator[Difference]:
-        """Yield the difference, if any, of a record whose post is not redacted, and not in the list it belongs to."""
+        """Yield the difference, if any, of a record whose post is neither redacted nor in the list it belongs to."""
         is_archived = floor is not None and post <= floor
         if "deleted" in held:
             if kind in POSTS and is_archived and number(held["deleted"]) <= self.scope.upto:

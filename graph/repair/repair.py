@@ -3,7 +3,7 @@
 For a group of users at a time, the events in the archive are folded into the content that these users' keys must have,
 which is compared with the store. Events are never projected again. A repair can run while the server is in use: data
 that is newer than the archive is not compared, a difference counts only if a second comparison finds it again, and a
-correction changes data only if it is still as it was found. A repair can be stopped at any time: its corrections
+correction changes data only if the data is still as it was found. A repair can be stopped at any time: its corrections
 remain, and the next repair compares everything again.
 """
 
@@ -96,8 +96,8 @@ class Repair:
     ) -> RepairReport:
         """Compare everything and return the report. Correct the differences if `correct` is True.
 
-        Live streams send a Gap at the end of a repair that corrected something, and also at the end of one that
-        `announces`, because an earlier one that was interrupted may have corrected something.
+        Live streams send a Gap at the end of a repair that corrected something. With `announces`, a correcting repair
+        always sends one, because an earlier, interrupted repair may have corrected something.
 
         Reads each event in the archive once or twice, and scans the keys of the store a few times, with one round trip
         per 1,000 keys; the comparisons document their other costs. Memory is limited to one chunk: 500 users and about
@@ -130,7 +130,7 @@ class Repair:
     async def _differences(
         self, comparison: Comparison, chunk: Sequence[int], report: RepairReport
     ) -> list[Difference]:
-        """Return the differences that both of two comparisons find, unless events in progress may have caused them."""
+        """Return the differences found by both of two comparisons, unless events in progress may have caused them."""
         found = await comparison.compare(chunk)
         if not found:
             return []

@@ -36,9 +36,9 @@ class RepairReport:
     """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
     `corrects` is False if differences were only reported. `left_out` is the number of differences that later events may
-    have caused, and `changed` of those that were no longer as found when they were to be corrected. `compared` has the
-    number of owners by part, in the order of the comparisons, and `examples` the texts of the first differences of each
-    defect.
+    have caused, and `changed` is the number of differences whose data had changed before the correction. `compared` has
+    the number of owners by part, in the order of the comparisons, and `examples` has the texts of the first differences
+    of each defect.
     """
 
     upto: int
@@ -52,7 +52,7 @@ class RepairReport:
     examples: defaultdict[Defect, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, differences: Sequence[Difference], outcomes: Sequence[bool]) -> None:
-        """Count differences, and the corrected ones. `outcomes` tells whether each difference was corrected."""
+        """Count differences and corrections. `outcomes` has True for each difference that was corrected."""
         for difference, corrected in zip(differences, outcomes, strict=True):
             self.found[difference.defect] += 1
             self.corrected[difference.defect] += corrected

@@ -30,7 +30,7 @@ class RepostedComparison(Comparison):
     key = staticmethod(keys.reposted)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
-        """Return the differences of reposts, including the reposts that should have ended with their original."""
+        """Return the differences in reposts, including the reposts that should have ended with their original."""
         found: list[Difference] = []
         async for users, events in self.scope.folded(subjects, content.Part.REPOSTED, REPOST_KINDS, fold_event):
             expected = expected_of(events.reposted.items())

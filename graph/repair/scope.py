@@ -87,7 +87,7 @@ class Scope:
         yield waiting
 
     async def list_owners(self, of: PostList) -> AsyncIterator[list[int]]:
-        """Yield the owners of lists of one kind in the archive, then the owners of such lists in the store only.
+        """Yield the owners of lists of one kind in the archive, then the owners whose lists are only in the store.
 
         One query per chunk.
         """
@@ -151,7 +151,7 @@ class Scope:
     async def scores(
         self, key: Key, wanted: Iterable[tuple[int, Member]], *others: Key
     ) -> dict[tuple[int, Member], list[int | None]]:
-        """Return the scores of members in the owners' sets of one kind and of `others`, all read at the same time.
+        """Return the scores of members in the owners' sets of kind `key` and of the kinds `others`, read together.
 
         One command per set, 1,000 per round trip.
         """

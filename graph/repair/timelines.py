@@ -57,7 +57,7 @@ class AuthorTimeline:
     may_lack_floor: bool = False
 
     def lacks_posts(self, largest: int) -> bool:
-        """Return True if the floor is missing, or if the store lacks some of over `largest` archived posts above it."""
+        """Return True if the floor is missing, or over `largest` archived posts are above it, not all in the store."""
         return (self.found is None and not self.may_lack_floor) or self.size < self.hot > largest
 
     @property
@@ -241,7 +241,7 @@ def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) ->
 
 
 def batches(timelines: Iterable[AuthorTimeline]) -> Iterator[list[AuthorTimeline]]:
-    """Yield groups of timelines that have about 10,000 posts together."""
+    """Yield groups of timelines that together have about 10,000 posts."""
     batch: list[AuthorTimeline] = []
     for timeline in timelines:
         if batch and sum(t.hot for t in batch) + timeline.hot > POSTS_AT_ONCE:

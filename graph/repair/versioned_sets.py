@@ -1,6 +1,6 @@
 """Comparison of versioned sets other than lists of posts: pairs, blocks, lists of users, and reposted posts.
 
-Missing tombstones do not matter: they are dropped after some time.
+Missing tombstones do not matter, because tombstones are dropped after some time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

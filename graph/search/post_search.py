@@ -1,4 +1,4 @@
-"""Search for posts: it finds past posts with the same filters that event streams use.
+"""Post search: finds past posts with the same filters that event streams use.
 
 A page is read from the archive alone, up to the archive watermark that was read before the page. Newer posts are not in
 the page; a subscription that starts at the watermark sends them. The index of the archive finds candidates, the filter
@@ -76,9 +76,10 @@ class Searches:
         self._most = scanned
 
     async def begin(self, filter_: EventFilter, since: datetime | None = None, until: datetime | None = None) -> Search:
-        """Return a search up to the current archive watermark, for posts from `since` on and before `until`.
+        """Return a search up to the current archive watermark for posts from `since` on and before `until`.
 
-        One shared query. Raises BadFilter if `until` is not later than `since`, and ArchiveUnavailable.
+        One query, shared by concurrent callers. Raises BadFilter if `until` is not later than `since`, and
+        ArchiveUnavailable.
         """
         if since is not None and until is not None and since >= until:
             raise BadFilter("'until' must be later than 'since'.")

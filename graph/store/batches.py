@@ -23,7 +23,7 @@ async def send_in_batches(store: Store, commands: Sequence[Command]) -> list[Any
 async def run_concurrently(work: Sequence[Callable[[], Awaitable[object]]]) -> None:
     """Run coroutine functions in groups of at most 16, one group after the other.
 
-    Raises the first failure of a group after all functions of the group have ended. Later groups are then not started.
+    Raises the first failure of a group after all functions of the group have ended, and does not start later groups.
     """
     for group in chunks(work, MAX_CONCURRENT):
         outcomes = await asyncio.gather(*(run() for run in group), return_exceptions=True)

@@ -94,7 +94,7 @@ class Capacity:
     def refusal_of_changes(self) -> str:
         """Return why changes are refused, as last read, or an empty string.
 
-        Does not wait: the memory is read in the background, not earlier than a second after the last reading.
+        Does not wait: the memory is read in the background, no sooner than a second after the last reading.
         """
         self._refresh()
         return StoreFull.message if self.is_full else ""
@@ -106,13 +106,13 @@ class Capacity:
             raise Overloaded(refusal, FULL_SECONDS)
 
     async def read(self) -> None:
-        """Read the memory, unless that was tried in the last second. At most one round trip and two seconds."""
+        """Read the memory, unless this was attempted in the last second. At most one round trip and two seconds."""
         reading = self._refresh()
         if reading is not None:
             await asyncio.wait([reading])
 
     def _refresh(self) -> "asyncio.Task[None] | None":
-        """Start to read the memory, unless that was tried in the last second. Return the running read, if any."""
+        """Start reading the memory, unless this was attempted in the last second. Return the running read, if any."""
         loop = asyncio.get_running_loop()
         if self._refreshing is None and loop.time() >= self._next:
             self._refreshing = loop.create_task(self._read())
@@ -140,7 +140,7 @@ class Capacity:
             logger.warning("The store is refusing writes: %s", self.refusal)
 
     async def close(self) -> None:
-        """End the running read."""
+        """Cancel the running read."""
         if self._refreshing is not None:
             await end([self._refreshing])
 

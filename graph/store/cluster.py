@@ -25,7 +25,8 @@ from graph.store.urls import Servers
 SILENT_SECONDS = 0.5
 
 Target: TypeAlias = tuple[Node | None, bool]
-"""The node that gets commands, None if unknown, and whether each needs `ASKING` because the node imports its slot."""
+"""The node that gets commands, None if unknown, and whether each command needs `ASKING` because the node imports its
+slot."""
 
 
 class CommandBatch:

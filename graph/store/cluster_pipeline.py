@@ -160,7 +160,7 @@ class ClusterPipeline:
             node.reads.send(reads)
 
     def _touch(self, near: NearCache, others: Container[Node]) -> None:
-        """Send `EXISTS` to each node that has cached values, but was sent nothing since the expected moment.
+        """Send `EXISTS` to each node that has cached values but has been sent nothing since the expected moment.
 
         Once a node has answered, requests that began before may use its values instead of reading them again. The
         nodes in `others` are about to get reads anyway. A node that has lost its slots refuses the key, and its values

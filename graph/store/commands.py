@@ -102,9 +102,9 @@ def _reading_scripts() -> frozenset[Word]:
 
 
 def writes(command: Command) -> bool:
-    """Return True unless a command is known to write nothing that must survive a failover.
+    """Return True if a command may write data that must survive a failover.
 
-    XREADGROUP is not counted: it records only which consumer holds an entry, and the worker recovers from a loss of
+    XREADGROUP is not counted: it records only which consumer holds an entry, and the worker recovers from the loss of
     that record.
     """
     name = str(command[0])

@@ -23,7 +23,7 @@ UNASKED = "a reply without a request"
 class ConnectionOwner(Protocol):
     """The pipeline that opened a connection.
 
-    `connection` is the connection in use, `waiting` the number of commands without a reply.
+    `connection` is the connection in use, and `waiting` is the number of commands without a reply.
     """
 
     connection: "Connection | None"
@@ -45,11 +45,11 @@ class ConnectionOwner(Protocol):
 class Connection(asyncio.Protocol):
     """One connection, with the reads that wait for replies, oldest first.
 
-    `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
-    True while the server reads more slowly than the pipeline writes. `near` numbers the reads, and drops the keys that
-    the server invalidates. `source` is the tracking period of the values that are read over this connection, None if
-    the connection tracks no keys. `_began_unasked` is True while the incomplete message at the end of the data began
-    when no read was waiting. Only a push message may begin then.
+    `answered` is True once a read has been answered, `last_received` is the time when data last arrived, and `paused`
+    is True while the server reads more slowly than the pipeline writes. `near` numbers the reads, and drops the keys
+    that the server invalidates. `source` is the tracking period of the values that are read over this connection, or
+    None if the connection tracks no keys. `_began_unasked` is True while the incomplete message at the end of the data
+    began when no read was waiting. Only a push message may begin then.
     """
 
     def __init__(

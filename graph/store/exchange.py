@@ -1,7 +1,7 @@
 """One connection to a server, over which one caller at a time exchanges commands and replies.
 
-The read pipeline shares a connection among all callers (`graph.store.connection`). A write has a connection of its own,
-so that `WAIT` covers the caller's write. A blocking read also has its own, so that no other caller waits for it.
+The read pipeline shares a connection among all callers (`graph.store.connection`). A write uses a separate connection,
+so that `WAIT` covers the caller's write. So does a blocking read, so that no other caller waits for it.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class ExclusiveConnection(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
-        """Return True during an exchange."""
+        """True during an exchange."""
         return self._future is not None
 
     def exchange(self, commands: Sequence[Command], deadline: float) -> "asyncio.Future[list[Any]]":

@@ -20,9 +20,9 @@ MISSING = object()
 """A placeholder for a value that the cache does not hold."""
 LOST = -1
 WINDOW = 50_000
-"""The number of looked-up keys after which the cache checks its share of hits."""
+"""The number of looked-up keys after which the cache checks its hit rate."""
 LEAST_HITS = 0.2
-"""The least share of hits. Below it, the cache rests: look-ups bypass it."""
+"""The minimum hit rate. Below it, the cache rests: look-ups bypass it."""
 REST = 500_000
 """The number of looked-up keys for which the cache rests. They are read from the store instead."""
 
@@ -52,7 +52,7 @@ class NearCache:
     look-ups find a value, as in a process that mostly answers queries for something other than pages.
 
     `sent` is the number of the last write of reads to any server. `expected` is the latest moment passed to `expect`
-    since the nodes were last asked, `LOST` if there is none. `hits`, `misses` and `invalidations` count keys, and
+    since the nodes were last asked, or `LOST` if there is none. `hits`, `misses` and `invalidations` count keys, and
     `added` counts the commands that were sent only for the cache.
     """
 
@@ -104,7 +104,7 @@ class NearCache:
     def find(self, keys: Sequence[str], moment: Moment) -> tuple[list[Any], list[int]]:
         """Return the values of keys for a request that began at a moment, and the indexes of keys with no usable value.
 
-        Such a key has the value MISSING: the cache holds no value of it, or the value's source has not answered a read
+        Such a key has the value MISSING: the cache holds no value for it, or the value's source has not answered a read
         that was sent after the moment and after the last `advance`. O(1) per key. Finding a value may drop others.
         """
         after = max(moment, self._floor)

@@ -72,7 +72,7 @@ class Node:
         self._closed = False
 
     def exchange(self, commands: Sequence[Command], deadline: float) -> Coroutine[Any, Any, list[Any]]:
-        """Do what `ask` does, but return the replies after replicas have the writes if the settings require it.
+        """Return what `ask` returns. If the settings require it, wait until replicas have received the writes.
 
         Raises NotDurable if too few replicas have received the writes in time.
         """
@@ -105,7 +105,7 @@ class Node:
                 self._reconnect()
 
     def _reconnect(self) -> None:
-        """Drop all connections, at most once a second: the name of a demoted server may point to another one now."""
+        """Drop all connections, at most once a second: the name of a demoted server may now resolve to another."""
         now = asyncio.get_running_loop().time()
         if now < self._reconnected + RECONNECT_SECONDS:
             return
@@ -176,7 +176,7 @@ class Node:
             await load_over(connection, deadline)
 
     def silent_at(self, now: float) -> bool:
-        """Return True if commands wait and the server has sent nothing for at least `patience` seconds."""
+        """Return True if commands are waiting and the server has sent nothing for at least `patience` seconds."""
         return self.reads.silent_at(now) or any(connection.silent_at(now) for connection in self._lent)
 
     async def close(self) -> None:
@@ -192,8 +192,9 @@ def mark_for(commands: Sequence[Command], stable_key: str | None) -> list[Comman
     """Return commands that write a short-lived key, so that a `WAIT` after them covers all earlier commands.
 
     `WAIT` covers what precedes the last write of its connection, and a repeated command may write nothing. While a slot
-    moves key by key, its two nodes must not both hold a key with the same name: the move would fail, and never end. So
-    the key is in the slot of `stable_key`, or, on a node that is importing the slot of the commands, has a unique name.
+    moves key by key, its two nodes must not both hold a key with the same name: the move would fail and never complete.
+    So the key is in the slot of `stable_key`, or, on a node that is importing the slot of the commands, has a unique
+    name.
     """
     key = keys_of(next(filter(writes, commands)))[0]
     if commands[0] == ASKING:
@@ -213,7 +214,7 @@ async def exchange_over(
 ) -> list[Any]:
     """Return the replies to commands and then to `tail`.
 
-    If scripts are missing, load them, and repeat the commands that needed them and all of `tail`.
+    If scripts are missing, load them, and resend the commands that needed them and all of `tail`.
     """
     everything = [*commands, *tail]
     replies = await connection.exchange(everything, deadline)

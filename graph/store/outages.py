@@ -1,4 +1,4 @@
-"""Which errors mean that the store is unavailable, and after which errors a cluster client repeats a command."""
+"""The errors that mean that the store is unavailable, and those after which a cluster client retries a command."""
 
 from typing import Any, TypeGuard
 
@@ -22,7 +22,7 @@ ELSEWHERE = "non local key"
 
 
 class SlotMoving(exceptions.ResponseError):
-    """A script that reads several slots of one node failed, because one of them has moved or is moving."""
+    """A script that reads several slots of one node failed, because one of the slots has moved or is moving."""
 
 
 def is_retryable(reply: Any) -> TypeGuard[exceptions.ResponseError]:
@@ -49,7 +49,7 @@ def translate_error(error: Exception) -> Exception:
 
 
 def unavailable(error: Exception | str) -> StoreUnavailable:
-    """Return StoreUnavailable with a reason that operators understand."""
+    """Return StoreUnavailable with a reason for operators."""
     if isinstance(error, exceptions.AskError):
         return StoreUnavailable(f"slot {error.slot_id} is at {error.host}:{error.port}")
     return StoreUnavailable(error)

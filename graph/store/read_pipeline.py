@@ -1,7 +1,7 @@
 """The read pipeline: all reads of one event loop to one server, pipelined over one connection.
 
-Reads may be repeated. When the connection fails, open reads are sent again on the next one, in the same order, until
-their deadline.
+Reads may be retried. When the connection fails, open reads are sent again on the next connection, in the same order,
+until their deadline.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ RETRIES = 3
 
 
 class ReadPipeline:
-    """Sends reads to one server. It connects at the first read, and again after the connection has failed.
+    """Sends reads to one server. It connects on the first read, and again after the connection has failed.
 
     After four failures in a row (to connect, or a connection that failed before its first reply) all open reads fail
-    with StoreUnavailable; the next read connects again. A read fails at its deadline. A connection that received
-    nothing for `ANSWER_SECONDS` is dropped. `on_silence` is called while reads wait and the server has sent nothing for
-    `patience` seconds. `waiting` is the number of commands without a reply. Values in the cache `near` are
+    with StoreUnavailable; the next read connects again. A read fails at its deadline. A connection that has received
+    nothing for `ANSWER_SECONDS` is dropped. `on_silence` is called while reads are waiting and the server has sent
+    nothing for `patience` seconds. `waiting` is the number of commands without a reply. Values in the cache `near` are
     as current as the newest reply.
     """
 
@@ -65,7 +65,7 @@ class ReadPipeline:
 
     @property
     def source(self) -> TrackingPeriod | None:
-        """The tracking period of the connection, or None if there is none or it tracks no keys."""
+        """The tracking period of the connection; None if there is no connection or it does not track keys."""
         return None if self.connection is None else self.connection.source
 
     def forget(self) -> None:
@@ -88,7 +88,7 @@ class ReadPipeline:
             self._check_at(min(reads[0].deadline, self._loop.time() + self._patience))
 
     def _send_unsent(self) -> None:
-        """Send the unsent reads, except those that were cancelled; connect first where necessary."""
+        """Send the unsent reads, except those that were cancelled; connect first if necessary."""
         if self.connection is None:
             if self._unsent and self._opening is None:
                 self._unsent_since = self._loop.time()
@@ -142,7 +142,7 @@ class ReadPipeline:
         self._send_unsent()
 
     def reconnect(self) -> None:
-        """Drop the connection, at most once a second, because the server became a replica. Send its reads again."""
+        """Drop the connection, at most once a second, because the server has become a replica, and resend the reads."""
         now = self._loop.time()
         if self.connection is not None and now >= self._reconnected + RECONNECT_SECONDS:
             self._reconnected = now
@@ -163,11 +163,11 @@ class ReadPipeline:
             read.fail(error)
 
     def silent_at(self, now: float) -> bool:
-        """Return True if reads wait and the server has sent nothing for at least `patience` seconds."""
+        """Return True if reads are waiting and the server has sent nothing for at least `patience` seconds."""
         return now - self._silent_since() >= self._patience
 
     def _silent_since(self) -> float:
-        """Return when the server began to be silent while reads wait; infinity if no read waits."""
+        """Return the time since which the server has been silent while reads are waiting; infinity if none are."""
         if self.connection is None:
             return self._unsent_since if self._unsent else math.inf
         return self.connection.last_received if self.connection.reads else math.inf

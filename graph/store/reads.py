@@ -24,9 +24,9 @@ CACHING = "*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n"
 class Read:
     """Commands that one caller sends together, packed, and the future of their result.
 
-    `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
-    because of this read: a second NOSCRIPT error is then a failure of this read. For the near cache, `number` is
-    the number of the write that sent the read last, and `source` the tracking period of the connection used.
+    `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts have been
+    loaded because of this read: a second NOSCRIPT error is then a failure of this read. For the near cache, `number` is
+    the number of the write that last sent the read, and `source` the tracking period of the connection used.
     """
 
     __slots__ = ("commands", "convert", "deadline", "future", "number", "packed", "scripts_loaded", "size", "source")
@@ -43,7 +43,7 @@ class Read:
         convert: Convert,
         future: "asyncio.Future[Any]",
     ) -> Self:
-        """Build the read of `name key word…` for each key. It can be sent to a single server only, not to a cluster."""
+        """Build a read that sends `name key word…` for each key, to a single server only, not to a cluster."""
         read = cls.__new__(cls)
         read._set((), pack_each(name, keys, words), len(keys), convert, future)
         return read
@@ -86,7 +86,7 @@ class Read:
         """Set an exception, unless the future is done or cancelled.
 
         The exception is marked as retrieved, because the request may have ended. A caller that awaits the future still
-        gets it.
+        gets the exception.
         """
         if not self.future.done():
             self.future.set_exception(error)
@@ -112,7 +112,7 @@ class ReadAcrossSlots(Read):
 
 
 def is_moving(error: Any) -> bool:
-    """Return True if an error means that a slot which the command needs has moved or is moving."""
+    """Return True if the error means that a slot needed by the command has moved or is moving."""
     return is_asking(error) or ELSEWHERE in str(error)
 
 
@@ -209,17 +209,18 @@ def filled(known: list[Any], values: Iterable[Any]) -> list[Any]:
 
 
 def as_received(command: Command) -> Command:
-    """Return a command that sends bytes which are not UTF-8 as they were received, such as those of a damaged entry.
+    """Return a command that sends invalid UTF-8, such as that of a damaged entry, exactly as it was received.
 
-    `graph.store.streams.new_parser` decodes such bytes to lone surrogates, which `pack` does not encode.
+    `graph.store.streams.new_parser` decodes such bytes as lone surrogates, which `pack` does not encode.
     """
     return tuple(word.encode(errors="surrogateescape") if isinstance(word, str) else word for word in command)
 
 
 def pack_each(name: str, keys: Sequence[str], words: tuple[str, ...], before: str = "") -> bytes:
-    """Pack `name key word…` for each key, each after the packed command `before`.
+    """Pack `name key word…` for each key, each preceded by the packed command `before`.
 
-    Takes a third of the time of `hiredis.pack_command` for each command, and less if all keys have one length.
+    Takes a third of the time of `hiredis.pack_command` for each command, and even less if all keys have the same
+    length.
     """
     head, tail = _head_and_tail(name, words)
     if len(lengths := set(map(len, keys))) == 1:

@@ -28,7 +28,7 @@ class LookUp(Generic[V]):
 
 
 def recall(store: Store, look_up: LookUp[V], ids: Sequence[int], moment: Moment | None) -> "asyncio.Future[list[V]]":
-    """Return a future of the values of ids, for a request that began at `moment`. If None, read all from the store.
+    """Return a future of the values of ids for a request that began at `moment`; if None, read all from the store.
 
     No value is older than the moment, or than the newest reply from the value's server. No round trip if the near cache
     has all values, and their servers have answered a read that was sent after the moment; otherwise one, which is
@@ -78,7 +78,7 @@ def both_near(
 ) -> tuple[dict[int, tuple[V, V]], list[int]]:
     """Return both values of each id if the near cache has both, and the remaining ids.
 
-    Two cached values existed at the same time. A cached value and a value that is read now may never have done so.
+    Two cached values existed at the same time; a cached value and a newly read value may never have coexisted.
     """
     near = store.near
     if near is None or moment is None:

@@ -18,7 +18,7 @@ from graph.store.urls import BACKOFF, Servers
 class SingleServer:
     """A client of one server. Exchanges whose connection fails are retried up to three times.
 
-    Exchanges that the server refuses because it is a replica are retried too: its name may lead to the new primary.
+    Exchanges that the server refuses because it is a replica are retried too: its name may resolve to the new primary.
     """
 
     def __init__(self, servers: Servers, replicas: int, near: NearCache | None = None) -> None:

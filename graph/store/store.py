@@ -1,11 +1,11 @@
 """The store: sends commands and scripts to Valkey or Redis, a single server or a cluster.
 
-Commands are sent in two ways. `Store.send` sends commands in one round trip of their own. A read (`Store.read`,
-`Store.ask`) shares a round trip with the other reads of the same event-loop ticks and goes through the read pipeline
-(`graph.store.read_pipeline`), in less processor time. A read may be repeated any number of times, so writes must use
-`Store.send`.
+Commands are sent in two ways. `Store.send` sends commands in a separate round trip. A read (`Store.read`, `Store.ask`)
+shares a round trip with the other reads of the same event-loop ticks and goes through the read pipeline
+(`graph.store.read_pipeline`), which takes less processor time. A read may be retried any number of times, so writes
+must use `Store.send`.
 
-Every write of the graph is idempotent, because a write without a reply may have been applied, and is repeated.
+Every write of the graph is idempotent, because a write that gets no reply is retried although it may have been applied.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ class Store:
     slots raises SlotError on a single server too, so that tests find it. `in_order` is True on a single server, which
     executes reads in the order in which they were queued; a cluster does not.
 
-    `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 means not
-    to wait. Raises ValueError for a URL that names no store. Connections are opened on first use.
+    `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 means no
+    waiting. Raises ValueError for a URL that names no store. Connections are opened on first use.
 
     `near` keeps up to `near_cache` values for `graph.store.recall`; it is None if `near_cache` is 0.
     """
@@ -80,9 +80,9 @@ class Store:
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to commands, in order. One round trip.
 
-        Raises the first error reply, after all commands have run. Raises StoreUnavailable if the store does not
-        answer; each command may then have been applied or not. Raises NotDurable if too few replicas have the writes.
-        Cancelling the caller does not stop the exchange, so that its connection can be used again.
+        Raises the first error reply, after all commands have run. Raises StoreUnavailable if the store does not answer;
+        each command may or may not have been applied. Raises NotDurable if too few replicas have the writes. Cancelling
+        the caller does not stop the exchange, so that its connection can be used again.
         """
         replies = await asyncio.shield(self._start(self._exchange(commands)))
         for reply in replies:
@@ -91,20 +91,21 @@ class Store:
         return replies
 
     async def run(self, *command: Word) -> Any:
-        """Return the reply to one command. One round trip. Raises like `send`."""
+        """Return the reply to one command. One round trip. Raises the same errors as `send`."""
         return (await self.send([command]))[0]
 
     async def read(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to reads, which share a round trip with the other reads of the same event-loop ticks.
 
-        Raises like `send`.
+        Raises the same errors as `send`.
         """
         return await self.ask(commands, unchanged)
 
     async def read_across_slots(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies to scripts that each name one key and read further keys, in any slots of the same node.
 
-        `on_one_node` groups such keys. Raises SlotMoving if a slot has moved or is moving, and otherwise like `read`.
+        `on_one_node` groups such keys. Raises SlotMoving if a slot has moved or is moving, and the same errors as
+        `read`.
         """
         return await self.ask(commands, unchanged, ReadAcrossSlots)
 
@@ -161,7 +162,7 @@ class Store:
             self.near.expect(moment)
 
     def advance(self) -> None:
-        """Ignore near values until a later read is answered: the process has learnt of a newer state elsewhere."""
+        """Ignore near values until a later read is answered: the process has learnt from elsewhere of a newer state."""
         if self.near is not None:
             self.near.advance()
 
@@ -188,7 +189,7 @@ class Store:
             read.future.add_done_callback(recording.read(self._queued, read.size).answered)
 
     def _flush_after(self, loop: asyncio.AbstractEventLoop, pipeline: Pipeline, ticks: int) -> None:
-        """Send the queued reads after some ticks: tasks and dataloaders of the same request may ask for more."""
+        """Send the queued reads after a few ticks: tasks and dataloaders of the same request may ask for more."""
         if ticks:
             loop.call_soon(self._flush_after, loop, pipeline, ticks - 1)
         else:
@@ -255,8 +256,8 @@ class Store:
     async def primaries(self) -> dict[str, str]:
         """Return the address of each primary with its replication id, which changes when another server takes over.
 
-        Primaries that do not answer soon are left out. One round trip to each. Raises StoreUnavailable if
-        the primaries are unknown.
+        Primaries that do not answer in time are left out. One round trip to each. Raises StoreUnavailable if the
+        primaries are unknown.
         """
         found = {}
         for name, [text] in (await self.ask_primaries(("INFO", "replication"))).items():
@@ -270,7 +271,7 @@ class Store:
     async def ask_primaries(self, *commands: Command) -> dict[str, list[Any]]:
         """Return the replies of each primary to commands, errors included, by address.
 
-        Primaries that do not answer soon are left out. One round trip to each, which `round_trips` does not count,
+        Primaries that do not answer in time are left out. One round trip to each, which `round_trips` does not count,
         because no request waits for it. Raises StoreUnavailable if the primaries are unknown.
         """
         loop = asyncio.get_running_loop()
@@ -285,9 +286,9 @@ class Store:
         return {node.name: outcome for node, outcome in zip(nodes, outcomes, strict=True) if isinstance(outcome, list)}
 
     async def replicate(self, key: str, milliseconds: int) -> None:
-        """Write the time to `key`, and wait at most `milliseconds` until the replicas of its shard have received it.
+        """Write the time to `key`, and wait up to `milliseconds` for the replicas of its shard to receive it.
 
-        A replica that has received it has all earlier writes to the shard too. Two round trips, or one if there are no
+        A replica that has received it also has all earlier writes to the shard. Two round trips, or one if there are no
         replicas. Raises StoreUnavailable if the server does not answer, or was demoted before or during the wait.
         """
         await asyncio.shield(self._start(self._replicate(key, milliseconds)))

@@ -56,7 +56,7 @@ class SlotMap:
 class Topology:
     """The nodes of a cluster and the owner of each slot.
 
-    `primaries` are the names of the nodes that own slots, `samples` has for each of them a key that it owns, if known,
+    `primaries` are the names of the nodes that own slots, `samples` contains one key owned by each of them, if known,
     and `problem` says why the map could not be read.
     """
 
@@ -96,7 +96,7 @@ class Topology:
         return self._samples[name][-1] if name in self._samples else None
 
     def any_key_of(self, name: str) -> str | None:
-        """Like `sample_of`, but return a random sample key each time, because the slot of a key may be moving."""
+        """Return a random sample key that a primary owns, or None: the slot of any one key may be moving."""
         return random.choice(self._samples[name]) if name in self._samples else None  # noqa: S311 - no secret
 
     def moved(self, error: exceptions.MovedError, source: Node) -> None:

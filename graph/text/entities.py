@@ -43,7 +43,7 @@ class Hashtag:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link, as it is written."""
+    """A link, as written."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ Entity: TypeAlias = Mention | Hashtag | Link
 
 
 def entities_of(text: str) -> list[Entity]:
-    """Return the mentions, hashtags and links of a text in their order. They never overlap. O(n log n)."""
+    """Return the mentions, hashtags and links of a text, in order. They never overlap. O(n log n)."""
     if SIGN.search(text) is None:
         return []
     links, units = links_in(text), code_units(text)

@@ -17,7 +17,7 @@ PLAIN_LETTERS = str.maketrans(
 
 
 def fold(text: str) -> str:
-    """Return the folded text: NFKC, without case and without invisible characters except zero-width spaces.
+    """Return the folded text: NFKC, case-folded, and without invisible characters except zero-width spaces.
 
     The dotted and the dotless Turkish I fold to the same letter, because their case depends on the language of the
     text, which is unknown.

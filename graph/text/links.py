@@ -4,9 +4,10 @@ A URL is a link only if the host found in it is the one that a browser opens; ot
 with letters beyond ASCII is checked against IDNA (UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese
 text may follow a host or a path directly and ends it, unless the host continues after it. A link also ends before the
 punctuation and the brackets of the sentence around it. A URL with credentials, such as
-`https://bank.example@evil.example`, is not a link: readers take the credentials for the host.
+`https://bank.example@evil.example`, is not a link: readers mistake the credentials for the host.
 
-Addresses without a scheme, such as `social.example/@alice`, are not links either, but contain no mentions and hashtags.
+Addresses without a scheme, such as `social.example/@alice`, are not links either, but they contain no mentions or
+hashtags.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ TAIL = regex.compile(
     rf"|{UNSPACED}(?={UNSPACED}*+[/?_=&])"
     rf"|(?<=[{LETTERS}])[{MEDIAL}](?=[{LETTERS}])|(?<=[{LETTERS}])[’–](?={FOREIGN}))*+"
 )
-"""A path, a query and a fragment. Letters of scripts without spaces belong to it after a delimiter, or before one.
+"""A path, a query and a fragment. Letters of scripts without spaces belong to it only after or before a delimiter.
 
 It ends before `](`, as after a URL that is the text of a link in Markdown.
 """
@@ -137,9 +138,9 @@ def is_international(host: str) -> bool:
 
 
 def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:
-    """Return the text with a space for each character of a link or other address, which keeps all positions. O(n).
+    """Return the text with links and other addresses replaced by as many spaces, which keeps all positions. O(n).
 
-    `links` are those of the text, if the caller knows them.
+    `links` are the links of the text, if the caller knows them.
     """
     if HAS_ADDRESS.search(text) is None:
         return text

@@ -1,7 +1,7 @@
-"""The hosts from which the browsers of readers load pictures and videos.
+"""The hosts from which readers' browsers load pictures and videos.
 
 A host learns who loads its files, so the operator lists the hosts in the setting `media_hosts`. A URL is checked when
-it is stored, and again when it is shown: the list may have become shorter, and earlier versions did not check pictures.
+it is stored, and again when it is shown: the list may have been shortened, and earlier versions did not check pictures.
 """
 
 from graph.errors import ProblemCode
@@ -12,7 +12,7 @@ from graph.text.web_urls import authority_of
 def media_url(check: Check, given: str, hosts: frozenset[str], what: str, *path: str) -> str:
     """Check and return the normalised URL of a file: it must use `https` and one of `hosts`.
 
-    An empty text stays empty. `what` names such files in the message for servers that accept none.
+    An empty text stays empty. `what` names the kind of file in the error message of a server that accepts none.
     """
     url = check.url(given, *path)
     if url and not may_show(url, hosts):

@@ -1,8 +1,8 @@
 """Hashtags and mentions in a text.
 
 A hashtag is a `#` followed by letters, digits, marks and underscores of any script, with at least one letter. Certain
-punctuation inside words belongs to it if letters of the right scripts stand on both sides, such as the middle dot of
-Catalan and Japanese, Hebrew gershayim, and the Tibetan tsheg. It ends at a zero-width space (UAX #29).
+punctuation inside words belongs to the hashtag if letters of the right scripts are on both sides, such as the middle
+dot of Catalan and Japanese, Hebrew gershayim, and the Tibetan tsheg. It ends at a zero-width space (UAX #29).
 
 A mention is an `@` followed by a login. Addresses and names of other networks contain no mentions.
 """
@@ -29,7 +29,7 @@ ALL_MEDIAL = "".join(dict.fromkeys([*ANY_MEDIAL, *"".join(MEDIAL_OF.values())]))
 
 
 def between(letter: str, punctuation: str) -> str:
-    """Return the regular expression of this punctuation between two of these letters, which may have marks."""
+    """Return a regular expression for this punctuation between two of these letters, which may have marks."""
     return rf"(?<=[{letter}\p{{M}}])[{punctuation}](?=[{letter}\p{{M}}])"
 
 
@@ -86,7 +86,7 @@ def folded_tag(tag: str) -> str:
 
 
 def before_other(tag: str) -> str:
-    """Return the part of a tag before the first character that folds to another kind, such as a fraction. O(n)."""
+    """Return the part of a tag before the first character that folds to one not allowed in tags, such as ½. O(n)."""
     end = next((at for at, character in enumerate(tag) if folds_to_other(character)), len(tag))
     match = LAST_LETTERS.match(tag[:end])
     return match.group() if match else ""

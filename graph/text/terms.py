@@ -41,7 +41,7 @@ PLAIN_WORDS = re.compile(r"\w+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One keyword of a filter: the words (with hashtags) and phrases that a text must all contain.
+    """One keyword of a filter: words (including hashtags) and phrases, all of which a text must contain.
 
     They are distinct and sorted. Tuples take a tenth of the memory of sets.
     """
@@ -50,11 +50,11 @@ class Keyword:
     phrases: tuple[str, ...]
 
     def terms(self) -> set[str]:
-        """Return the terms that every text with this keyword has."""
+        """Return the terms that every text matching this keyword contains."""
         return {*self.words, *chain.from_iterable(map(_terms_of_phrase, self.phrases))}
 
     def codes(self) -> frozenset[str]:
-        """Return the codes that the digest of every text with this keyword has."""
+        """Return the codes that the digest of every text matching this keyword contains."""
         return frozenset(map(code_of, self.terms()))
 
 
@@ -88,7 +88,7 @@ class HashedTerms:
     codes: frozenset[str]
 
     def contain(self, keyword: Keyword) -> bool:
-        """Return True if the text matched the keyword. In rare cases, also True for another text (`digest_of`)."""
+        """Return True if the text matched the keyword, and in rare cases if it did not: see `digest_of`."""
         return all(code_of(term) in self.codes for term in keyword.terms())
 
 

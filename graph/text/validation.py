@@ -44,7 +44,7 @@ def folded_login(login: str) -> str | None:
 
 
 def typed_login(login: str) -> str | None:
-    """Return a login that a user typed, in lower case, without white space around it and without a leading `@`."""
+    """Return a login that a user typed, in lower case, without surrounding white space and without a leading `@`."""
     return folded_login(login.strip().removeprefix("＠").removeprefix("@"))
 
 
@@ -55,7 +55,7 @@ class Check:
     problems: list[Problem] = field(default_factory=list)
 
     def fail(self, code: ProblemCode, message: str, *path: str, **params: object) -> None:
-        """Add a problem of the field at this path, with the values in its message."""
+        """Add a problem with the field at this path, with the values in its message."""
         self.problems.append(Problem.about(code, message, path, params))
 
     def done(self) -> None:
@@ -78,7 +78,7 @@ class Check:
         return folded or ""
 
     def password(self, password: str, login: str = "", name: str = "", *, field: str = "password") -> str:
-        """Check the new password of a field: 8 to 128 characters; not common, not monotonous, not the login or name."""
+        """Check the new password in a field: 8 to 128 characters; not common, not monotonous, not the login or name."""
         typed, password = password, comparable(password)
         if len(password) > MAX_PASSWORD:
             message = f"The password has {len(password)} characters; the limit is {MAX_PASSWORD}."
@@ -101,7 +101,7 @@ class Check:
         return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
 
     def comment(self, comment: str) -> str:
-        """Check and return a normalised comment of a report: at most 1,000 characters; see `words`."""
+        """Check and return the normalised comment of a report: at most 1,000 characters; see `words`."""
         return self.words(comment, "comment", MAX_COMMENT)
 
     def url(self, url: str, *path: str) -> str:
@@ -232,7 +232,7 @@ class Check:
 
 
 def is_possible_password(password: str) -> bool:
-    """Return True if `Check.password` may have accepted this password."""
+    """Return True if `Check.password` could have accepted this password."""
     return encodable(password) and len(comparable(password)) <= MAX_PASSWORD
 
 

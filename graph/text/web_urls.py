@@ -1,8 +1,8 @@
-"""URLs of profiles and attachments: the `https` URLs that every program reads in the same way.
+"""URLs of profiles and attachments: the `https` URLs that all programs read in the same way.
 
 Programs differ in how they read unusual URLs: backslashes, white space, user names before the host, IP addresses in
-other notations, and international names. So the grammar is a small part of RFC 3986: `https`, a domain name, and
-characters that need no interpretation. Everything else is refused instead of repaired.
+other notations, and international names. So the grammar is a small subset of RFC 3986: `https`, a domain name, and
+characters that need no interpretation. Everything else is rejected rather than repaired.
 """
 
 import re
@@ -22,7 +22,7 @@ SCHEME = "https://"
 
 
 def normal_url(text: str) -> str | None:
-    """Return a URL with its scheme and host in lower case; None if it is not an `https` URL of a domain name. O(n).
+    """Return a URL with lower-case scheme and host; None unless it is an `https` URL with a domain name. O(n).
 
     The caller has checked the length.
     """

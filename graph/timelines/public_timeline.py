@@ -39,7 +39,7 @@ class PublicTimeline:
         """Return a page of the posts up to a watermark, newest first, without posts by users silenced for the view.
 
         At most 2,000 posts are scanned for a page. If many are left out, the page may be short, or even empty, although
-        more posts follow. One shared transaction and one round trip if all posts are shown, up to 16 of both if many
+        more posts follow. One shared transaction and one round trip if all posts are shown, up to 16 of each if many
         are silenced. Raises ArchiveUnavailable, and ScanLimit if the operation's budget is used up.
         """
         archive = await self._binding.archive()

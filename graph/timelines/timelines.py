@@ -1,4 +1,4 @@
-"""Pages of timelines and of other lists of posts, from the store and the archive, with push, pull and hybrid delivery.
+"""Pages of timelines and other post lists, from the store and the archive, with push, pull and hybrid delivery.
 
 To read a page older than a cursor:
 
@@ -45,7 +45,7 @@ logger = logging.getLogger("fanline.timelines")
 
 
 class Found(NamedTuple):
-    """The next posts of a timeline, deleted ones included: ids in the paging direction, and records from the archive.
+    """The next posts of a timeline, deleted ones included: ids in paging order, and records from the archive.
 
     `sources` names where the posts came from, and `merged` is the number of authors whose own timelines were merged.
     """
@@ -244,7 +244,7 @@ async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int
 
 
 def recorded_pages(of: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:
-    """Return a page record for each owner; none if there is no recording, or if the lists belong to posts."""
+    """Return a page record for each owner; no records if nothing is being recorded, or if the lists belong to posts."""
     recording, kind = RECORDING.get(), RECORDED.get(of)
     if recording is None or kind is None:
         return {}
@@ -266,7 +266,7 @@ def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]
 def with_archived(
     ids: Sequence[int], rows: Sequence[Post] | None, window: Window, sources: Sequence[str], merged: int
 ) -> Found:
-    """Combine the posts from the store with the posts from the archive, which `rows` holds, None if it was not read."""
+    """Combine the posts from the store with `rows`, the posts from the archive, or None if it was not read."""
     if rows is None:
         return Found(first_of(ids, window), {}, sources, merged)
     posts = first_of([*ids, *(row.id for row in rows)], window)
@@ -274,6 +274,6 @@ def with_archived(
 
 
 def next_window(ids: Sequence[int], read: Window, count: int) -> Window:
-    """Return the window of up to `count` posts that follows these ids, in paging direction."""
+    """Return the window of up to `count` posts that follows these ids, in the paging direction."""
     following = replace(read, count=min(MAX_WINDOW, count))
     return replace(following, high=ids[-1]) if read.forward else replace(following, low=ids[-1])

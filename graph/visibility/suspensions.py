@@ -2,8 +2,8 @@
 
 A suspension must hide all data of a user at once, however much there is, so it changes no posts or followers. All
 processes read one hash of suspended users and keep it in memory: a request only asks whether the version of the hash
-has changed, in the round trip of its other reads. So a suspension is in effect everywhere when its event is projected,
-and costs no round trip. With a near cache, requests do not even ask while the cache has the version.
+has changed, in the same round trip as its other reads. So a suspension is in effect everywhere when its event is
+projected, and costs no round trip. With a near cache, requests do not even ask while the cache has the version.
 """
 
 import asyncio
@@ -61,8 +61,8 @@ class Suspensions:
     def note(self, user: int, number: int, *, suspended: bool) -> None:
         """Record the event with this number that suspends a user or ends the suspension, before it is projected.
 
-        The event counts until a read of the store that begins after its projection. It does not count longer, because a
-        failover may lose the event.
+        The event counts until a read of the store that begins after its projection. It counts no longer than that,
+        because a failover may lose the event.
         """
         if number > max(abs(known.get(user, 0)) for known in (self._stored, self._noted)):
             self._set(self._stored, {**self._noted, user: number if suspended else -number})
@@ -74,7 +74,7 @@ class Suspensions:
     def may_wait(self) -> bool:
         """Return True if the near cache will probably have the version once a request has read something else.
 
-        Return False while there are noted suspensions: a failover may have lost them, and only a read of the store ends
+        Return False while any events are noted: a failover may have lost them, and only a read of the store clears
         them.
         """
         near = self._store.near
@@ -86,9 +86,9 @@ class Suspensions:
         return self._users if version == [self._version] else None
 
     def ask(self, moment: Moment | None = None) -> "asyncio.Future[Suspended | None]":
-        """Start to read the suspended users, in the round trip of other reads of the same ticks; see `users`.
+        """Start reading the suspended users, in the same round trip as other reads of the same ticks; see `users`.
 
-        The near cache keeps their version for later requests, if `moment` is when a request began.
+        If `moment`, when the request began, is given, the near cache keeps their version for later requests.
         """
         prefetch(self._store, VERSION, [0], moment)
         names = [keys.SUSPENDED, keys.SUSPENDED_VERSION]
@@ -99,7 +99,7 @@ class Suspensions:
         """Return the suspended users that `ask` reads.
 
         No round trip except that of `ask`, and one more if the suspensions have changed and have more than `FEW`
-        entries. If their shard does not answer, returns the suspended users that the process knows. Raises
+        entries. If their shard does not answer, returns the suspended users that the process knows of. Raises
         StoreUnavailable if it has not read any version yet.
         """
         if asked.done() and not asked.cancelled() and asked.exception() is None:
@@ -120,7 +120,7 @@ class Suspensions:
             return self._users
 
     async def _load(self) -> Suspended:
-        """Read all suspended users. Requests that come during a read wait for its end, then share the next one."""
+        """Read all suspended users. Requests that arrive during a read wait until it ends, then share the next one."""
         earlier = self._loading
         if earlier is not None:
             await asyncio.wait([earlier])

@@ -15,7 +15,8 @@ How to use it:
   view (`Loaders.view`), so that it reads the viewer's blocks and mutes at most once.
 - `SYSTEM` is the view of the server itself, which sees everything: for look-ups whose result is not shown to any user.
 - Call `view.begin()` with the first read of a page: the blocks and mutes then arrive with that read, in the same round
-  trip. Afterwards `await view.hidden(users)` or `await view.silenced(users)` costs nothing if they are few.
+  trip. Afterwards `await view.hidden(users)` or `await view.silenced(users)` costs nothing if there are few blocks and
+  mutes.
 - Call `view.begin_suspended()` instead with a read of users only, and then `await view.suspended(users)`. A view knows
   the suspensions as of its first read, so that all reads of a request agree.
 - With a near cache, `begin` does not read what the cache can provide after the reply to another read.
@@ -37,7 +38,7 @@ from graph.store.store import Store
 from graph.visibility.suspensions import Suspensions
 
 FEW = 250
-"""The most users in each set of a viewer that are read at once. In larger sets, the users of a page are looked up."""
+"""The maximum size of sets that are read whole. If one set is larger, the users of a page are looked up in all."""
 FEW_NEAR = 100
 """The maximum number of users in each set of a viewer that the near cache keeps."""
 TOO_MANY = None
@@ -93,16 +94,16 @@ class View:
     moment: Moment | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the data that decides about visibility, in the round trip of other reads of the same ticks.
+        """Start reading the data that determines visibility, in the same round trip as other reads of the same ticks.
 
         `users` are those whose visibility is needed first, if known: with many blocks, only they are looked up.
         """
 
     def begin_suspended(self) -> None:
-        """Start to read the suspensions, in the round trip of other reads of the same ticks. `begin` does that too."""
+        """Start reading the suspensions, in the same round trip as other reads of the same ticks. So does `begin`."""
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
-        """Return the users among these who are suspended. No round trip of its own if the view has begun."""
+        """Return the users among these who are suspended. No separate round trip if the view has begun."""
         return NOBODY
 
     async def suspended_anywhere(self) -> Set[int]:
@@ -113,13 +114,13 @@ class View:
         return NOBODY
 
     def known_suspended(self) -> frozenset[int]:
-        """Return the suspended users that this process knows of. No round trip: a hint before `suspended`."""
+        """Return the suspended users that this process knows of, as a hint before `suspended`. No round trip."""
         return NOBODY
 
     async def exclusions(self, users: Collection[int]) -> Exclusions:
         """Return the viewer's exclusions, complete or with these users checked.
 
-        No round trip of its own if `begin` was called with other reads and the viewer's sets are small, else one.
+        No separate round trip if `begin` was called with other reads and the viewer's sets are small, else one.
         """
         return NOTHING
 
@@ -128,14 +129,14 @@ class View:
         return NOTHING
 
     async def hidden(self, users: Collection[int]) -> Set[int]:
-        """Return the users among these who are hidden from the viewer. Costs what `exclusions` costs."""
+        """Return the users among these who are hidden from the viewer. Costs the same as `exclusions`."""
         exclusions, suspended = await self.exclusions(users), await self.suspended(users)
         if not exclusions.blocking and not exclusions.blockers:
             return suspended
         return {user for user in users if user in suspended or exclusions.hides(user)}
 
     async def silenced(self, users: Collection[int]) -> Set[int]:
-        """Return the users among these who are hidden from the viewer or muted. Costs what `exclusions` costs."""
+        """Return the users among these who are hidden from the viewer or muted. Costs the same as `exclusions`."""
         exclusions, suspended = await self.exclusions(users), await self.suspended(users)
         return {user for user in users if user in suspended or exclusions.silences(user)}
 
@@ -154,12 +155,12 @@ class ClientView(View):
         self._suspended: frozenset[int] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions, unless that has begun. Let the near cache serve the request's next reads."""
+        """Start reading the suspensions, unless already started. Let the near cache serve the request's next reads."""
         self._store.expect(self.moment)
         self.begin_suspended()
 
     def begin_suspended(self) -> None:
-        """Start to read the suspensions, unless that has begun, or the near cache will have them after another read."""
+        """Start reading the suspensions, unless already started or the near cache will have them after another read."""
         if self._asked is None and not (self.moment is not None and self._suspensions.may_wait()):
             self._ask_suspended()
 
@@ -169,7 +170,7 @@ class ClientView(View):
         return self._asked
 
     def known_suspended(self) -> frozenset[int]:
-        """Return the suspended users that this view has read or, before that, this process."""
+        """Return the suspended users that this view has read or, before that, those that this process knows of."""
         return self._suspensions.known if self._suspended is None else self._suspended
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
@@ -201,7 +202,7 @@ class ViewerView(ClientView):
         self._first: asyncio.Future[Exclusions] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the suspensions and the viewer's exclusions.
+        """Start reading the suspensions and the viewer's exclusions.
 
         Reads that have begun are not repeated, and values that the near cache will have after another read are not
         read.
@@ -224,7 +225,7 @@ class ViewerView(ClientView):
         return near.peek(self._names)
 
     def _begin_exclusions(self, users: Iterable[int], near: Sequence[Any]) -> None:
-        """Start to read the viewer's exclusions: whole sets, for the near cache, unless one is known to be large."""
+        """Start reading the viewer's exclusions: whole sets, for the near cache, unless one is known to be large."""
         if not near or TOO_MANY in near:
             self._begin_first(users)
             return
@@ -232,7 +233,7 @@ class ViewerView(ClientView):
         self._sets = recall(self._store, look_up, SETS, self.moment)
 
     def _begin_first(self, users: Iterable[int]) -> None:
-        """Start to read the viewer's exclusions, or only those of `users` if there are many, unless that has begun."""
+        """Start reading the viewer's exclusions (only those of `users` if there are many), unless already started."""
         if self._first is None:
             self._first = self._ask(users)
 
@@ -269,7 +270,7 @@ class ViewerView(ClientView):
 
 
 class ViewOfSeveral(ClientView):
-    """The view of an execution for several viewers. It knows the suspensions only, which are the same for all."""
+    """The view of an execution for several viewers. It knows only the suspensions, which are the same for all."""
 
     async def exclusions(self, users: Collection[int]) -> Exclusions:
         """Raise ViewerNeeded."""
@@ -281,7 +282,7 @@ class ViewOfSeveral(ClientView):
 
 
 class Visibility:
-    """Creates views. A process has one instance for each store, because it remembers the suspended users.
+    """Creates views. A process has one instance for each store, because the instance remembers the suspended users.
 
     `projected` returns a number up to which every event is projected.
     """
@@ -327,7 +328,7 @@ class Visibility:
         return [as_exclusions(users, [reply]) for reply in await self._store.read(asked)]
 
     async def hidden_from(self, viewers: Sequence[int], users: Collection[int]) -> list[Set[int]]:
-        """Return for each viewer the users among these whom a block hides. One round trip; none without users.
+        """Return, for each viewer, the users among these whom a block hides. One round trip, or none without users.
 
         Suspended users are not included, because they are the same for all viewers.
         """
@@ -337,17 +338,17 @@ class Visibility:
         return [{user for user in users if exclusions.hides(user)} for exclusions in found]
 
     def of_several(self) -> View:
-        """Return a view for an execution whose result goes to several viewers. Exclusions raise ViewerNeeded."""
+        """Return a view for an execution whose result goes to several viewers. Its exclusions raise ViewerNeeded."""
         return ViewOfSeveral(self._store, self._suspensions)
 
 
 async def refuse_blocked(view: View, user: int, *fields: str) -> None:
     """Raise Rejected (BLOCKED) if there is a block between the viewer and the author of a post.
 
-    Raise Rejected (NOT_FOUND) if the author is suspended, because then the post must seem not to exist.
+    Raise Rejected (NOT_FOUND) if the author is suspended, because then the post must appear not to exist.
 
-    `user` is the author of the post that the action is about, and `fields` the path of the input field that names it.
-    Costs what `View.exclusions` costs: call `view.begin([user])` with an earlier read if the user is known then.
+    `user` is the author of the post that the action concerns, and `fields` the path of the input field that names it.
+    Costs the same as `View.exclusions`: call `view.begin([user])` with an earlier read if the user is known then.
     """
     hidden = await view.hidden([user])
     if await view.suspended([user]):

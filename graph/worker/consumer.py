@@ -1,9 +1,9 @@
-"""Consumers: the members of the consumer group that workers share, on the log and on the stream of fan-out tasks.
+"""Consumers: members of the consumer group that workers share, on the log and on the stream of fan-out tasks.
 
 An entry that a consumer reads stays pending until it is acknowledged. The consumer holds a lease on it, which it renews
 while it makes progress. When a lease has expired, another consumer claims the entry. An entry that was delivered five
-times becomes a dead letter, unless its kind is unknown: a worker of a later version can project it. A delivery that
-meets an outage is undone immediately, so it does not count, whoever claims the entry next.
+times becomes a dead letter, unless its kind is unknown: a worker of a later version can project it. A delivery
+interrupted by an outage is undone immediately, so it does not count, whoever claims the entry next.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ RELEASE_SECONDS = 2.0
 RELEASED_MS = 24 * 3_600_000
 """The idle time that a released entry gets: longer than the lease of any worker, also of another version."""
 MOST_RELEASED = 5000
-"""The most pending entries among which a stopping consumer looks for ones to release: more than a worker holds."""
+"""The maximum number of pending entries that a stopping consumer examines for release: more than a worker holds."""
 
 
 class EntryLease:
@@ -56,7 +56,7 @@ class EntryLease:
 
     @property
     def is_stale(self) -> bool:
-        """True once there was no progress for `seconds`. It stays True: another consumer may have the entries."""
+        """True once there has been no progress for `seconds`. It stays True: another consumer may have the entries."""
         self._was_stale = self._was_stale or time.monotonic() - self._progress_at >= self._seconds
         return self._was_stale
 
@@ -137,7 +137,7 @@ class Consumer:
 
     @asynccontextmanager
     async def lease(self, entries: Sequence[str], *, is_counted: bool = True) -> AsyncIterator[EntryLease]:
-        """Renew the lease on entries during the block, as long as there is progress.
+        """Renew the lease on entries during the `with` block, as long as there is progress.
 
         A worker that is cancelled releases the lease, so that another worker can claim the entries immediately.
         """

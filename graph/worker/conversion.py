@@ -1,11 +1,11 @@
-"""The conversion of a store and an archive that an earlier version has written.
+"""The conversion of a store and an archive that were written by an earlier version.
 
 Format 2 of the store has a list of the quotes of each post. In format 1, the list of a post's reposts held them too. A
 comparison with the archive, as in a repair, moves them: quotes that the archive has are added to the lists of quotes,
-removed from the lists of reposts, and counted. The store is used meanwhile. Lists that are not converted yet show
-quotes among the reposts.
+removed from the lists of reposts, and counted. The store stays in use in the meantime. Lists that are not converted yet
+show quotes among the reposts.
 
-The archive needs no conversion to be right, only to be fast (`graph.archive.reposts`).
+The archive needs no conversion to be correct, only to be fast (`graph.archive.reposts`).
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Conversion:
         self._repetition = RepeatedRepair()
 
     async def run(self) -> None:
-        """Convert everything, and return. A conversion that fails or is interrupted is continued."""
+        """Convert everything, and return. A conversion that fails or is interrupted is resumed."""
         while True:
             try:
                 await self._binding.raise_format()
@@ -67,7 +67,7 @@ class Conversion:
             await asyncio.sleep(CHECK_SECONDS)
 
     async def finish(self) -> bool:
-        """Convert everything that is projected and archived, and return whether nothing is left.
+        """Convert everything that is projected and archived. Return True if nothing is left.
 
         No worker of an earlier version may be running. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and
         Overtaken.
@@ -81,8 +81,8 @@ class Conversion:
     async def _convert(self, seconds: float) -> bool:
         """Convert what is projected and archived in the store. Return True if nothing is left.
 
-        The conversion ends with what has been appended `seconds` after the first call. One round trip if there is
-        nothing to convert.
+        The conversion starts `seconds` after the first call, and covers all events appended before it starts. One round
+        trip if there is nothing to convert.
         """
         former = await self._store.run("GET", keys.CONVERTING)
         if former is None:
@@ -111,7 +111,7 @@ class Conversion:
         return await replace(self._repair(), comparisons=(RepostComparison, QuoteComparison)).run(correct=True)
 
     async def _clear_reposts(self, *, alone: bool = False) -> bool:
-        """Remove plain reposts from the archive's column of quotes, 500 in a transaction, using half of the time.
+        """Remove plain reposts from the archive's column of quotes, 500 per transaction, pausing as long as each takes.
 
         Return True if none is left. Unless this process is `alone`, stop when it loses the lease. One query if there is
         nothing to remove.

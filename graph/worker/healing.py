@@ -1,4 +1,4 @@
-"""Healing after a failover in which the log lost events: other shards hold keys that were derived from those events.
+"""Healing after a failover in which the log lost events: other shards still hold keys derived from those events.
 
 The events are missing from the log, so reading the log again corrects nothing. Instead, a repair compares the store
 with the archive, as `fanline repair` does.
@@ -88,7 +88,7 @@ class Healing:
         return True
 
     async def _run_repair(self) -> RepairReport:
-        """Repair once. A repair that fails may have corrected something, which the next one then announces."""
+        """Repair once. A repair that fails may have corrected something; the next repair announces this."""
         announces, self._announces = self._announces, True
         report = await self._repair(announces=announces)
         self._announces = False

@@ -23,7 +23,7 @@ class Housekeeping:
 
     The log keeps events for the duration of `retention`. While it holds more than half of its limit, the oldest events
     are removed earlier, except those of the last minutes, which a recovery reads again. Beyond three quarters of the
-    limit, those are removed too. Any process may tidy the log at any time.
+    limit, those events are removed too. Any process may tidy the log at any time.
     """
 
     def __init__(self, store: Store, log: Log, dead_letters: DeadLetters, retention: timedelta) -> None:

@@ -1,7 +1,7 @@
 """Recovery after a failover: a replica that lagged takes over, and the last projections on its shard are lost.
 
 The log still holds the events, so the workers read its last minutes again. Projections are idempotent. The consumer
-group is set back, and everything else is the ordinary work of the workers: they share the events, survive crashes, and
+group is moved back, and the rest is the ordinary work of the workers: they share the events, survive crashes, and
 retry. The watermark does not go back.
 
 If the log's own shard has lost events, other shards may hold keys that were derived from them (`graph.worker.healing`).
@@ -67,5 +67,5 @@ class Recovery:
         call = script("note_primaries").call(names, GROUP, EPOCH_MS, *times, *sorted(primaries.values()))
         [again] = await self._store.send([call])
         if again:
-            logger.warning("A shard has another primary; its last events are being projected again")
+            logger.warning("A shard has a new primary; its last events are being projected again")
         return bool(again)

@@ -21,7 +21,10 @@ from graph.projections.projections import Projections
 from graph.worker.consumer import GROUP
 
 NOT_ARCHIVED = "It is projected, but its content is not in the archive. Correct the database by hand, and drop it."
-TOO_OLD = "It is as old as tombstones get, so later events may be unknown. Drop it, and run `fanline repair`."
+TOO_OLD = (
+    "It is so old that tombstones of later events may have been trimmed, and projecting it could undo these events. "
+    "Drop it, and run `fanline repair`."
+)
 
 
 class Redelivery:
@@ -42,7 +45,7 @@ class Redelivery:
         self._fan_outs = fan_outs
 
     async def retry(self, entries: Collection[str] | None) -> AsyncIterator[tuple[DeadLetter, str]]:
-        """Project the dead letters of these entries; None means all. Yield each with its error, '' if it succeeded.
+        """Yield the dead letters of these entries (all if None) as they are projected, each with its error or ''.
 
         Letters that succeed are dropped. If this raises StoreUnavailable, the remaining letters are kept.
         """

@@ -17,8 +17,8 @@ class RepeatedRepair:
     """Repeats a repair until it has nothing to correct, or has run twelve times without failing.
 
     A repair leaves differences that later events may have caused, and those that change before it corrects them; and an
-    event that it adds to the archive can show another difference. Each pause is twice as long as the one before and at
-    least as long as the repair took, up to ten minutes. `clock` returns seconds.
+    event that it adds to the archive can reveal another difference. Each pause is twice as long as the one before and
+    at least as long as the repair took, up to ten minutes. `clock` returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -26,7 +26,7 @@ class RepeatedRepair:
         self.restart()
 
     def restart(self) -> None:
-        """Begin with the first run again, without a pause."""
+        """Start again with the first run, without a pause."""
         self._runs, self._pause, self._again_at = 0, FIRST_PAUSE_SECONDS, 0.0
 
     @property

@@ -21,7 +21,7 @@ FIRST_SECONDS = 0.1
 LONGEST_SECONDS = 10.0
 READ_AGAIN_SECONDS = 1.0
 GROUPS = 8
-"""The most groups of entries that are retried concurrently."""
+"""The maximum number of groups of entries that are retried concurrently."""
 
 logger = logging.getLogger("fanline.worker")
 
@@ -35,7 +35,7 @@ class Work:
 
 
 class Backoff:
-    """Delays before retries: doubled from 0.1 seconds up to `longest`, each shortened by up to a half at random."""
+    """Delays before retries: doubled from 0.1 seconds up to `longest`, each randomly shortened by up to half."""
 
     def __init__(self, longest: float = LONGEST_SECONDS) -> None:
         self._longest = longest
@@ -192,7 +192,7 @@ class Retries:
 
 
 async def run_each(works: Sequence[Work], pace: Pace, seconds: float | None = None) -> tuple[list[str], list[Work]]:
-    """Run work items concurrently. Return the entries that are done, and the items that met an outage.
+    """Run work items concurrently. Return the entries that are done, and the items that an outage interrupted.
 
     An item that takes longer than `seconds` is cancelled, which counts as an outage. Other failures are logged; their
     entries are neither done nor retried, and the failed delivery counts.
@@ -218,7 +218,7 @@ async def run_one(work: Work, pace: Pace, seconds: float | None) -> None:
 
 
 async def retry_outages(work: Callable[[], Awaitable[V]]) -> V:
-    """Return the result of `work`, repeating it while the store is unavailable."""
+    """Return the result of `work`, retrying it while the store is unavailable."""
     backoff = Backoff(READ_AGAIN_SECONDS)
     while True:
         try:

@@ -1,12 +1,12 @@
 """The worker: reads the log through a consumer group and projects every event.
 
-Several workers share the log and the tasks of long fan-outs. A worker acknowledges an event after it has projected the
-event, so another worker projects the events of a worker that crashed. The watermark is below the oldest event that is
-not acknowledged and below the oldest post with open fan-out tasks.
+Several workers share the log and the tasks of long fan-outs. A worker acknowledges an event after projecting it, so
+another worker projects the events of a worker that crashed. The watermark is below the oldest event that is not
+acknowledged and below the oldest post with open fan-out tasks.
 
-An event or task that fails is retried; after five deliveries it becomes a dead letter. One that meets an outage of a
-shard is retried in the background with exponential backoff (`graph.worker.retries`), which does not count as a
-delivery. The other events and tasks continue.
+An event or task that fails is retried; after five deliveries it becomes a dead letter. One that is interrupted by an
+outage of a shard is retried in the background with exponential backoff (`graph.worker.retries`), which does not count
+as a delivery. The other events and tasks continue.
 
 A worker stops at an event whose kind it does not know: a later version has appended the event, and its workers project
 it. The stopped worker leaves this event and the later ones to them, and continues after they have projected it.
@@ -265,7 +265,7 @@ class Worker:
     async def _project_entries(self, entries: Sequence[StreamEntry]) -> int:
         """Project a batch of events, acknowledge those that succeeded, and return the watermark.
 
-        Events that meet an outage are retried in the background.
+        Events interrupted by an outage are retried in the background.
         """
         entries = await self._release_unknown(entries)
         events = [event for event in map(decode_entry, entries) if event is not None]
@@ -279,9 +279,9 @@ class Worker:
         return watermark
 
     async def _project(self, events: Sequence[Event], pace: Pace) -> tuple[list[str], list[Work]]:
-        """Project events, all at once if possible, otherwise each alone.
+        """Project events, all at once if possible, otherwise one by one.
 
-        Return the entries that are done, and the work items that met an outage.
+        Return the entries that are done, and the work items that an outage interrupted.
         """
         works = [
             Work(entry_id(event.number), partial(self._projections.project, [event], Mode.WORKER)) for event in events
@@ -295,7 +295,9 @@ class Worker:
                 meets_outage = True
                 logger.warning("A part of the store is unavailable; its events will be retried: %s", outage.reason)
             except Exception:
-                logger.exception("Projecting a batch of %d events failed; projecting each event alone", len(events))
+                logger.exception(
+                    "Projecting a batch of %d events failed; projecting each event individually", len(events)
+                )
         return await run_each(works, pace, OUTAGE_SECONDS if meets_outage else None)
 
     async def _release_unknown(self, entries: Sequence[StreamEntry]) -> Sequence[StreamEntry]:

@@ -91,7 +91,7 @@ def fields(type_: GraphQLNamedType) -> str:
 
 
 def explained(field: GraphQLField | GraphQLInputField) -> str:
-    """Return the text about a field: its description, its default and its arguments."""
+    """Return a field's description, with its default and its arguments."""
     text = (field.description or "") + default_of(field)
     arguments = field.args.items() if isinstance(field, GraphQLField) else ()
     return text + "".join(

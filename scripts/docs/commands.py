@@ -56,6 +56,6 @@ def usage_of(parameter: Parameter) -> str:
 
 
 def default_of(parameter: Parameter) -> str:
-    """Return the default of a parameter; an empty text for flags and required parameters."""
+    """Return the default of a parameter; an empty string for flags and required parameters."""
     default = parameter.default
     return "" if default in (None, False, ()) or parameter.required else f"`{default}`"

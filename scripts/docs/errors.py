@@ -226,6 +226,6 @@ def known() -> set[str]:
 
 
 def closing() -> set[int]:
-    """Return the close codes of the WebSocket endpoint, and its statuses for refused connections that `HTTP` lacks."""
+    """Return the WebSocket close codes, and the statuses of refused requests that are missing from `HTTP`."""
     codes = {each for each in vars(websocket).values() if isinstance(each, int) and 1000 < each < 5000}
     return codes | (responses.TEXTS.keys() - HTTP.keys())

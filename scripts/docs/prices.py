@@ -1,4 +1,4 @@
-"""The table of measured query costs, from the file that `python -m benchmarks.calibration --json FILE` has written."""
+"""The table of measured query costs, from the file written by `python -m benchmarks.calibration --json FILE`."""
 
 import json
 from pathlib import Path

@@ -10,7 +10,7 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def anchored(name: str, shown: str = "") -> str:
-    """Return a code span with an anchor, so that links lead to its row."""
+    """Return a code span with an anchor, so that links can lead to its row."""
     return f'<a id="{name.lower()}"></a>`{shown or name}`'
 
 

@@ -13,10 +13,10 @@ from server.settings import Settings
 
 
 def handle(action: str, entries: Sequence[str], everything: bool) -> bool:
-    """List, retry or drop the dead letters of these log entries, or all. Return False if some failed or do not exist.
+    """List, retry or drop the dead letters of these entries, or all. Return False if any failed or did not exist.
 
     Raises SettingsError if there is no store. Raises typer.BadParameter for an unknown action, and if `retry` or `drop`
-    gets neither entries nor `everything`, or both.
+    is called with neither entries nor `everything`, or with both.
     """
     actions = {"list": show, "retry": retry, "drop": drop}
     if action not in actions:
@@ -43,7 +43,7 @@ async def show(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Process dead letters again. Print which failed or do not exist, and return True if there are none of either."""
+    """Process dead letters again. Print those that failed or do not exist, and return True if there are none."""
     done = failed = 0
     missing = set(entries or ())
     async for letter, problem in graph.redelivery().retry(entries):
@@ -56,7 +56,7 @@ async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Remove dead letters. Print the entries that have no dead letter, and return True if there are no such entries."""
+    """Remove dead letters. Print the entries that have no dead letter, and return True if there are none."""
     letters = [letter async for letter in graph.dead_letters.all() if entries is None or letter.entry in entries]
     await graph.dead_letters.drop([letter.id for letter in letters])
     say(f"{number_of_letters(len(letters))} dropped.")
@@ -64,7 +64,7 @@ async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 def found_all(missing: Collection[str]) -> bool:
-    """Print a message for each entry in `missing`, which has no dead letter. Return True if there are none."""
+    """Print that the entries in `missing` have no dead letter. Return True if `missing` is empty."""
     for entry in sorted(missing):
         say(f"There is no dead letter for the entry {entry}. List them with `fanline dead-letters list`.")
     return not missing

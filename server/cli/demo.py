@@ -71,7 +71,7 @@ async def _prepare(graph: Graph, settings: Settings) -> str:
 
 
 async def token_of_viewer(graph: Graph, settings: Settings) -> str:
-    """Return an access token of the user that the demo logs in as. Raises SettingsError if the account was deleted."""
+    """Return an access token for the user that the demo logs in as. Raises SettingsError if the account was deleted."""
     if await graph.users.ids_of_logins([VIEWER]) == [None]:
         raise SettingsError(
             f"The demo logs in as {VIEWER}, whose account was deleted. To start over, delete the data folder "

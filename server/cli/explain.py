@@ -1,4 +1,4 @@
-"""`fanline explain`: run a query on the store, and print what it costs as a tree."""
+"""`fanline explain`: run a query on the store, and print its costs as a tree."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ LIFETIME = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The operation to explain. If `warm`, it runs twice, and the second run is explained. Messages name the `file`."""
+    """The operation to explain. If `warm`, it runs twice and the second run is explained. Messages name `file`."""
 
     file: Path
     document: str
@@ -41,7 +41,7 @@ class Question:
 
 
 class Operator(Caller):
-    """The operator, who runs the query as a user, but without a session."""
+    """The operator, who runs the query as a user but without a session."""
 
     def start_session_check(self) -> None:
         """Do nothing: there is no session to check."""
@@ -155,5 +155,5 @@ def _duration(milliseconds: float | None) -> str:
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a number with its noun."""
+    """Return a number and its noun, in the singular or plural."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -1,4 +1,4 @@
-"""`fanline export`: all data of a user, as lines of JSON."""
+"""`fanline export`: print all of a user's data as lines of JSON."""
 
 import sys
 
@@ -11,7 +11,7 @@ from server.settings import Settings
 
 
 def export_user(login: str) -> None:
-    """Print the data of a user. Raises SettingsError for unknown users."""
+    """Print a user's data. Raises SettingsError for unknown users."""
     settings = Settings.load()
 
     async def export(graph: Graph) -> None:

@@ -31,7 +31,7 @@ PermissionName = Annotated[str, typer.Argument(metavar="PERMISSION", help="The p
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and exit, if the option is given."""
+    """Print the version and exit if the option is given."""
     if wanted:
         sys.stdout.write(f"fanline {version('fanline')}\n")
         raise typer.Exit
@@ -62,8 +62,8 @@ def cluster_demo(port: Port = 8000, data: DataFolder = None, quiet: Quiet = Fals
     """Serve the demo on a private cluster of three primaries and three replicas, which runs on this machine.
 
     The cluster starts in about two seconds, in the folder `cluster` of the data folder. The nodes listen on 127.0.0.1
-    without a password. To watch a failover, kill one: `kill -9 $(cat DIR/cluster/0/store/pid)`; the next start runs it
-    again.
+    without a password. To watch a failover, kill a node: `kill -9 $(cat DIR/cluster/0/store/pid)`. The next start of
+    the demo restarts it.
     """
     from server.cli.demo import serve_cluster_demo
 
@@ -96,7 +96,7 @@ def worker(
 ) -> None:
     """Project and archive the log in a separate process. Several workers may run at once.
 
-    With `--once`, the command ends when everything is projected and archived. Before, it tries to convert a
+    With `--once`, the command ends when everything is projected and archived. Before it ends, it tries to convert a
     store of an earlier version.
     """
     from server.cli import worker as commands
@@ -142,7 +142,7 @@ def seed(
 
 @cli.command()
 def rebuild() -> None:
-    """Fill an empty store from the archive, after the store was lost. Stop all other processes first."""
+    """Fill an empty store from the archive after the store was lost. Stop all other processes first."""
     from server.cli.rebuild import rebuild_store
 
     rebuild_store()
@@ -152,7 +152,7 @@ def rebuild() -> None:
 def repair(
     check: Annotated[bool, typer.Option("--check", help="Compare only; exit code 1 if there are differences.")] = False,
 ) -> None:
-    """Compare the store with the archive and correct it. The server can keep running in the meantime."""
+    """Compare the store with the archive and correct the differences. The server can keep running in the meantime."""
     from server.cli import repair as commands
 
     clean = commands.check() if check else commands.repair()
@@ -173,7 +173,7 @@ def explain(
     file: Annotated[Path, typer.Argument(help="A file with a GraphQL query.")],
     variables: Annotated[str, typer.Option(help="The variables, as a JSON object.")] = "{}",
     operation: Annotated[str | None, typer.Option(help="The operation, if the file has several.")] = None,
-    login: Annotated[str | None, typer.Option(help="The login of the user who reads; default: anonymous.")] = None,
+    login: Annotated[str | None, typer.Option(help="The login of the user to read as; default: anonymous.")] = None,
     warm: Annotated[bool, typer.Option("--warm", help="Run the query twice, and explain the second run.")] = False,
 ) -> None:
     """Run a query on the store, and print what it costs. The data is not printed."""
@@ -192,7 +192,7 @@ def token(login: Login) -> None:
 
 @cli.command()
 def export(login: Login) -> None:
-    """Print all data of a user as lines of JSON: the profile, the sessions, and all events of the user.
+    """Print all of a user's data as lines of JSON: the profile, the sessions and all events.
 
     The server can keep running in the meantime.
     """
@@ -233,7 +233,7 @@ def suspend(login: Login) -> None:
 
 @cli.command()
 def unsuspend(login: Login) -> None:
-    """End the suspension of a user, who can log in again. All of the user's data is visible again at once."""
+    """End the suspension of a user. The user can log in again, and all of the user's data is visible again at once."""
     from server.cli import moderation
 
     moderation.unsuspend(login)
@@ -256,8 +256,8 @@ def reports(
 ) -> None:
     """List or close the reports of users and posts that users have filed.
 
-    `list` prints the open reports as lines of JSON, oldest first. `close` closes reports, and all other reports of
-    the same users and posts.
+    `list` prints the open reports as lines of JSON, oldest first. `close` closes reports, along with all other reports
+    of the same users and posts.
     """
     from server.cli import moderation
 

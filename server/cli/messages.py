@@ -14,7 +14,7 @@ def say(text: str) -> None:
 
 
 def say_labelled(label: str, text: str, color: str) -> None:
-    """Print a message after a label, which is in this color on a terminal. The variable NO_COLOR turns colors off."""
+    """Print a message after a label. The label has this color on a terminal, unless NO_COLOR is set."""
     typer.echo(f"{typer.style(label, fg=color)} {text}", err=True, color=False if os.environ.get("NO_COLOR") else None)
 
 

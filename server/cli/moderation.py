@@ -47,7 +47,7 @@ def unsuspend(login: str) -> None:
 
 
 def remove(post_id: str) -> None:
-    """Permanently delete a post. Raises typer.BadParameter for a malformed id, SettingsError for unknown posts."""
+    """Permanently delete a post. Raises typer.BadParameter for a malformed id, and SettingsError for unknown posts."""
     post, settings = post_number(post_id), Settings.load()
 
     async def delete(graph: Graph) -> bool:
@@ -64,7 +64,7 @@ def remove(post_id: str) -> None:
 
 
 def post_number(text: str) -> int:
-    """Return the number of a post, from its number or its global id. Raises typer.BadParameter."""
+    """Return the number of a post, given its number or global id. Raises typer.BadParameter for any other text."""
     if text.isdecimal() and text.isascii():
         return int(text)
     with suppress(BadInput):
@@ -75,7 +75,7 @@ def post_number(text: str) -> int:
 
 
 def reports(action: str, numbers: Sequence[int]) -> bool:
-    """List the open reports, or close those with these numbers. Return False if some do not exist.
+    """List the open reports, or close the reports with these numbers. Return False if any do not exist.
 
     Raises SettingsError if there is no store. Raises typer.BadParameter for an unknown action, for `close` without
     numbers, and for `list` with numbers.
@@ -137,7 +137,7 @@ def lines(batch: Iterable[Report], logins: dict[int, str], texts: dict[int, str]
 
 
 async def close(graph: Graph, numbers: Sequence[int]) -> bool:
-    """Close reports. Print those that do not exist, and return True if there are none."""
+    """Close reports. Print the numbers without a report, and return True if there are none."""
     named = list(dict.fromkeys(numbers))
     missing = await graph.moderation.close(named)
     for number in missing:

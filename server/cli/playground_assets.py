@@ -1,4 +1,4 @@
-"""`fanline playground-assets`: GraphiQL on this machine, for playgrounds that work offline."""
+"""`fanline playground-assets`: install GraphiQL on this machine, so that the playground works offline."""
 
 from server.cli.messages import say
 from server.playground.assets import FOLDER, install

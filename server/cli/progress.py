@@ -12,7 +12,7 @@ from server.cli.console import console
 def progress_bar(description: str) -> Iterator[Callable[[str, int, int], None]]:
     """Show a bar during the block. Yield a function that takes the step, the number done and the total.
 
-    The estimate of the remaining time starts over with each step, and ignores what an earlier run has done.
+    The estimate of the remaining time starts over with each step, and ignores the work of earlier runs.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:

@@ -1,4 +1,4 @@
-"""`fanline rebuild`: fills an empty store from the archive."""
+"""`fanline rebuild`: fill an empty store from the archive."""
 
 from functools import partial
 

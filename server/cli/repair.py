@@ -1,4 +1,4 @@
-"""The command `fanline repair`: runs a check or a repair, and prints its progress and report."""
+"""`fanline repair`: run a check or a repair, and print its progress and report."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -52,7 +52,7 @@ def _show_progress(advance: Callable[[str, int, int], None], part: str, done: in
 
 
 def show(report: RepairReport, console: Console) -> None:
-    """Print how much was compared and differs, examples of each defect, and what to do next."""
+    """Print how much was compared, how much differs, examples of each defect, and what to do next."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for heading in ("compared", "different", "corrected")[: 3 if report.corrects else 2]:

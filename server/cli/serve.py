@@ -37,7 +37,7 @@ def serve_api(host: str, port: int, workers: int) -> None:
 
 
 async def check_stores(settings: Settings) -> None:
-    """Raise WrongArchive, SchemaTooNew or UnsafeStart once, here: later, each serving process would print a traceback.
+    """Raise WrongArchive, SchemaTooNew or UnsafeStart here, before each serving process prints a traceback.
 
     A store or an archive that does not answer is not an error.
     """

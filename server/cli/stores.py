@@ -33,7 +33,7 @@ def store_of(settings: Settings) -> Iterator[None]:
 
 @contextlib.contextmanager
 def cluster_of(settings: Settings) -> Iterator[Settings]:
-    """Run a private cluster in the data folder for the duration of the block. Yield settings that name it.
+    """Run a private cluster in the data folder for the duration of the block. Yield settings for this cluster.
 
     The archive is in the same folder, unless the settings name another. Raises SettingsError if they name a store.
     """
@@ -62,7 +62,7 @@ def describe(settings: Settings) -> str:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the function that makes an event loop of uvloop; None, for Python's own, where uvloop is not available."""
+    """Return uvloop's event-loop factory, or None if uvloop is not available, for Python's own event loop."""
     try:
         import uvloop
     except ModuleNotFoundError:
@@ -104,7 +104,7 @@ def run(
 
 
 async def user_with_login(graph: Graph, settings: Settings, login: str) -> int:
-    """Return the id of a user. Raises SettingsError if there is none with this login, or if the user was deleted."""
+    """Return the id of the user with this login. Raises SettingsError if there is none or the user was deleted."""
     [user] = await graph.users.ids_of_logins([login])
     if user is None and await graph.users.is_reserved(login):
         raise SettingsError(f"The user with the login {login!r} has deleted their account in {describe(settings)}.")

@@ -13,7 +13,7 @@ def print_token(login: str) -> None:
     """Start a session for a user and print its token. Raises SettingsError in production, and for unknown users."""
     settings = Settings.load()
     if settings.production:
-        raise SettingsError("`fanline token` does not run with FANLINE_ENV=production. Use the mutation logIn.")
+        raise SettingsError("`fanline token` does not run with FANLINE_ENV=production. Use the logIn mutation.")
     with existing_store_of(settings):
         sys.stdout.write(f"{run(settings, lambda graph: issue_token(graph, settings, login))}\n")
 

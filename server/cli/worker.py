@@ -45,5 +45,6 @@ async def _drain(graph: Graph, settings: Settings) -> None:
     say(f"Every event up to number {watermark} is projected{archived}.")
     if not converted:
         say(
-            "The store of an earlier version has not been converted yet: a worker does so once all events are archived."
+            "The store of an earlier version has not been converted yet: a worker converts it once all events are "
+            "archived."
         )

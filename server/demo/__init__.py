@@ -11,7 +11,7 @@ class Demo:
     """The options of an application that serves the demo.
 
     The playground can log in as each of `people`, and starts as the first. `web` is the folder of a built web
-    application, which is served at `/`. If `lively`, users of the demo publish and follow as long as it runs.
+    application, which is served at `/`. If `lively`, users of the demo publish and follow while it runs.
     """
 
     people: tuple[Person, ...]

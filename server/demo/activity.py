@@ -81,7 +81,7 @@ class Crowd:
 
     @classmethod
     async def gather(cls, graph: Graph, random: Random) -> "Crowd":
-        """Return a crowd of those users of the demo world who exist in the store. One round trip."""
+        """Return a crowd of the demo world's users that exist in the store. One round trip."""
         known = list(profiles(PEOPLE, SEED))
         found = await graph.users.ids_of_logins([person.login for person, _ in known])
         ids = zip(found, known, strict=True)
@@ -103,7 +103,7 @@ class Crowd:
             await self._publish(await self._author(actors))
 
     async def _follow(self, actors: Sequence[int]) -> bool:
-        """Make a random user follow a watcher. Return False if that user already follows the watcher or may not."""
+        """Make a random user follow a watcher. Return False if the user already does, or may not follow the watcher."""
         follower, followee = self._random.choice(actors), self._random.choice(self._watchers)
         [outcome] = await self._graph.follows.follow(follower, [followee])
         return outcome is FollowOutcome.FOLLOWED

@@ -99,7 +99,7 @@ CHINESE_WORDS = {
 
 
 def character(random: Random) -> Character:
-    """Return a random character. Half of them write Chinese, some both languages."""
+    """Return a random character. Half of all characters write Chinese, and some write both languages."""
     home, other = (CHINESE, ENGLISH) if random.random() < 0.5 else (ENGLISH, CHINESE)
     city = random.choice(CHINESE_CITIES if home is CHINESE else ENGLISH_CITIES)
     topics = tuple(random.sample(home.topics, random.randint(2, 4)))
@@ -107,7 +107,7 @@ def character(random: Random) -> Character:
 
 
 def generated_profile(who: Character, random: Random) -> Person:
-    """Return a random profile. Its login may not be unique."""
+    """Return a random profile. Its login is not necessarily unique."""
     first, second = who.topics[:2]
     if who.voices[0] is CHINESE:
         surname, given = random.choice(SURNAMES), random.choice(GIVEN_NAMES)

@@ -51,7 +51,7 @@ class Conversations:
         most: int,
         make: Callable[[int, Event, PostPublished], EventBody],
     ) -> list[Event]:
-        """Return events that react to a share of the posts, by the authors' followers. `make` builds each event."""
+        """Return reactions by the authors' followers to a share of the posts. `make` builds each event."""
         planned: list[Planned] = []
         for event in posts:
             if isinstance(event.body, PostPublished) and self._random.random() < share:

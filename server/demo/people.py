@@ -28,8 +28,8 @@ SEED = 7
 OPENING = timedelta(days=70)
 ALL_HERE = timedelta(days=40)
 LATELY = timedelta(days=5)
-"""How long before the base time the first user signs up, the last user signs up, and the follows among the seven
-begin."""
+"""How long before the base time the first user signs up, the last user signs up, and the follows among the seven begin.
+"""
 
 MEAN_FOLLOWING = 14
 SEVEN_FOLLOW = 30
@@ -95,7 +95,7 @@ FOLLOWS_AMONG_SEVEN = (
     ("alice", "carol"), ("erin", "alice"), ("dave", "alice"), ("erin", "wei"), ("bob", "carol"), ("bob", "alice"),
     ("xiaoming", "bob"), ("erin", "bob"), ("carol", "bob"), ("wei", "bob"), ("alice", "bob"),
 )  # fmt: skip
-"""(follower, followee) in chronological order, from LATELY before the base time on. The last five are bob's newest
+"""(follower, followee) in chronological order, starting LATELY before the base time. The last five are bob's newest
 followers, whose relationships to alice are STRANGER, FOLLOWED_BY, FOLLOWING, MUTUAL and YOU."""
 
 

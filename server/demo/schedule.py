@@ -14,7 +14,7 @@ Planned: TypeAlias = tuple[datetime, EventBody]
 
 
 class Lane(IntEnum):
-    """The kinds of events. Each kind has its own milliseconds, modulo the number of lanes, so that no times collide."""
+    """The kinds of events. Each kind has its own milliseconds, modulo the number of lanes, so times never collide."""
 
     JOINING = 0
     FOLLOWING = auto()

@@ -83,7 +83,7 @@ class World:
 
 
 def spread_apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:
-    """Yield ascending times, each shifted as little as possible to a millisecond of its own.
+    """Yield ascending times, each shifted as little as possible so that no two share a millisecond.
 
     With several lanes, the times of one lane also differ from those of all other lanes.
     """

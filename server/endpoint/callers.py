@@ -42,7 +42,7 @@ class Callers:
         return caller
 
     async def changed_cookie(self, scope: Scope, caller: Caller, status: int) -> list[tuple[bytes, bytes]]:
-        """Return the header that changes the session cookie after an operation; an empty list for no change.
+        """Return the header that changes the session cookie after an operation, or an empty list for no change.
 
         The token of a new session is stored, and the token of an ended session is removed. After a successful request,
         the token of a session in use is renewed at most once a day, in one round trip, unless there is an outage.

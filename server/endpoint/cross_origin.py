@@ -44,7 +44,7 @@ WITH_COOKIES = (b"access-control-allow-credentials", b"true")
 class CrossOrigin:
     """The CORS headers for the origins whose pages may use the API, and the headers that these pages may send.
 
-    Preflight requests from pages of other origins are refused, whatever headers they ask for.
+    Preflight requests from pages of other origins are refused, regardless of the headers they ask for.
     """
 
     def __init__(self, origins: Origins, further_headers: Sequence[str] = ()) -> None:
@@ -53,7 +53,7 @@ class CrossOrigin:
         self._exposed = (b"access-control-expose-headers", ", ".join(RESPONSE_HEADERS).encode())
 
     def headers(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
-        """Return the CORS headers for a response. `origin` is the request's `Origin` header; None if it has none."""
+        """Return the CORS headers for a response. `origin` is the request's `Origin` header, or None."""
         if origin is None:
             return [VARY]
         if self._origins.all_allowed:

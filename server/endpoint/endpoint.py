@@ -98,7 +98,7 @@ class GraphQLEndpoint:
     ) -> HttpResponse | EventStream:
         """Return the response to a request: the result of its operation, an event stream, or the playground.
 
-        Raises Refused if the request has no operation that it may execute, and ClientDisconnect.
+        Raises Refused if the request has no operation that it may execute, or ClientDisconnect.
         """
         if scope["method"] not in ALLOWED:
             raise method_not_allowed()
@@ -128,7 +128,7 @@ class GraphQLEndpoint:
         return response
 
     async def _read(self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]) -> OperationRequest:
-        """Read the operation of a request. Raises Refused if the request is invalid, and ClientDisconnect."""
+        """Read the operation of a request. Raises Refused if the request is invalid, or ClientDisconnect."""
         if scope["method"] == "GET":
             return parse_parameters(QueryParams(scope["query_string"]))
         permit: Permit | None = scope["state"].get(PERMIT)
@@ -151,7 +151,7 @@ class GraphQLEndpoint:
 
 
 def accept_of(headers: Mapping[bytes, bytes]) -> str:
-    """Return the `Accept` header of a request; an empty string if it has none."""
+    """Return the `Accept` header of a request, or an empty string if it has none."""
     return headers.get(b"accept", b"").decode("latin-1")
 
 

@@ -113,7 +113,7 @@ class EventStream:
             self.permit.release()
 
     def _refusal(self, result: ExecutionResult) -> HttpResponse | None:
-        """Return the response to send instead of the stream if the session has ended, else None."""
+        """Return the response to send instead of the stream if the session has ended, or else None."""
         for error in result.errors or ():
             if isinstance(error.original_error, BadToken | SessionOver):
                 return HttpResponse.of(unauthenticated(error.original_error).response(self._caller.request_id))
@@ -125,7 +125,7 @@ class EventStream:
             self._streaming.cancel()
 
     def _schedule_expiry(self) -> asyncio.TimerHandle | None:
-        """Schedule the end of the stream for when the viewer's token expires. Return the timer; None without a viewer.
+        """Schedule the stream's end at the expiry of the viewer's token. Return the timer, or None without a viewer.
 
         If the token came in a cookie, the stream ends without `complete`, so that the client reconnects: its session
         may have been extended.

@@ -9,8 +9,8 @@ LOCAL_ORIGIN = r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?"
 class Origins:
     """The allowed origins, as listed in the settings; `*` allows every origin.
 
-    With `local`, the pages of servers on this machine are allowed too, whatever their port. Only the demo sets it:
-    in development, a front end usually runs on its own server.
+    With `local`, the pages of servers on this machine are allowed too, on any port. Only the demo sets `local`: in
+    development, a front end usually runs on its own server.
     """
 
     def __init__(self, listed: Sequence[str], *, local: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Requests of GraphQL over HTTP, parsed strictly: https://graphql.github.io/graphql-over-http/draft/."""
+"""GraphQL-over-HTTP requests, parsed strictly: https://graphql.github.io/graphql-over-http/draft/."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -43,7 +43,7 @@ def parse_parameters(parameters: Mapping[str, Any]) -> OperationRequest:
 
 
 async def receive_body(receive: Receive, declared: bytes, limit: int) -> bytes:
-    """Return the body of a request. `declared` is its `Content-Length` header; empty if it has none.
+    """Return the body of a request. `declared` is its `Content-Length` header, empty if it has none.
 
     Raises Refused as soon as the body exceeds `limit` bytes, and ClientDisconnect if the client disconnects.
     """
@@ -83,7 +83,7 @@ def parse_body(content_type: str, body: bytes) -> OperationRequest:
 
 
 def _is_json(content_type: str) -> bool:
-    """Return True if a `Content-Type` header stands for JSON in UTF-8."""
+    """Return True if a `Content-Type` header denotes JSON in UTF-8."""
     cached = len(content_type) <= MAX_CACHED_HEADER
     return _check_type(content_type) if cached else _check_type.__wrapped__(content_type)
 

@@ -1,4 +1,4 @@
-"""Responses of GraphQL over HTTP: media types, status codes and headers."""
+"""GraphQL-over-HTTP responses: media types, status codes and headers."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

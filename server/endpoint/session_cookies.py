@@ -31,7 +31,7 @@ class SessionCookies:
         self._secure = secure
 
     def requested(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Return True if the page requests that new tokens are sent in a cookie, and its origin permits it."""
+        """Return True if the page requests that new tokens be sent in a cookie, and its origin permits this."""
         return headers.get(HEADER) == b"cookie" and self._has_known_origin(scope, headers)
 
     def token(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
@@ -81,7 +81,7 @@ class SessionCookies:
 
 
 def value_of(header: bytes, name: str) -> str | None:
-    """Return the value of the first cookie with exactly this name in a `Cookie` header; None if there is none.
+    """Return the value of the first cookie with exactly this name in a `Cookie` header, or None.
 
     Only spaces and tabs are stripped from the name. If other characters were stripped too, a page on a subdomain could
     set a cookie whose name has the prefix `__Host-` for the server, but not for the browser.

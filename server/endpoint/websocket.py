@@ -64,7 +64,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
     """The socket of a handler. Closing it twice has no effect."""
 
     async def receive(self) -> str | bytes | None:
-        """Return the next message; None when the socket has closed."""
+        """Return the next message, or None when the socket has closed."""
         if self.ws.application_state is not WebSocketState.CONNECTED:
             return None
         message = await self.ws.receive()
@@ -125,12 +125,12 @@ class SocketOperation(BaseOperation[Caller, None]):
         await super().send_operation_message(message)
 
     async def send_payload(self, payload: bytes) -> None:
-        """Send a result that is already encoded as JSON, unless the operation has ended. Not for the first result."""
+        """Send a result that is already JSON, unless the operation has ended. Not to be used for the first result."""
         if not self.completed:
             await self.handler.websocket.send_text(self._message(payload))
 
     def sending_now(self) -> SendNow | None:
-        """Return a function that sends like `send_payload` but never waits; None if the server does not provide it."""
+        """Return a function that sends like `send_payload` but never waits, or None if the server provides none."""
         send = self.handler.websocket.send_now
         return None if send is None else partial(self._send_now, send)
 
@@ -361,7 +361,7 @@ def _ends_session(result: ExecutionResult) -> bool:
 
 
 def _violation(message: Any) -> str | None:
-    """Return a description of how a message violates the protocol; None if it is valid."""
+    """Return a description of how a message violates the protocol, or None if the message is valid."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return "A message must be an object with a type"
     if message["type"] == "connection_init" and not isinstance(message.get("payload"), dict | None):

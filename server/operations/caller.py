@@ -104,7 +104,7 @@ class Caller:
             self.quotas.event_points.charge(self.holder, points)
 
     def event_delay(self) -> float:
-        """Return the seconds until the caller's next event may be executed; 0.0 if the holder has no debt."""
+        """Return the seconds until the caller's next event may be executed, or 0.0 if the holder has no debt."""
         return 0.0 if self.quotas.event_points is None else self.quotas.event_points.delay(self.holder)
 
     async def wait_for_event_points(self) -> None:
@@ -113,7 +113,7 @@ class Caller:
             await self.quotas.event_points.wait(self.holder)
 
     def start_meter(self) -> Meter | None:
-        """Return the meter of a new operation; None if rates are not limited."""
+        """Return the meter of a new operation, or None if rates are not limited."""
         limits = self.rate_limits
         self.meter = Meter(limits, self.graph.rates, self.holder, self.address) if limits else None
         return self.meter
@@ -141,7 +141,7 @@ class Caller:
             raise BadToken(SESSION_ENDED)
 
     def start_session_check(self) -> "asyncio.Future[bool] | None":
-        """Start the session check and return its future; None without a viewer."""
+        """Start the session check and return its future, or None without a viewer."""
         viewer = self.viewer
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
 
@@ -169,7 +169,7 @@ class Caller:
         self.session = session
 
     def issue_token(self, session: Credentials) -> str | None:
-        """Return the access token of a session for the response data; None if a cookie carries the token."""
+        """Return the access token of a session for the response data, or None if a cookie carries the token."""
         return None if self.keeps_cookie else self.tokens.issue(session)
 
     def result(self, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
@@ -195,4 +195,4 @@ class Caller:
 
 
 def _nothing() -> None:
-    """Do nothing: without a viewer there is no session to watch."""
+    """Do nothing: without a viewer, there is no session to watch."""

@@ -90,7 +90,7 @@ class OperationLimits:
     event_response: int = 100_000
 
     def exceeded_by(self, cost: OperationCost, kind: OperationType) -> GraphQLError | None:
-        """Return the error for an operation that exceeds a limit; None for an operation within all limits."""
+        """Return the error for an operation that exceeds a limit, or None if it is within all limits."""
         points, size = self.points, self.response
         if kind is OperationType.SUBSCRIPTION:  # one event may go to a thousand streams of one viewer
             points, size = self.event_points, min(self.event_response, self.response)
@@ -125,7 +125,7 @@ class OperationLimits:
 
 
 class Selected(NamedTuple):
-    """The cost of some selections of one object: their points and bytes, and what does not multiply with page sizes.
+    """The cost of some selections of one object: points and bytes, and amounts that do not multiply with page sizes.
 
     `home_pages` is the number of fields that read the home timeline. `prepaid` is the part of the points that pays for
     reading the archive.
@@ -145,9 +145,9 @@ class Selected(NamedTuple):
     def most_expensive(cls, possible: frozenset[str], sums: "Mapping[frozenset[str], Selected]") -> "Selected":
         """Return the cost of an object of one of the possible types, from sums by the set of types that have them.
 
-        One of the sums is that of all types. Points, bytes and home pages are the highest of any type, each by itself,
-        because the items of a list have different types. Prepaid points are the lowest: they are a discount on what is
-        read later. O(types * sums).
+        One of the sums is that of all types. Points, bytes and home pages are each the highest of any type, because the
+        items of a list may have different types. Prepaid points are the lowest of any type: they are a discount on
+        later reads. O(types * sums).
         """
         if len(sums) == 1:
             return sums[possible]
@@ -208,8 +208,8 @@ class CostAnalysis:
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> Selected:
         """Return the cost of one object's selections, for the most expensive object type that the object may have.
 
-        If the object is a connection, its lists have `page` items. `merged` tells whether the object may be a merged
-        timeline, and of which kind.
+        If the object is a connection, its lists have `page` items. `merged` is the kind of merged timeline that the
+        object may be.
         """
         possible = self._weights.possible_types(type_)
         sums = {possible: BRACES}
@@ -228,10 +228,10 @@ class CostAnalysis:
         merged: Merged,
         sums: dict[frozenset[str], Selected],
     ) -> None:
-        """Add the cost of fields to the sum of the object types that have them, which are `objects` at first.
+        """Add the cost of fields to the sum of the object types that have them: `objects`, or fewer in fragments.
 
-        Fragments narrow `objects`. Sums are kept by set of object types, of which a schema has few, so that each field
-        is visited once, however many object types have it.
+        Sums are kept by set of object types. A schema has few such sets, and each field is visited once, regardless of
+        how many object types have it.
         """
         for node in selection_set.selections:
             if isinstance(node, FieldNode):
@@ -271,7 +271,7 @@ class CostAnalysis:
         return min(max([1, *sizes]), IDS)
 
     def _size(self, value: ValueNode | None, defaults: Mapping[str, ValueNode | None]) -> int:
-        """Return the page size or list length that a value requests; 0 for other values, which execution refuses."""
+        """Return the page size or list length that a value requests, or 0 for other values, which execution refuses."""
         if isinstance(value, VariableNode):
             name = value.name.value
             self.sized_by.add(name)

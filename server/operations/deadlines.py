@@ -92,7 +92,7 @@ class Deadline:
 async def cancel_on_disconnect(work: Coroutine[Any, Any, T], receive: Receive) -> T:
     """Return the result of a coroutine. Cancel it and raise ClientDisconnect if the client disconnects first.
 
-    The request body must have been read. Starts two tasks, so use it only for work that costs much more than two tasks.
+    The request body must have been read. Starts two tasks, so use it only for work that costs much more than that.
     """
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
     try:

@@ -38,7 +38,7 @@ KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
 INVALID = "GRAPHQL_VALIDATION_FAILED"
 TOO_COMPLEX = (
     "The document nests fragments too deeply or spreads them too often: the limits are "
-    f"{MAX_NESTING_DEPTH} levels, and {MAX_FRAGMENT_WORK:,} fragments and variables of all its operations together. "
+    f"{MAX_NESTING_DEPTH} levels, and {MAX_FRAGMENT_WORK:,} fragments and variables in all its operations together. "
     "Spread fewer fragments, or split the document."
 )
 
@@ -75,7 +75,7 @@ class PreparedOperation(NamedTuple):
 
 
 class PreparedDocument:
-    """A valid document. `size` is its memory, including the text, measured in tokens (about 700 bytes each)."""
+    """A valid document. `size` is its memory use, including the text, measured in tokens (about 700 bytes each)."""
 
     def __init__(self, text: str, document: DocumentNode, weights: Weights) -> None:
         self.document = document
@@ -138,7 +138,7 @@ class PreparedDocument:
         return tuple([(name, size_of(variables[name])) for name in self._sized_by if name in variables])
 
     def _undetermined(self, name: str | None) -> str:
-        """Return an error message that says why no operation can be executed."""
+        """Return an error message that explains why no operation can be executed."""
         if name:
             return f'Unknown operation named "{name}".'
         if self._kinds:
@@ -165,8 +165,8 @@ class DocumentCache:
     """Prepares documents for one schema, and caches the most recently used ones.
 
     `on_evict` is called with each evicted document. Without `locations`, only syntax errors contain locations in the
-    document, but prepared documents take only 40% of the memory that they take with locations. Pinned documents stay
-    prepared for the life of the process.
+    document, but prepared documents take only 40% of the memory. Pinned documents stay prepared for the life of the
+    process.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class DocumentCache:
         self._pinned: dict[str, PreparedDocument] = {}
 
     def known(self, text: str) -> PreparedDocument | None:
-        """Return the cached or pinned document with this text; None if there is none."""
+        """Return the cached or pinned document with this text, or None."""
         return self._documents.get(text) or self._pinned.get(text)
 
     def pin(self, text: str) -> PreparedDocument:
@@ -247,7 +247,7 @@ class DocumentCache:
 
 
 def _detached(error: GraphQLError, code: str) -> GraphQLError:
-    """Return a copy of an error that can be cached: it has a short message and refers to no document or traceback."""
+    """Return a cacheable copy of an error, with a short message and without references to a document or traceback."""
     message = TOO_COMPLEX if error.message == ABORTED else shortened(error.message)
     copy = GraphQLError(message, extensions={"code": code})
     copy.locations = error.locations
@@ -260,5 +260,5 @@ def operations_of(document: DocumentNode) -> list[OperationDefinitionNode]:
 
 
 def name_of(operation: OperationDefinitionNode) -> str | None:
-    """Return the name of an operation; None if it is anonymous."""
+    """Return the name of an operation, or None if it is anonymous."""
     return operation.name.value if operation.name else None

@@ -42,7 +42,7 @@ from server.transport.admission import PERMIT_OF_TASK
 class Execution:
     """Executes operations of one schema: `execute` returns one result, `stream` yields results.
 
-    A client that requests it with `explain` gets an explanation in the extensions of each result, if `observation`
+    A client that requests an explanation with `explain` gets one in the extensions of each result, if `observation`
     permits explanations.
     """
 
@@ -264,7 +264,7 @@ class Execution:
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
-    """Wait for the session check and the charges. Raises BadToken if the session has ended, and RateLimited."""
+    """Wait for the session check and the charges. Raises BadToken if the session has ended, or RateLimited."""
     if checking and not await checking:
         raise BadToken(SESSION_ENDED)
     if meter and meter.pending:

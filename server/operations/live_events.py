@@ -5,14 +5,14 @@ they ask for the event before any of them starts a look-up.
 
 Subscriptions with equal operations share one execution of an event. They form a group if their documents, operations
 and variables are equal, apart from the arguments of the root field. The members that ask for an event in the same
-iteration of the event loop share a run, which begins in the next iteration, and the JSON of its result. Fields that are
-declared `independent` have the same values for every client and are executed once. All other fields are resolved in the
-context of each subscription, and their values are completed as one layer. If a field below such a field depends on the
-viewer too, the subscriptions form no group.
+iteration of the event loop share a run and the JSON of its result. The run begins in the next iteration. Fields that
+are declared `independent` have the same values for every client and are executed once. All other fields are resolved in
+the context of each subscription, and their values are completed as one layer. If a field below such a field depends on
+the viewer too, the subscriptions form no group.
 
 Results are therefore as fresh as if each subscription had executed the event itself: nothing is cached for
-subscriptions that ask later or for another event. A subscription that lags or replays events runs by itself, because it
-asks for its events at other times.
+subscriptions that ask later or for another event. A subscription that lags or replays events executes them alone,
+because it asks for its events at other times.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class JoinedContexts:
 class EventTurns:
     """Limits each holder to `AT_ONCE` concurrent executions of events.
 
-    All holders together may start `STARTS` executions in one event-loop iteration.
+    All holders together may start at most `STARTS` executions per event-loop iteration.
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class SharedRun:
         self._awaited_by += 1
 
     def leave(self) -> None:
-        """Record that a subscription no longer waits. Cancel the execution if none is left."""
+        """Record that a subscription no longer waits. Cancel the execution if no other subscription waits."""
         self._awaited_by -= 1
         if not self._awaited_by and self._task is not None:
             self._task.cancel()
@@ -299,7 +299,7 @@ class LiveEvents:
         self._groups: WeakValueDictionary[Hashable, Group] = WeakValueDictionary()
 
     def join(self, operation: Operation, graph: Graph) -> Group | None:
-        """Return the group of an operation; None if fields in more than one layer depend on the client."""
+        """Return the group of an operation, or None if fields in more than one layer depend on the client."""
         if not (operation.is_independent or operation.can_leave_open):
             return None
         key = operation.key, graph

@@ -62,7 +62,7 @@ class Observation:
         """Add the explanation of a recorded operation to its result, and trace the operation.
 
         Operations that were cancelled at their deadline are explained too, because an explanation is most useful for
-        them. Operations that were refused for lack of a session, or by a rate limit, are not explained.
+        them. Operations that were refused because of the session or a rate limit are not explained.
         """
         refused = not was_executed(result) and any(_code(error) in REFUSALS for error in result.errors or ())
         if asked and self._explains and not refused:
@@ -167,5 +167,5 @@ def _first(items: Sequence[T]) -> Sequence[T]:
 
 
 def _milliseconds(started: float, ended: float | None) -> float | None:
-    """Return a duration in milliseconds from two times in seconds; None if the part has not ended."""
+    """Return the milliseconds between two times in seconds, or None if the second time is None."""
     return None if ended is None else round((ended - started) * 1000, 3)

@@ -18,7 +18,7 @@ class OperationRequest(NamedTuple):
     """The operation that a request contains: the text of a document, or the id of a trusted document.
 
     `query` is the text; it is empty if the request has none. `sha256` is the hash in Apollo's extension
-    `persistedQuery`: without a text it is the id of a trusted document, with a text it must be the hash of the text.
+    `persistedQuery`: without a text, it is the id of a trusted document; with a text, it must be the hash of the text.
     `explain` is True if the extension `explain` is true. Other extensions are ignored.
     """
 
@@ -31,7 +31,7 @@ class OperationRequest(NamedTuple):
 
 
 def parse_request(data: object) -> OperationRequest:
-    """Return the request parameters of a JSON value. Raises Refused with the first problem."""
+    """Return the request parameters in a JSON value. Raises Refused for the first problem."""
     if not isinstance(data, dict):
         raise Refused(400, "The request must be one JSON object; batches are not supported.")
     for name, (type_, article) in TYPES.items():
@@ -67,7 +67,7 @@ def _check_document(query: str | None, document_id: object, sha256: str | None) 
 
 
 def _hash(extensions: dict[str, Any]) -> str | None:
-    """Return the hash in Apollo's extension `persistedQuery`; None without it. Raises Refused if it is invalid."""
+    """Return the hash in Apollo's extension `persistedQuery`, or None without it. Raises Refused if it is invalid."""
     persisted = extensions.get("persistedQuery")
     if persisted is None:
         return None

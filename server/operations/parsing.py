@@ -175,11 +175,11 @@ def _size_of_fragment(name: str, fragments: Mapping[str, FragmentDefinitionNode]
 
 
 def excess(size: Size, limits: Size) -> str | None:
-    """Return a message about the first limit that a document exceeds; None if it exceeds none."""
+    """Return a message about the first limit that a document exceeds, or None if it exceeds none."""
     for what, found, allowed in zip(Size._fields, size, limits, strict=True):
         if found > allowed:
             count = "too many" if found >= COUNTED_TO else f"{found:,}"
-            return f"The document has {count} {what} with its fragments spread; the limit is {allowed:,}. Split it up."
+            return f"The document has {count} {what} with fragments expanded; the limit is {allowed:,}. Split it up."
     return None
 
 

@@ -1,10 +1,10 @@
-"""Limits on how much of one process a holder may use. A holder is a user, or the network of an anonymous client.
+"""Limits on a holder's use of one process. A holder is a user, or the network of an anonymous client.
 
 Quotas limit open connections, subscriptions and filter terms. Turns limit the operations that run at once; further
 operations wait in order. Event points limit the events of subscriptions. Their buckets are separate from the buckets of
-requests, so that nobody can use up a user's points by sending the user many replies. Every event is charged, and a
-bucket with too few points goes into debt. Until the debt is paid, the holder's streams wait: they combine events, or
-their buffers fill and they send a `Gap`.
+requests, so that nobody can use up a user's request points by sending the user many replies. Every event is charged,
+and a bucket with too few points goes into debt. Until the debt is paid, the holder's streams wait: they combine events,
+or their buffers fill and they send a `Gap`.
 """
 
 import asyncio
@@ -84,15 +84,15 @@ class EventPoints:
         self._full_at[holder] = max(now, self._full_at.get(holder, now)) + points / self._per_second
 
     def left(self, holder: str) -> float:
-        """Return the points in a holder's bucket; a negative number if the bucket is in debt."""
+        """Return the points in a holder's bucket, a negative number if the bucket is in debt."""
         return (MINUTE - self._seconds_to_full(holder)) * self._per_second
 
     def delay(self, holder: str) -> float:
-        """Return the seconds until the holder's debt is paid; 0.0 if the holder has no debt."""
+        """Return the seconds until the holder's debt is paid, or 0.0 if the holder has no debt."""
         return max(0.0, self._seconds_to_full(holder) - MINUTE)
 
     async def wait(self, holder: str) -> None:
-        """Wait until the holder has no debt. All events of the holder that wait resume in the same loop iteration."""
+        """Wait until the holder has no debt. All events that wait resume in the same event-loop iteration."""
         while delay := self.delay(holder):
             waiting = self._waiting.get(holder)
             if waiting is None:
@@ -118,8 +118,8 @@ def share(points: int, subscribers: int) -> int:
 class Quotas:
     """The quotas of a process: WebSockets, live subscriptions, and the terms of their event filters.
 
-    `streams_of_field` counts the live subscriptions to each field. `event_points` limits the events of
-    subscriptions; None if rates are not limited.
+    `streams_of_field` counts the live subscriptions to each field. `event_points` limits the events of subscriptions;
+    it is None if rates are not limited.
     """
 
     sockets: Quota
@@ -165,8 +165,8 @@ class Quotas:
                     acquired.callback(self.streams_of_field.acquire((holder, field)))
                 except QuotaExceeded:
                     message = (
-                        f"You have {self.streams_of_field.most} live subscriptions to '{field}', which is the limit of "
-                        "one field. End one first."
+                        f"You have {self.streams_of_field.most} live subscriptions to '{field}', which is the limit "
+                        f"for one field. End one first."
                     )
                     raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
             return acquired.pop_all().close

@@ -65,7 +65,7 @@ class RateLimits:
 
     @classmethod
     def of(cls, settings: Settings) -> "RateLimits | None":
-        """Return the rate limits that the settings define; None if they are disabled."""
+        """Return the rate limits that the settings define, or None if rate limits are disabled."""
         if not settings.limits_rates:
             return None
         points, writes = settings.points_per_minute, settings.writes_per_minute
@@ -113,7 +113,7 @@ class Meter:
     def begin_preparation(self, text: str) -> None:
         """Add the points for preparing a new document to the charge.
 
-        Raises RateLimited if this process knows that the holder has fewer points left. No round trip.
+        Raises RateLimited if this process knows that the holder has too few points left. No round trip.
         """
         self.preparation = preparation_points(text)
         decisions = self._rates.refusal(self.holder, [(self._limits.points, self.preparation + 1)])
@@ -150,7 +150,7 @@ class Meter:
 
     @property
     def _site(self) -> str | None:
-        """The IPv6 site of an anonymous client; None for IPv4 clients and for users."""
+        """The IPv6 site of an anonymous client, or None for IPv4 clients and users."""
         site = site_of(self._address)
         return site if site != self.holder == network_of(self._address) else None
 
@@ -220,7 +220,7 @@ class Meter:
         return limited
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the response headers with the balance of points; none if the balance is unknown."""
+        """Return the response headers with the balance of points, or no headers if the balance is unknown."""
         if self._points is None:
             return []
         left = b'"points";r=%d;t=%d' % (self._points.remaining, int(self._points.full_after) + 1)
@@ -231,7 +231,7 @@ class Meter:
 
 
 def in_words(seconds: int) -> str:
-    """Return a waiting time as text: in hours from 2 hours, in minutes from 2 minutes (both rounded up), or seconds."""
+    """Return a waiting time as text: hours from 2 hours, minutes from 2 minutes (both rounded up), or else seconds."""
     for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * unit:
             return f"{-(-seconds // unit)} {name}"

@@ -55,7 +55,7 @@ logger = logging.getLogger("fanline.server")
 
 @dataclass(frozen=True, slots=True)
 class StreamedResult:
-    """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event.
+    """A result of a stream. `number` is the log number of its event, or None if it does not belong to an event.
 
     `payload` is the result as JSON, or None. If there is a payload, it has no errors, and `result` is empty.
     """
@@ -68,9 +68,9 @@ class StreamedResult:
 class Completion:
     """Executes the events of one subscription.
 
-    A subscription with a `group` takes part in the shared runs of its events, but executes checkpoints and gaps by
-    itself. `explained` is its operation if the client requested explanations; then it takes part in no shared run.
-    `cost` is the cost of an event, which is charged to the caller. All subscriptions of the process share `events`.
+    A subscription with a `group` takes part in the shared runs of its events, but executes checkpoints and gaps alone.
+    `explained` is its operation if the client requested explanations; in that case, it joins no shared run. `cost` is
+    the cost of an event, which is charged to the caller. All subscriptions of the process share `events`.
     """
 
     __slots__ = (
@@ -113,7 +113,7 @@ class Completion:
     async def wait_for_points(self, event: Update) -> None:
         """After an event, wait until the caller's next event may be executed.
 
-        Return immediately for notifications: their stream itself waits, and combines events before it reads them.
+        Return immediately for notifications: their stream itself waits, and combines events before reading them.
         """
         if not isinstance(event, NotificationAdded | NotificationsChanged):
             await self.caller.wait_for_event_points()

@@ -129,9 +129,9 @@ class TrustedDocuments:
 
 
 def _by_id(entries: Iterable[Entry]) -> dict[str, str]:
-    """Map ids to texts. Each text has its declared id and `sha256:` followed by its hash.
+    """Map ids to texts. Each text has two ids: the declared one, and `sha256:` followed by the hash of the text.
 
-    Raises SettingsError if an id with this prefix is not the hash of its text, or two texts have the same id.
+    Raises SettingsError if an id with this prefix does not contain the hash of its text, or if two texts share an id.
     """
     known: dict[str, Entry] = {}
     for entry in entries:
@@ -160,8 +160,8 @@ class _Object(dict[str, Any]):
 def read_entries(path: Path) -> list[Entry]:
     """Return the documents of a manifest, of a document file, or of all such files directly in a folder.
 
-    Files in a folder are read in the order of their names; hidden files and other extensions are ignored. Raises
-    SettingsError, whose message names the file and the invalid document.
+    Files in a folder are read in the order of their names; hidden files and files with other extensions are ignored.
+    Raises SettingsError, whose message names the file and the invalid document.
     """
     entries: list[Entry] = []
     left = MAX_BYTES
@@ -203,7 +203,8 @@ def _read(file: Path, limit: int) -> bytes:
         raise SettingsError(f"{file}: cannot be read: {error.strerror or error}.") from None
     if len(content) > limit:
         size = MAX_BYTES // 1024 // 1024
-        raise SettingsError(f"{file}: together, the trusted documents exceed {size} MB, the limit. Remove unused ones.")
+        message = f"the trusted documents together exceed the limit of {size} MB. Remove unused ones."
+        raise SettingsError(f"{file}: {message}")
     return content
 
 
@@ -220,7 +221,7 @@ def _entries(file: Path, content: bytes) -> Iterator[Entry]:
         if not isinstance(document, str) or not document.strip():
             raise SettingsError(f"{entry.place}: must be the text of a GraphQL document.")
         if not _is_unicode(id + document):
-            raise SettingsError(f"{entry.place}: has a lone surrogate, which no request can have.")
+            raise SettingsError(f"{entry.place}: contains a lone surrogate, which no request can contain.")
         yield entry
 
 

@@ -3,7 +3,7 @@
 For documents within `DocumentLimits`, all rules together take approximately linear time.
 
 graphql-core visits each node through generic code, and visits each operation again to find its variables. When it looks
-up a node in a dictionary, it hashes the node with all its descendants. `validate` calls the same rules in the same
+up a node in a dictionary, it hashes the node and all its descendants. `validate` calls the same rules in the same
 order, but finds the functions for a kind of node only once, does not visit names, and compares nodes by identity.
 """
 
@@ -72,7 +72,7 @@ class LimitedDocument(ValidationRule):
 
 
 class LimitedValues(ValuesOfCorrectTypeRule):
-    """Stop validation after a few invalid values, or the first long one: an error quotes its value, however long."""
+    """Stop validation after a few invalid values, or the first long one, because errors quote the whole value."""
 
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
@@ -173,9 +173,10 @@ RULES: tuple[type[ASTValidationRule], ...] = (
 
 
 class _Steps(NamedTuple):
-    """What to do at each node of one kind: the functions to call, and the attributes whose nodes to visit.
+    """What to do at each node of one kind: the functions to call, and the attributes that contain nodes to visit.
 
-    Each function comes with the number of its visitor. `is_quiet` is True if no visitor has a function for this kind.
+    Each function is paired with the number of its visitor. `is_quiet` is True if no visitor has a function for this
+    kind.
     """
 
     enter_types: Callable[[Any], None] | None
@@ -302,7 +303,7 @@ def validate(
 ) -> list[GraphQLError]:
     """Return the errors that graphql-core's `validate` would return for these rules.
 
-    There are at most `max_errors`, and one more if validation is aborted.
+    There are at most `max_errors` errors, plus one if validation is aborted.
     """
     errors: list[GraphQLError] = []
     type_info = TypeInfo(schema)

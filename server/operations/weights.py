@@ -1,8 +1,8 @@
-"""Weights of the fields of the schema: points of processing and bytes of the response, from measurements.
+"""Weights of the schema's fields: points for processing and bytes of the response, based on measurements.
 
 A point is about one microsecond of CPU time on a small server: an object costs one point, a scalar a quarter. Fields
-that read from the store cost more, as measured in the worst case: nothing cached, timelines merged, values of maximum
-length.
+that read from the store cost more, as measured in the worst case: nothing is cached, timelines are merged, and values
+have the maximum length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -133,7 +133,7 @@ Most lists have far fewer than 500 members."""
 
 
 class Merged(Enum):
-    """The kind of merged timeline that a field may return: none, the home timeline, or a list's timeline per object."""
+    """The kind of merged timeline that a field may return: none, the home timeline, or one list timeline per object."""
 
     NONE = 0
     HOME = 1
@@ -243,8 +243,8 @@ class Weight:
     `size` is the maximum number of bytes of a value without its key. `many` is the maximum length of a list whose
     length is not an argument; `usual`, if not None, replaces it in the computation of points. `least` is the length of
     a list whose length is an argument, if the client omits the argument's variable. A list with `of_page` is as long as
-    its parent's page. `type` is the name of the type of the field's objects, None for a leaf. `merged` is the kind of
-    merged timeline that the field may return.
+    its parent's page. `type` is the name of the type of the field's objects, or None for a leaf. `merged` is the kind
+    of merged timeline that the field may return.
     """
 
     points: float
@@ -258,7 +258,7 @@ class Weight:
     usual: float | None = None
 
     def at_least(self, others: Sequence["Weight"]) -> "Weight":
-        """Return this weight, raised to the highest numbers of other weights of the field."""
+        """Return this weight with its numbers raised to the highest ones of the other weights."""
         highest = {name: max(getattr(each, name) for each in (self, *others)) for name in RAISED}
         return replace(self, **highest)
 
@@ -294,7 +294,7 @@ class Weights:
         return self._meta[field] if field in self._meta else self._fields[type_, field]
 
     def possible_types(self, type_: str) -> frozenset[str]:
-        """Return the object types that a value of a type can have: those of an interface or union, else the type."""
+        """Return the object types of the values of a type: those of an interface or union, or the type itself."""
         return self._possible[type_]
 
     @staticmethod
@@ -345,7 +345,7 @@ def possible_types(schema: GraphQLSchema) -> Iterator[tuple[str, frozenset[str]]
 
 
 def _path(parent: GraphQLObjectType | GraphQLInterfaceType, name: str) -> str:
-    """Return the name under which a field is declared above: that of its own type, or else that of an interface."""
+    """Return the name under which a field is declared above, as a field of its own type or else of an interface."""
     paths = [f"{type_.name}.{name}" for type_ in (parent, *parent.interfaces)]
     declared = (
         path for path in paths if any(path in each for each in (EXTRA, PER_ITEM, LISTS, DEFAULTS, USUAL, BYTES))

@@ -1,6 +1,6 @@
-"""GraphiQL and React, pinned by version and hash. No third-party source is part of Fanline.
+"""GraphiQL and React, pinned by version and hash. Fanline contains no third-party source code.
 
-`fanline playground-assets` installs them for this user, and `npm install` in this folder does so in a checkout. Without
+`fanline playground-assets` installs them for this user; in a checkout, `npm install` in this folder does too. Without
 either, the page loads them from a CDN.
 """
 
@@ -38,7 +38,7 @@ class AssetsUnavailable(Exception):
 
 
 def installed(asset: str) -> Path | None:
-    """Return the file of an asset on this machine, if there is one."""
+    """Return the file of an asset on this machine, or None if it is not installed."""
     package, _, rest = asset.partition("/")
     places = (FOLDER / asset, HERE / "node_modules" / package.partition("@")[0] / rest)
     return next((place for place in places if place.is_file()), None)
@@ -50,7 +50,7 @@ def all_installed() -> bool:
 
 
 def install() -> None:
-    """Download the assets with npm, or from the CDN without npm, and check their hashes. Raises AssetsUnavailable."""
+    """Download the assets with npm, or else from the CDN, and check their hashes. Raises AssetsUnavailable."""
     npm = shutil.which("npm")
     contents = _from_npm(npm) if npm else {asset: _from_cdn(asset) for asset in ASSETS}
     for asset, digest in ASSETS.items():
@@ -63,7 +63,7 @@ def install() -> None:
 
 
 def _from_npm(npm: str) -> dict[str, bytes]:
-    """Return the assets, from the registry that npm is configured to use."""
+    """Return the assets, downloaded from the registry that npm is configured to use."""
     with tempfile.TemporaryDirectory(prefix="fanline-") as folder:
         command = [npm, "pack", "--silent", "--pack-destination", folder, *PACKAGES]
         try:

@@ -75,7 +75,7 @@ class Playground:
     async def _get_session(self, request: Request) -> Response:
         """Return the token of a visitor, and variables for the examples that need ids."""
         if not self._visitors or not _from_this_machine(request):
-            return _json({"error": "Only pages of this server, opened on its machine, can log in."}, 403)
+            return _json({"error": "Only pages of this server that are opened on its own machine can log in."}, 403)
         login = request.query_params.get("login", "")
         token = await self._visitors.token(login)
         if token is None:

@@ -22,8 +22,8 @@ Values = dict[str, dict[str, Any]]
 async def variables(graph: Graph, login: str) -> dict[str, str]:
     """Return variables as JSON for the examples that require some, by the name of the example.
 
-    Placeholders stand for a list if the user has none, and for the password of an account to delete. About 20 round
-    trips.
+    Placeholders stand for the id of a list if the user has none, and for the password of an account to delete. About 20
+    round trips.
     """
     viewer, followed = await graph.users.ids_of_logins([login, FOLLOWED])
     if viewer is None or followed is None:
@@ -61,7 +61,7 @@ async def _about_users(graph: Graph, view: View, viewer: int, followed: int) -> 
 
 
 async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> Values:
-    """Return variables that name a post from the viewer's home timeline or by `followed`.
+    """Return variables that name a post from the viewer's home timeline or a post by `followed`.
 
     Examples that undo something get a post that the viewer wrote, liked, bookmarked or reposted, if there is one.
     """

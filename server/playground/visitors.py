@@ -35,7 +35,7 @@ class Visitors:
         self._held: dict[str, Held] = {}
 
     async def token(self, login: str) -> str | None:
-        """Return an access token of a visitor. None if the user is not a visitor, or was deleted or suspended."""
+        """Return an access token of a visitor, or None if the user is not a visitor, or was deleted or suspended."""
         if login not in [person.login for person in self.people]:
             return None
         held = self._held.get(login)

@@ -112,7 +112,7 @@ def _refusal(text: str) -> Finding:
 
 
 def _keys(settings: Settings, facts: Facts) -> Iterator[Finding]:
-    """Find keys that were copied from examples. `Settings` already refuses short and repetitive keys."""
+    """Yield a refusal for each key copied from an example. `Settings` already refuses short and repetitive keys."""
     name = "FANLINE_SECRET_FILE" if settings.secret_file else "FANLINE_SECRET"
     for key in facts.keys:
         if word := next((word for word in GUESSABLE if word in key.lower()), None):
@@ -122,7 +122,7 @@ def _keys(settings: Settings, facts: Facts) -> Iterator[Finding]:
 
 
 def _files(settings: Settings, facts: Facts) -> Iterator[Finding]:
-    """Find data that other users of the machine can read or replace.
+    """Yield findings about data that other users of the machine can read or replace.
 
     A secret file that others can read is only a warning: Docker and Kubernetes mount secrets with such a mode.
     """
@@ -184,7 +184,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
 
 
 def _listening(settings: Settings, host: str) -> Iterator[Finding]:
-    """Find a missing or untrusted proxy. Behind an untrusted one, all clients share one address and its limits."""
+    """Yield a warning if no proxy is trusted. Behind an untrusted one, all clients share one address and its limits."""
     if settings.trusted_proxies:
         return
     if _is_loopback(host):
@@ -195,7 +195,7 @@ def _listening(settings: Settings, host: str) -> Iterator[Finding]:
     else:
         yield _warning(
             f"The server listens on {host} without TLS, and FANLINE_TRUSTED_PROXIES is not set: put a proxy with TLS "
-            "in front and set it to the proxy's address; see docs/deployment."
+            f"in front of the server, and set the variable to the proxy's address; see docs/deployment."
         )
 
 

@@ -17,8 +17,8 @@ LOOK_SECONDS = 10.0
 def freeze(thresholds: tuple[int, int, int]) -> None:
     """Freeze long-lived objects, such as code and the schema, and set the thresholds of the collector.
 
-    The sockets of a server are millions of objects, and scanning them repeatedly took a third of the CPU time. A worker
-    has few objects: with high thresholds, it grew by 8 MB a minute under load. There is no collection before
+    A server's sockets amount to millions of objects, and scanning them repeatedly took a third of the CPU time. A
+    worker has few objects: with high thresholds, it grew by 8 MB a minute under load. There is no collection before
     freezing, because imports leave hardly any garbage.
     """
     gc.freeze()
@@ -41,7 +41,7 @@ async def collect_when_grown(seconds: float = LOOK_SECONDS, growth: int = GROWTH
 
 
 def resident() -> int:
-    """Return the resident memory of this process in bytes, or its peak where the system reports only that."""
+    """Return the resident memory of this process in bytes, or the peak where the system reports only the peak."""
     try:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
     except OSError:

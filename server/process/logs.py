@@ -31,7 +31,7 @@ class Throttle(logging.Filter):
         self._passed: dict[tuple[str, int, str], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if the record is to be written."""
+        """Return True if the record should be logged."""
         if record.levelno < logging.WARNING:
             return True
         kind, now = (record.pathname, record.lineno, record.name), self._clock()
@@ -48,7 +48,7 @@ class Line(logging.Formatter):
     """Formats a record, and truncates messages and tracebacks, which may quote clients."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record's text, of bounded length."""
+        """Return a record's text, truncated if it is too long."""
         return shortened(super().format(record))
 
 
@@ -110,7 +110,7 @@ LOGGING: dict[str, Any] = {
 
 
 def logging_config(written_as: LogFormat) -> dict[str, Any]:
-    """Return the configuration of `logging.config.dictConfig`."""
+    """Return the configuration for `logging.config.dictConfig`."""
     config = deepcopy(LOGGING)
     if written_as is LogFormat.JSON:
         config["formatters"]["line"] = {"()": json_formatter}

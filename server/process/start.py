@@ -1,4 +1,4 @@
-"""The start of a process: its limits, the modes of its files, and the safety checks."""
+"""Process startup: the process's limits, the modes of its files, and the safety checks."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ def report(findings: Sequence[Finding], warn: Callable[[str], None]) -> None:
 
 
 def set_limits(*, production: bool) -> None:
-    """Raise the limit of open files. In production, disable core dumps, which would contain keys."""
+    """Raise the limit on open files. In production, disable core dumps, which would contain keys."""
     raise_limit()
     if production and sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -54,7 +54,7 @@ def set_limits(*, production: bool) -> None:
 def make_files_private(settings: Settings) -> Iterator[Path]:
     """Set the mode of data files to 600 if every user of the machine can open them. Yield the changed files.
 
-    Older versions created the archive with such open modes. Files that only the owner and the group can open are left
+    Older versions created the archive with such modes. Files that only the owner and the group can open are left
     unchanged: backups may use the group.
     """
     for path in data_files(settings):
@@ -84,7 +84,7 @@ def archive_file(settings: Settings) -> Path | None:
 
 
 def observe(settings: Settings, host: str | None = None) -> Facts:
-    """Return the facts for the checks. Raises SettingsError if the keys cannot be read in production."""
+    """Return the facts for the checks. Raises SettingsError if, in production, the keys cannot be read."""
     files = {*data_files(settings), *([settings.secret_file] if settings.secret_file else [])}
     if settings.store_url is None or any(file.parent == settings.data_dir for file in files):
         files.add(settings.data_dir)

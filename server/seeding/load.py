@@ -58,7 +58,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The archive's note about a seeding: the data, the base time as an event number, and whether all is written."""
+    """The archive's note about a seeding: the data, the base time as an event number, and whether it is complete."""
 
     what: str
     version: str
@@ -205,7 +205,7 @@ async def prefetched(batches: Iterator[Batch]) -> AsyncGenerator[Batch]:
 
 
 def batches(events: Iterable[Event], secrets: Mapping[str, str]) -> Iterator[Batch]:
-    """Split events into batches. The same events always give the same batches, also when a seeding resumes."""
+    """Yield the events in batches. The same events always give the same batches, even when a seeding resumes."""
     iterator = iter(events)
     while part := list(islice(iterator, BATCH)):
         yield Batch(

@@ -91,7 +91,7 @@ class EdgeList:
         return int(match[1])
 
     def read(self) -> Iterator[tuple[int, int]]:
-        """Yield (follower, followee) in the order of the file, with the user numbers of the file."""
+        """Yield (follower, followee) pairs in the order of the file, with the file's user numbers."""
         with opened(self.path) as lines:
             lines.readline()
             for line in lines:

@@ -5,8 +5,8 @@ probe is a read from one of the store's primaries, in turn, that passes through 
 operations. The queueing delay of a probe is its duration minus the duration of the shortest probe to the same primary
 in the last ten minutes. If, for any primary, the smallest delay in a window exceeds TARGET_DELAY, there is a standing
 queue, and the limit on concurrent operations shrinks. The limit grows while operations reach it without a standing
-queue, because then they wait for something else, such as the archive or a password hash. It does not change while no
-probe is answered.
+queue, because then they wait for something else, such as the archive or a password hash. The limit does not change
+while no probe is answered.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ COMPLETE = "complete"  # in the state of a request whose body has arrived
 METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a response to HEAD has no body
 
 FLOOR = 12
-"""The smallest limit, enough to keep a core busy while some operations wait for the store. Fewer are never refused."""
+"""The minimum limit: enough to keep a core busy while some operations wait for the store. Fewer are never refused."""
 ACCEPTED = 32
 """The number of operations that are accepted even if the limit is lower. Operations above the limit wait in order."""
 INITIAL = 64
@@ -50,7 +50,7 @@ WINDOW_SECONDS = 0.1
 BURST = 2
 """The factor by which the number of accepted operations may rise during a burst."""
 BURST_SECONDS = 0.1
-"""The maximum length of a burst. Another burst is possible once no operation was refused for CALM_SECONDS."""
+"""The maximum length of a burst. Another burst is possible once no operation has been refused for CALM_SECONDS."""
 COLD_SECONDS = 1.0
 """The maximum length of a burst until COLD_OPERATIONS have finished: caches are still empty, and connections new."""
 COLD_OPERATIONS = 1_000
@@ -65,7 +65,7 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Answered: TypeAlias = Callable[[str], None]
 Start: TypeAlias = Callable[[], object]
 Probe: TypeAlias = Callable[[Answered], None]
-"""Starts a read from a primary. Calls the given function with the primary's name when the reply arrives, if ever."""
+"""Starts a read from a primary. Calls the given function with the primary's name when the reply arrives, if it does."""
 
 
 class Request(Protocol):
@@ -157,7 +157,7 @@ class Admission:
 
     @staticmethod
     def of(state: dict[str, Any]) -> "Admission":
-        """Return the admission control in an application's state; if there is none, a new instance without a limit."""
+        """Return the admission control in an application's state, or a new one without a limit if there is none."""
         found = state.get(ADMISSION)
         return found if isinstance(found, Admission) else Admission(enabled=False)
 
@@ -178,7 +178,7 @@ class Admission:
     async def measuring(self, probe: Probe) -> AsyncIterator[None]:
         """Call `start`, then send a probe every second during the `async with` block.
 
-        An idle process therefore knows the store's latency.
+        Thus even an idle process knows the store's latency.
         """
         await self.start(probe)
         sending = asyncio.get_running_loop().create_task(self._send_probes())
@@ -194,7 +194,7 @@ class Admission:
 
     @property
     def retry_after(self) -> int:
-        """The seconds after which the client of the last refusal should try again."""
+        """The number of seconds after which the client of the last refused request should try again."""
         return 1 + self.refused % RETRY_SECONDS
 
     def admits(self, request: Request, start: Start) -> bool:
@@ -233,7 +233,7 @@ class Admission:
         return Permit(self)
 
     async def wait(self) -> Permit | None:
-        """Return a permit for an operation that may wait up to PATIENCE_SECONDS; None if it must be refused."""
+        """Return a permit for an operation that may wait up to PATIENCE_SECONDS, or None if it must be refused."""
         end = self._clock() + PATIENCE_SECONDS
         while self.accepted >= self._room and self._clock() < end:  # noqa: ASYNC110 - seldom
             await asyncio.sleep(random.uniform(0.5, 1.5) * RECHECK_SECONDS)  # noqa: S311 - not a secret

@@ -52,7 +52,7 @@ class Connections:
 
     @staticmethod
     def of(state: dict[str, Any]) -> "Connections":
-        """Return the connections in an application's state; if there are none, a new instance without limits."""
+        """Return the connections in an application's state, or a new instance without limits if there are none."""
         found = state.get(CONNECTIONS)
         return found if isinstance(found, Connections) else Connections()
 
@@ -62,7 +62,7 @@ class Connections:
     def add(self, connection: Connection, host: str | None, descriptor: int) -> str | None:
         """Add a connection from `host`, or return the reason for refusing it. O(1).
 
-        The limit per address does not apply to trusted proxies and unix sockets.
+        The limit per address does not apply to trusted proxies or Unix sockets.
         """
         loop = asyncio.get_running_loop()
         holder = None

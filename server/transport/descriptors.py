@@ -44,7 +44,7 @@ def ceiling() -> int:
 def listeners(listening: socket.socket) -> list[socket.socket]:
     """Return a listening socket and duplicates of it, ACCEPTED_AT_ONCE in total.
 
-    uvloop accepts one connection per listening socket in an iteration of the event loop. With a single socket, the
+    uvloop accepts one connection per listening socket in each iteration of the event loop. With a single socket, the
     clients of a busy process would wait for many iterations.
     """
     return [listening, *(listening.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]

@@ -170,7 +170,7 @@ class HttpProtocol(HttpToolsProtocol):
         return self._phase == BODY and self.cycle.response_complete
 
     def on_message_begin(self) -> None:
-        """Begin to read a request."""
+        """Begin reading a request."""
         super().on_message_begin()
         self._phase = HEAD
         self._overhead = self._slice
@@ -335,7 +335,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._close()
 
     def _stop_reading(self) -> None:
-        """Discard further data. Reading continues, in order to notice when the client disconnects."""
+        """Discard further data. Reading continues so that a disconnect is noticed."""
         self._discarded = 0
         self.flow.resume_reading()
         self._set_deadline()

@@ -15,7 +15,7 @@ def network_of(host: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def site_of(host: str) -> str:
-    """Return the network that a provider's customer may have as a whole: an IPv4 address, or an IPv6 /48 network."""
+    """Return the network that a provider may assign to one customer: an IPv4 address, or an IPv6 /48 network."""
     return _network(host, SITE_PREFIX)
 
 

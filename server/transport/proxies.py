@@ -22,7 +22,7 @@ def parse_proxies(entries: Sequence[str]) -> tuple[str, ...]:
 
 
 class TrustedProxies:
-    """The proxies whose headers are trusted. Without entries no proxy is trusted, not even on this machine.
+    """The proxies whose headers are trusted. Without entries, no proxy is trusted, not even on this machine.
 
     With `warns`, the first request with `X-Forwarded-For` from an untrusted peer logs a warning.
     """
@@ -55,12 +55,12 @@ class TrustedProxies:
         scope["client"] = self._client(forwarded) or scope["client"]
 
     def warn_once(self, headers: Headers, host: str | None) -> None:
-        """Log a warning, only once, if `X-Forwarded-For` from an untrusted peer is ignored."""
+        """Log a warning the first time `X-Forwarded-For` from an untrusted peer is ignored."""
         if self._warns and any(name == b"x-forwarded-for" for name, _ in headers):
             self._warns = False
             logger.warning(
-                "X-Forwarded-For from %s is ignored, so its clients share one address and its limits. If it is your "
-                "proxy, set FANLINE_TRUSTED_PROXIES=%s.",
+                "X-Forwarded-For from %s is ignored, so all clients behind this address share its limits. If it is "
+                "your proxy, set FANLINE_TRUSTED_PROXIES=%s.",
                 host or "a unix socket",
                 host or UNIX,
             )

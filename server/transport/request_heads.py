@@ -93,7 +93,7 @@ def _check_coding(version: str, coding: bytes) -> None:
     if version == "1.0":
         raise malformed("HTTP/1.0 has no Transfer-Encoding. Send a Content-Length.")
     if coding.lower() != b"chunked":
-        raise malformed("The only Transfer-Encoding that is supported is chunked.")
+        raise malformed("The only supported Transfer-Encoding is chunked.")
 
 
 def requested_upgrade(headers: Sequence[Header]) -> bytes | None:

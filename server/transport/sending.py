@@ -11,7 +11,7 @@ if sys.platform != "win32":
 
 
 def unsent(transport: asyncio.Transport) -> int:
-    """Return the number of bytes that the client has not received: in the process and, on Linux, in the kernel.
+    """Return the number of bytes that the client has not received, in this process and, on Linux, in the kernel.
 
     The kernel's buffer may hold megabytes. With a slow client, minutes may pass before the process's buffer shrinks.
     """

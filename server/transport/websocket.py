@@ -1,4 +1,4 @@
-"""WebSocket connections: uvicorn's protocol with less memory, and with limits on data, frames and slow clients."""
+"""WebSocket connections: uvicorn's protocol with lower memory use, and limits on data, frames and slow clients."""
 
 import asyncio
 import math
@@ -126,7 +126,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return None
 
     def send_now(self, text: bytes) -> bool:
-        """Send a text message in UTF-8. Return False, unsent, if the client does not read or the socket is closing."""
+        """Send a text message in UTF-8, or return False if the client does not read or the socket is closing."""
         if not self.writable.is_set() or self.disconnected or self.close_sent or self.transport.is_closing():
             return False
         self.transport.write(text_frame(text))
@@ -140,10 +140,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             await later
 
     def shutdown(self) -> None:
-        """Close the socket with the code 1012, or abort the connection if the client does not read.
+        """Close the socket with code 1012, or abort the connection if the client does not read.
 
-        While the socket closes because the client has closed it, uvicorn's method raises InvalidState, which ends the
-        shutdown of the process.
+        If the socket is already closing because the client has closed it, uvicorn's method would raise InvalidState,
+        which would abort the shutdown of the process.
         """
         if not self.transport.is_closing():
             super().shutdown()
@@ -161,7 +161,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     # Frames
 
     def data_received(self, data: bytes) -> None:
-        """Parse frames, within the limits. After the socket was closed, abort if the client keeps sending."""
+        """Parse frames within the limits. Once the socket has been closed, abort if the client keeps sending."""
         if self.close_sent:
             self._after_close += len(data)
             if self._after_close > MAX_HEAD:

@@ -58,7 +58,7 @@ class SchemaOutdated(SchemaMismatch):
     def __init__(self) -> None:
         super().__init__(
             "The archive does not exist, or its schema is older than this version of Fanline. Check "
-            "FANLINE_ARCHIVE_URL; if it is right, `fanline serve`, `fanline worker` and `fanline repair` upgrade it."
+            "FANLINE_ARCHIVE_URL; if it is correct, `fanline serve`, `fanline worker` and `fanline repair` upgrade it."
         )
 
 

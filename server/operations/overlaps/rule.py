@@ -44,10 +44,10 @@ Merged: TypeAlias = dict[tuple[Selections, Context], Place | None]
 class LinearOverlappingFields(ValidationRule):
     """Refuse fields that share a response name but cannot be merged.
 
-    Accepts exactly what graphql-core's `OverlappingFieldsCanBeMergedRule` accepts, among documents that the other
-    specified rules accept. Reports at most one conflict for each response path, and at most `MAX_CONFLICTS`. A document
-    whose fragments form a cycle is left to `NoFragmentCyclesRule`. Fragment variables, an experiment that the parser
-    disables by default, are refused.
+    Among documents that the other specified rules accept, accepts exactly those that graphql-core's
+    `OverlappingFieldsCanBeMergedRule` accepts. Reports at most one conflict for each response path, and at most
+    `MAX_CONFLICTS`. A document whose fragments form a cycle is left to `NoFragmentCyclesRule`. Fragment variables, an
+    experimental feature that the parser disables by default, are refused.
 
     Time and memory are O(n), where n is the number of fields after all fragments are spread. The exception is fields
     that differ in name or arguments below different object types: for them, each pair of distinct contexts is compared.
@@ -74,7 +74,7 @@ class LinearOverlappingFields(ValidationRule):
             self._check(root)
 
     def _check(self, root: Selections) -> None:
-        """Visit the merged selection sets below a root, level by level, each once."""
+        """Visit each merged selection set below a root once, level by level."""
         pending: deque[tuple[int, Merged]] = deque([(0, {(part, ()): None for part in root.expanded})])
         seen = set()
         while pending:

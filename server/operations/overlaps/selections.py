@@ -39,7 +39,7 @@ from graphql import (
 class Selections:
     """The fields of one selection set, including inline fragments, and the fragments that it spreads.
 
-    `leaves` are the parent types and names of fields without alias, arguments, directives and selections. `fields`
+    `leaves` are the parent types and names of fields without alias, arguments, directives or selections. `fields`
     contains each such field once, even if the selection set repeats it.
     """
 
@@ -94,7 +94,7 @@ class Field:
 class Reader:
     """Reads each selection set of a document once: O(n) for n nodes.
 
-    `variables` lists the fragments that declare variables of their own, and the spreads that have arguments.
+    `variables` lists the fragments that declare variables, and the spreads that have arguments.
     """
 
     def __init__(self, schema: GraphQLSchema) -> None:

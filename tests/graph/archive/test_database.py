@@ -104,7 +104,7 @@ def test_a_url_may_name_its_driver(given: str, used: str) -> None:
         ("mysql://u:secret@h/", "must name a database"),
         ("postgres://u:secret@h:port/d", "must have the form postgres://"),
         ("postgresql://u:secret@h:70000/d", "must have a port from 1 to 65535"),
-        ("mysql://u:secret@h/d?charset=latin1", "has an unknown option: charset; supported are ssl_ca"),
+        ("mysql://u:secret@h/d?charset=latin1", "has an unknown option: charset; the supported options are ssl_ca"),
     ],
 )
 def test_an_invalid_url_is_refused_without_showing_its_password(url: str, message: str) -> None:

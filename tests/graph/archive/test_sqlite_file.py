@@ -17,8 +17,8 @@ from tests.graph.archive.test_database import eventually, unavailable
     ("how", "reason"),
     [
         ("deleted", "its file was deleted"),
-        ("emptied", "its file became shorter"),
-        ("cut", "its file became shorter"),
+        ("emptied", "its file has shrunk"),
+        ("cut", "its file has shrunk"),
         ("replaced by another file", "its file was replaced"),
     ],
 )

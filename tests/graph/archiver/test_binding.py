@@ -350,7 +350,7 @@ async def test_a_store_in_a_later_format_is_refused_with_a_message(
     [alice] = await people(graph, "alice")
     worker = asyncio.create_task(work(graph))
     await set_format(raw, str(FORMAT + 1))
-    message = f"in format {FORMAT + 1}, which a later version has written; this version knows format {FORMAT}"
+    message = f"in format {FORMAT + 1}, written by a later version; this version knows format {FORMAT}"
     last = await graph.log.last()
 
     with pytest.raises(StoreTooNew, match=message):

@@ -130,7 +130,7 @@ def test_the_schema_is_printed() -> None:
         (("serve",), {"FANLINE_STORE_URI": "x"}, "FANLINE_STORE_URI is not a setting. Did you mean FANLINE_STORE_URL?"),
         (("serve",), {"FANLINE_ENV": "production"}, "In production, set FANLINE_SECRET"),
         (("demo",), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "does not run with FANLINE_ENV"),
-        (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "Use the mutation logIn"),
+        (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "Use the logIn mutation"),
         (("token", "alice"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
         (("grant", "alice", "firehose"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
         (("worker", "--once"), {"FANLINE_STORE_URL": "unix:///nowhere"}, "store does not answer"),
@@ -156,7 +156,7 @@ def test_a_port_in_use_is_reported_before_anything_starts(tmp_path: Path) -> Non
         port = listening.getsockname()[1]
         done = fanline("demo", "--port", str(port), "--data", str(tmp_path / "new"))
     assert done.returncode == 1
-    assert f"Port {port} of 127.0.0.1 is in use. Choose another with --port" in done.stderr
+    assert f"Port {port} on 127.0.0.1 is in use. Choose another with --port" in done.stderr
     assert not (tmp_path / "new").exists()
 
 

@@ -89,8 +89,8 @@ async def test_an_anonymous_socket_has_no_home_timeline(api: Api) -> None:
     ("authorization", "reason"),
     [
         ("Bearer nonsense", "The access token is malformed."),
-        ("", "The Authorization header must be 'Bearer' and an access token."),
-        (7, "The Authorization header must be 'Bearer' and an access token."),
+        ("", "The Authorization header must be 'Bearer' followed by an access token."),
+        (7, "The Authorization header must be 'Bearer' followed by an access token."),
         (None, None),
     ],
 )

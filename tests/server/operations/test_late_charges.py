@@ -78,7 +78,7 @@ async def test_a_search_stops_at_the_budget_of_its_operation(strict: Api, graph:
     late = answer["extensions"]["explain"]["cost"]["late"]
     assert late < 1.5 * BUDGET
     assert {error["extensions"]["code"] for error in answer["errors"]} == {"COST_LIMIT"}
-    assert "operation of its own" in answer["errors"][0]["message"]
+    assert "in a separate operation" in answer["errors"][0]["message"]
 
 
 @pytest.mark.parametrize(

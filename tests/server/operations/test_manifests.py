@@ -98,7 +98,7 @@ NESTED = "{ viewer { user { followers(first: 100) { nodes { followers(first: 100
         ({"a": " "}, "m.json, document 'a': must be the text of a GraphQL document."),
         ({"": VIEWER}, "m.json, document 1: the id must be a string of 1 to 256 characters."),
         ({"a": VIEWER, "x" * 257: VIEWER}, "m.json, document 2: the id must be a string of 1 to 256 characters."),
-        ({"a": '{ post(id: "\ud800") { id } }'}, "m.json, document 'a': has a lone surrogate"),
+        ({"a": '{ post(id: "\ud800") { id } }'}, "m.json, document 'a': contains a lone surrogate"),
         ({"a": "{ viewer {"}, "m.json, document 'a': Syntax Error: Expected Name, found <EOF>. (line 1, column 11)"),
         (
             {"ok": VIEWER, "a": "{\n  nobody }"},
@@ -125,7 +125,7 @@ NESTED = "{ viewer { user { followers(first: 100) { nodes { followers(first: 100
         ({str(number): VIEWER for number in range(1_001)}, "m.json: there are more than 1,000 trusted documents."),
         (
             {"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"},
-            "m.json: together, the trusted documents exceed 2 MB, the limit.",
+            "m.json: the trusted documents together exceed the limit of 2 MB.",
         ),
     ],
 )

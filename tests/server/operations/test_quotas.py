@@ -78,7 +78,7 @@ async def test_subscriptions_to_one_field_are_limited(settings: Settings, graph:
             assert refused(message["payload"])
             [error] = message["payload"]
             expected = (
-                "You have 2 live subscriptions to 'homeTimeline', which is the limit of one field. End one first."
+                "You have 2 live subscriptions to 'homeTimeline', which is the limit for one field. End one first."
             )
             assert error["message"] == expected
             assert (await begun(socket, "another", "subscription { notifications { cursor } }"))["type"] == "next"
