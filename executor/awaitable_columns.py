@@ -16,7 +16,7 @@ from .plan import Column
 class AwaitableColumn(Exception):
     """Raised for a column whose values must be awaited before it can be completed.
 
-    `values` is that column, in which iterators that were already consumed are replaced by lists of their items.
+    `values` is that column, with iterators that were already consumed replaced by lists of their items.
     """
 
     def __init__(self, values: Column) -> None:
@@ -98,7 +98,7 @@ async def _await_value(value: Any, depth: int) -> Any:
 
 
 def list_depth(type_: GraphQLOutputType) -> int:
-    """Return how many levels of lists a type has, such as 2 for `[[Int!]]!`."""
+    """Return the number of nested list levels of a type, such as 2 for `[[Int!]]!`."""
     depth = 0
     while isinstance(type_, GraphQLNonNull | GraphQLList):
         depth += isinstance(type_, GraphQLList)

@@ -24,7 +24,7 @@ class BreadthFirst(SchemaExtension):
     """Executes queries and mutations breadth first.
 
     If another extension of the schema wraps resolvers, all operations use ordinary execution, so that the extension
-    sees every field. Cache parsed documents (Strawberry's `ParserCache`): otherwise each request is planned anew.
+    sees every field. Cache parsed documents (Strawberry's `ParserCache`); otherwise each request is planned anew.
     """
 
     async def on_execute(self) -> AsyncIterator[None]:
@@ -43,6 +43,6 @@ class BreadthFirst(SchemaExtension):
 
 
 def _wraps_resolvers(schema: Any) -> bool:
-    """Return True if an extension wraps resolvers, or might, because a factory creates it and its class is unknown."""
+    """Return True if an extension wraps resolvers, or may do so because only its factory is known."""
     classes = [each if isinstance(each, type) else type(each) for each in schema.extensions]
     return any(not issubclass(each, SchemaExtension) or each._implements_resolve() for each in classes)

@@ -1,9 +1,10 @@
 """Declarations of Strawberry fields that both execution paths can resolve: `batched`, `single`, `live`.
 
-`batched` takes a resolver `(parents, context, *, first=None, …) -> values`, which returns the values of all parents
-of a layer in their order. A value that is an exception fails its parent only. The executor calls the resolver once for
-each layer. Ordinary execution calls it through a dataloader (`Batches`, in the context), or directly if the resolver is
-synchronous. A resolver is asynchronous if it is a coroutine function or annotated to return an awaitable.
+`batched` takes a resolver `(parents, context, *, first=None, …) -> values`, which returns the values of all parents of
+a layer in the order of the parents. If a value is an exception, the field fails for that parent only. The executor
+calls the resolver once for each layer. Ordinary execution calls it through a dataloader (`Batches`, in the context), or
+directly if the resolver is synchronous. A resolver is asynchronous if it is a coroutine function or annotated to return
+an awaitable.
 
 A field can declare `references`: a function that returns stand-ins for its values without a look-up, such as objects
 that have only an id. Fields of these values that are declared with `needs_only_reference` are then resolved in the same
@@ -87,7 +88,7 @@ def batched(
 def single(
     resolver: SingleResolver, *, description: str, references: ReferenceFunction | None = None, **options: Any
 ) -> Any:
-    """Declare a root field of a query or a mutation, whose resolver returns one value.
+    """Declare a root field of a query or mutation with a resolver that returns one value.
 
     The resolver is a function `(context, *, …)` that returns the value or an awaitable of it. `references` is a
     function `(context, *, …) -> reference` that needs no look-up. The reference can be None.
@@ -102,7 +103,7 @@ def single(
 
 
 def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
-    """Declare a subscription, whose resolver is an asynchronous generator function `(context, *, …)` of events.
+    """Declare a subscription whose resolver is an asynchronous generator function `(context, *, …)` of events.
 
     The context's cached values are dropped after each event. The generator is closed when the client unsubscribes.
     """

@@ -3,8 +3,8 @@
 aiodataloader creates one future for each key, even when a caller asks for a list. `DataLoader.load_many` creates one
 future for the whole list and starts the look-up immediately.
 
-In aiodataloader all callers of a key share one future: a cancelled caller cancels the others, a failed future stays in
-the cache, and a cancelled batch leaves its callers waiting forever. Here every caller has its own future, and only
+In aiodataloader, all callers of a key share one future: a cancelled caller cancels the others, a failed future stays in
+the cache, and a cancelled batch leaves its callers waiting forever. Here, every caller has its own future, and only
 values are cached.
 """
 
@@ -79,14 +79,15 @@ class LookUp:
 
 
 class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
-    """Batch, deduplicate and cache look-ups.
+    """Batches, deduplicates and caches look-ups.
 
-    `batch_load_fn(keys)` takes distinct keys and returns an awaitable of their values in the same order; a value that
-    is an exception fails its key only. `load_many` and `load_now` call the function immediately. `load` calls it in the
-    next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not
-    requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
-    `fetch_many` and `fetch` start the same look-ups as `load_many` and `load_now`, but return a `Shared`, which is
-    cheaper than a future. Use them where the caller only awaits the values, as for the result of a batch resolver.
+    `batch_load_fn(keys)` takes distinct keys and returns an awaitable of their values in the same order; if a value is
+    an exception, only the look-up of its key fails. `load_many` and `load_now` call the function immediately. `load`
+    calls it in the next event-loop iteration, with all keys requested by then. Keys that are cached or being looked up
+    are not requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other
+    callers. `fetch_many` and `fetch` start the same look-ups as `load_many` and `load_now`, but return a `Shared`,
+    which is cheaper than a future. Use them where the caller only awaits the values, as for the result of a batch
+    resolver.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """

@@ -1,4 +1,4 @@
-"""The interface of an observer of one execution. Without an observer, observation costs nothing."""
+"""The interface of an observer of one execution. Execution without an observer has no overhead."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,8 +1,8 @@
 """Open runs: one execution for several contexts. Fields that depend on the context are filled in afterwards.
 
-The run executes once everything that is the same for all contexts. Where a field depends on the context, the run leaves
-the cell of the response open. `fill` then resolves each open field for all contexts, and completes the values of all
-contexts as one layer.
+The run executes everything that is the same for all contexts only once. Where a field depends on the context, the run
+leaves the cell of the response open. `fill` then resolves each open field for all contexts, and completes the values of
+all contexts as one layer.
 """
 
 import asyncio

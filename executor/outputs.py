@@ -127,7 +127,7 @@ class List:
         return _nest(lists, done)
 
     def _complete_only(self, run: Run, items: Column, path: Path | None) -> Column:
-        """Complete the items of the list in a column that has only this list."""
+        """Complete the items of the only list in a column."""
         paths = None if path is None else [path.add_key(index) for index in range(len(items))]
         try:
             done = self._item.complete(run, items, paths)
@@ -136,7 +136,7 @@ class List:
         return list(done) if done is items else done
 
     def _as_list(self, run: Run, value: Any) -> Any:
-        """Return the items of a value, or None for a null, or a failure if the value is an error or not iterable."""
+        """Return the items of a value, None for a null, or a failure if the value is an error or not iterable."""
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None
@@ -213,8 +213,8 @@ class Object:
 class Abstract:
     """Completes objects of an interface or a union, grouped by their types.
 
-    `records` maps Python classes to object types, for the types that the class determines. `select` plans the selection
-    of an object type when its first value occurs.
+    `records` maps Python classes to object types, where the class alone determines the type. `select` plans the
+    selection of an object type when its first value occurs.
     """
 
     def __init__(
@@ -316,7 +316,7 @@ def shared_rows(run: Run, selection: Selection, parents: Column, paths: Paths) -
 
 
 def _nest(lists: Column, items: Iterable[Any]) -> Column:
-    """Return a column whose lists have their items replaced by the items of a flat column, in order.
+    """Return a column of lists with their items replaced, in order, by the items of a flat column.
 
     Cells that are not lists stay as they are.
     """

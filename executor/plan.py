@@ -120,7 +120,7 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Prefetch:
-    """The fields of a selection that can start before the parents are loaded, given references to the parents.
+    """The fields of a selection that can start before the parents are loaded, using references to the parents.
 
     `references(run, parents)` returns one reference (or None) for each parent, or None if there are no references.
     """
@@ -133,7 +133,7 @@ class Prefetch:
 class Selection:
     """The fields selected from objects of one type.
 
-    `needs_paths` is True if a field, or a field below, needs its path, so that a parent at two paths has two rows.
+    `needs_paths` is True if a field, or any field below it, needs its path. A parent at two paths then has two rows.
     """
 
     type: GraphQLObjectType
@@ -160,7 +160,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Takes the place of a plan if graphql-core must execute the operation, with the reason."""
+    """The reason why graphql-core must execute the operation, in place of a plan."""
 
     reason: str
 

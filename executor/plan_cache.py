@@ -28,10 +28,10 @@ class PlannedDocument:
 
 
 class PlanCache:
-    """Documents and their plans, by the identity of the document object.
+    """Documents and their plans, keyed by the identity of the document object.
 
-    The cache drops the least recently used documents above `MAX_DOCUMENTS`, and all documents when their plans have
-    more than `MAX_FIELDS` fields.
+    The cache drops the least recently used documents above `MAX_DOCUMENTS`, and all documents once more than
+    `MAX_FIELDS` fields have been planned.
     """
 
     def __init__(self, declarations: Declarations) -> None:

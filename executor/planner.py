@@ -131,7 +131,7 @@ class Planner:
         )
 
     def _prefetch(self, field: Field, declared: Declaration, arguments: Arguments) -> Prefetch | None:
-        """Return what to prefetch for a field, if its values are objects of one type and it declares references.
+        """Return the fields to prefetch, if the field's values are objects of one type and it declares references.
 
         Return None if no selected field of the values can be resolved from a reference alone.
         """
@@ -146,7 +146,7 @@ class Planner:
         return Prefetch(references.of, selection)
 
     def _needs_paths(self, field: Field) -> bool:
-        """Return True if a field, or a field below, needs its path in the response."""
+        """Return True if a field, or any field below it, needs its path in the response."""
         named = core.get_named_type(field.type)
         if isinstance(field.source, OrdinaryResolver) or self._declarations.type_needs_paths(named):
             return True

@@ -63,7 +63,7 @@ def prefetch(run: PrefetchingRun, plan: Prefetch, parents: Sequence[Any]) -> Pre
 def join(run: PrefetchingRun, step: Step, prefetched: Prefetched, values: Column) -> Column | None:
     """Return the column of rows for values that have arrived, including their prefetched cells.
 
-    Return None if the values cannot be matched with their references, so that the prefetched columns are useless.
+    Return None if the values cannot be matched with their references, which makes the prefetched columns useless.
     """
     output, references = step.field.output, prefetched.references
     assert isinstance(output, Object)  # noqa: S101 - the planner ensures this
@@ -80,7 +80,7 @@ def join(run: PrefetchingRun, step: Step, prefetched: Prefetched, values: Column
 
 
 def _join_some(run: PrefetchingRun, field: Field, output: Object, prefetched: Prefetched, values: Column) -> Column:
-    """Return the column of rows for values of which some are not objects or have no reference."""
+    """Return the column of rows for values, some of which are not objects or have no reference."""
     references = prefetched.references
     cells, present = output.check_each(run, values, None)
     found = {references[index]: values[index] for index in present if references[index] is not None}

@@ -53,7 +53,8 @@ class PlanRun(PrefetchingRun):
         self._tasks: list[asyncio.Future[Any]] = []
 
     async def finish(self) -> None:
-        """Await all steps, layer by layer. If cancelled, cancel everything that was started and wait for it."""
+        """Await all steps, layer by layer. If cancelled, cancel everything that was started and wait until it has
+        ended."""
         layer: list[Step] = []
         try:
             while self._steps:

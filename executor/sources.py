@@ -55,7 +55,7 @@ class Batch:
     def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Any:
         """Return the result of the resolver.
 
-        If a synchronous resolver raises, call it again for each parent alone, so that only some parents may fail.
+        If a synchronous resolver raises, call it again for each parent separately, so that the others can succeed.
         """
         arguments = self._arguments.of(run)
         try:

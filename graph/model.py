@@ -1,7 +1,7 @@
 """The immutable records of the social graph.
 
-The id of a user or post is the number of the event that created it, and contains the time: 41 bits of milliseconds
-since 2020 and 12 bits of sequence (`graph.log.numbers`).
+The id of a user or post is the number of the event that created it. An event number consists of 41 bits for the time,
+in milliseconds since 2020, and 12 bits for a sequence number (`graph.log.numbers`).
 
 The records that fill pages are named tuples, which are built twice as fast as frozen dataclasses.
 """
@@ -23,12 +23,12 @@ MAX_NUMBER = 2**53 - 1
 
 
 def time_of(number: int) -> datetime:
-    """Return the time in an event's number, in UTC, to the millisecond."""
+    """Return the time in an event number, in UTC, with millisecond precision."""
     return datetime.fromtimestamp(seconds_of(number), UTC)
 
 
 def seconds_of(number: int) -> float:
-    """Return the time in an event's number, in seconds since 1970."""
+    """Return the time in an event number, in seconds since 1970."""
     return ((number >> SEQUENCE_BITS) + EPOCH_MS) / 1000
 
 
@@ -75,8 +75,8 @@ class Location:
 class Post(NamedTuple):
     """A post. `author` is the author's id.
 
-    `replies`, `reposts`, `quotes` and `likes` are counts, which are the same for all viewers. The following
-    fields have their defaults unless the post is a reply, repost or quote, mentions users or has attachments:
+    `replies`, `reposts`, `quotes` and `likes` are counts, which are the same for all viewers. The following fields have
+    their default values unless the post is a reply, repost or quote, mentions users or has attachments:
 
     reply_to, root: the parent and the first post of the thread.
     repost_of: the quoted or reposted post.
@@ -217,7 +217,7 @@ class FollowOutcome(Enum):
 class FollowRefusal(Enum):
     """Why a follow or unfollow was refused for one id.
 
-    `SELF` is the viewer's own id. With `LIMIT_REACHED`, no user of the request was followed.
+    `SELF` is the viewer's own id. With `LIMIT_REACHED`, none of the requested users was followed.
     """
 
     NOT_FOUND = auto()
@@ -247,8 +247,8 @@ STATES = {
 class Relationship(NamedTuple):
     """The relationship between two users, `viewer` and `subject`, read from the viewer's sets.
 
-    The two numbers are the numbers of the Followed events, or None if there is no follow. `muting` and `blocking` are
-    True if the viewer mutes or blocks the subject, and `blocked_by` if the subject blocks the viewer.
+    Each of the two numbers is that of a Followed event, or None if there is no follow. `muting` and `blocking` are True
+    if the viewer mutes or blocks the subject, and `blocked_by` is True if the subject blocks the viewer.
     """
 
     viewer: int
@@ -307,7 +307,7 @@ class TimelineKind(Enum):
 
 
 class Timeline(NamedTuple):
-    """A timeline: its kind, and the id of its owner, a user or a list.
+    """A timeline: its kind and the id of its owner, which is a user or a list.
 
     `graph.timelines.timelines`, `graph.timelines.list_timelines` and `graph.timelines.public_timeline` read its pages.
     The owner of the public timeline is 0, and its `watermark` is the archive watermark that was read before its pages.
@@ -324,8 +324,9 @@ NOTHING_RELATED: Mapping[int, Any] = MappingProxyType({})
 class Page(NamedTuple, Generic[T]):
     """Consecutive entries of a list, newest first, and whether there are more at either end.
 
-    `reached` is the number at which the next page continues, if that is not the page's last entry: a page that has
-    scanned many hidden entries ends early and may be short. `related` maps ids to the originals of plain reposts.
+    `reached` is the number at which the next page continues, if that is not the number of the page's last entry: a page
+    ends early, and may be short, if many hidden entries were scanned for it. `related` maps ids to the originals of
+    plain reposts.
     """
 
     items: tuple[T, ...]
@@ -345,7 +346,7 @@ class Credentials:
 
 
 class Session(NamedTuple):
-    """The details of a live session that its user sees. `id` is a hash of the session's id, which is in its token."""
+    """A live session as its user sees it. `id` is a hash of the session's id, which is in the token."""
 
     id: int
     session: str
@@ -369,7 +370,7 @@ new_relationship: Callable[[tuple[int, int, int | None, int | None, bool, bool, 
 def post_or_repost(fields: PostFields) -> Post:
     """Return the record with these fields: a Repost if it refers to a post and has no content of its own.
 
-    `new_post` is enough for posts that have none of the fields from `reply_to` onwards.
+    Use `new_post` for posts that have none of the fields from `reply_to` onwards.
     """
     _, _, text, _, _, _, _, _, _, _, _, repost_of, _, attachments, *_ = fields
     is_repost = repost_of is not None and not text and not attachments

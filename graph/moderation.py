@@ -1,9 +1,9 @@
 """Moderation: users report users and posts, and operators suspend users and remove posts.
 
-Operators use the command line and have no account. Their actions are events of separate kinds, and deletions with
+Operators use the command line and have no account. Their actions are events of separate kinds, or deletions with
 `by_operator`. All other events about a user's data are appended only on behalf of that user.
 
-The store has no keys for reports. Operators read them from the archive, and the newest ones from the log.
+The store has no keys for reports. Reports are read from the archive, and the newest ones from the log.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -56,13 +56,13 @@ class Moderation:
     async def suspend(self, user: int) -> bool:
         """Hide a user everywhere and end all the user's sessions; return False if the user was already suspended.
 
-        Raises Rejected (NOT_FOUND), and StoreUnavailable also if the suspension is committed but not yet in effect.
-        Three round trips, however much the user has written.
+        Raises Rejected (NOT_FOUND) and StoreUnavailable, the latter also if the suspension is committed but not yet in
+        effect. Three round trips, regardless of the number of the user's posts.
         """
         return await self._change(UserSuspended(user))
 
     async def unsuspend(self, user: int) -> bool:
-        """End a suspension; return False if the user was not suspended. Raises and costs like `suspend`."""
+        """End a suspension; return False if the user was not suspended. Same errors and cost as `suspend`."""
         return await self._change(UserUnsuspended(user))
 
     async def _change(self, body: UserSuspended | UserUnsuspended) -> bool:
@@ -77,9 +77,9 @@ class Moderation:
         return (int(number or 0) > 0) is not isinstance(body, UserSuspended)
 
     async def remove(self, post: int) -> Post | None:
-        """Permanently delete a post, and return it; None if it was deleted before.
+        """Permanently delete a post. Return it, or None if it was already deleted.
 
-        Raises Rejected (NOT_FOUND) and ArchiveUnavailable. Costs what `Posts.delete` costs.
+        Raises Rejected (NOT_FOUND) and ArchiveUnavailable. Costs the same as `Posts.delete`.
         """
         return await self._posts.remove(post)
 
@@ -88,7 +88,7 @@ class Moderation:
     ) -> None:
         """Report a user to the operators. A repeated report within a day appends nothing.
 
-        Raises Rejected: NOT_FOUND, and INVALID for oneself and for a comment that is too long. Two round trips.
+        Raises Rejected: NOT_FOUND, or INVALID if the user is the viewer or the comment is too long. Two round trips.
         """
         comment = checked(comment)
         if user == viewer:
@@ -102,8 +102,8 @@ class Moderation:
     ) -> None:
         """Report a post. A repeated report within a day appends nothing.
 
-        Raises Rejected: NOT_FOUND, and INVALID for a comment that is too long; and ArchiveUnavailable. Two round trips,
-        and a query for an archived post.
+        Raises Rejected (NOT_FOUND, or INVALID if the comment is too long) and ArchiveUnavailable. Two round trips, plus
+        a query for an archived post.
         """
         comment = checked(comment)
         [found] = await self._posts.get_many(view, [post])
@@ -141,7 +141,7 @@ class Moderation:
                 yield report_of(event)
 
     async def close(self, numbers: Sequence[int]) -> list[int]:
-        """Close reports, and all other reports of the same users and posts. Return the numbers without a report.
+        """Close reports and all other reports of the same users and posts. Return the numbers that are not reports.
 
         Closing a closed report appends nothing. One query, and one round trip for each report that is not archived.
         """
@@ -184,5 +184,5 @@ def checked(comment: str | None) -> str:
 
 
 def not_found() -> Rejected:
-    """Return the rejection of an unknown, deleted or hidden user or post."""
+    """Return the rejection for an unknown, deleted or hidden user or post."""
     return Rejected.because(ProblemCode.NOT_FOUND, "This user or post does not exist.", "subjectId")

@@ -87,8 +87,8 @@ class Window:
     ) -> "Window":
         """Return the window that a connection's arguments request.
 
-        Raises BadPaging unless exactly one of `first` and `last` is given, from 1 to 100, and all cursors are of this
-        kind.
+        Raises BadPaging unless exactly one of `first` and `last` is given, its value is from 1 to 100, and all cursors
+        are of this kind.
         """
         if first is None and last is None:
             raise BadPaging(f"Specify 'first' or 'last', from 1 to {MAX_PAGE}: the number of entries to return.")
@@ -112,7 +112,7 @@ class Window:
         return self.low > 0
 
     def beyond(self, bound: int) -> "Window | None":
-        """Return the part of the window beyond a number, in the direction of paging; None if it is empty."""
+        """Return the part of the window beyond a number, in the direction of paging, or None if it is empty."""
         rest = replace(self, high=bound) if self.forward else replace(self, low=bound)
         return rest if rest.low + 1 < rest.high else None
 
@@ -121,7 +121,7 @@ class Window:
     ) -> Page[T]:
         """Build the page from up to `count + 1` entries in the direction of paging.
 
-        An entry beyond `count` only shows that there are more. `reached` is the number of the last entry that was
+        An extra entry beyond `count` only shows that there are more. `reached` is the number of the last entry that was
         scanned, if the page is short although there may be more entries.
         """
         items, more = tuple(found[: self.count]), len(found) > self.count

@@ -1,8 +1,8 @@
 """The lists of posts, in the store and the archive: timelines, authors' replies, and replies, reposts and quotes.
 
 All of these lists are ordered by the numbers of the posts, newest first, and a post is added and removed only once. One
-rule therefore decides for all lists which posts are *hot*, which means that the store keeps them. The archive holds the
-whole lists.
+rule therefore decides for all lists which posts are *hot*, that is, kept in the store. The archive holds the complete
+lists.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +16,10 @@ from graph import keys
 class PostList:
     """A kind of list.
 
-    key: the key of an owner's list, a versioned set of hot posts with an archive floor.
-    cold: the key of the number of the list's live posts that are in the archive only.
-    column: the column of the archive that holds the owner in the rows of live posts.
-    kind: the kind of the rows of these posts, if rows of other kinds use the column too.
-    count: the field of `post:{owner}` that holds the length of the list. None for the lists of users.
+    key: the key of an owner's list, a versioned set of hot posts with an archive floor. cold: the key of the counter of
+    the list's live posts that are in the archive only. column: the archive column that holds the owner in the rows of
+    live posts. kind: the kind of these rows, if rows of other kinds use the column too. count: the field of
+    `post:{owner}` that holds the length of the list. None for lists that belong to users.
     """
 
     name: str
@@ -49,7 +48,7 @@ REPOSTS = PostList(
 QUOTES = PostList(
     "quotes", keys.quotes, lambda post: keys.archived_of(keys.quotes(post)), "repost_of", "quotes", "PostPublished"
 )
-"""The quotes of a post. Earlier versions have put plain reposts into the same column (`graph.archive.reposts`)."""
+"""The quotes of a post. Earlier versions put plain reposts into the same column (`graph.archive.reposts`)."""
 POST_LISTS = (TIMELINE, REPLIED, REPLIES, REPOSTS, QUOTES)
 LISTS_UNDER_POSTS = (REPLIES, REPOSTS, QUOTES)
 LIST_COLUMNS = (TIMELINE.column, REPLIED.column, REPLIES.column, QUOTES.column)
@@ -72,7 +71,7 @@ class Listable(Protocol):
 
 
 def lists_of(post: Listable) -> Iterator[tuple[PostList, int]]:
-    """Yield the lists of a post, with their owners. The first list decides whether the store keeps the record."""
+    """Yield a post's lists with their owners. The first list decides whether the store keeps the post's record."""
     if post.listed:
         yield TIMELINE, post.author
     if post.reply_to is not None:

@@ -3,14 +3,14 @@
 The algorithm is GCRA, the generic cell rate algorithm of ITU-T I.371: a bucket holds `burst` units and refills evenly.
 The store keeps one number for each rate of a holder, which is a user or a network: the time at which the bucket will be
 full. A script charges all rates that a request names for a holder, or none of them. The charge is sent together with
-the first reads of a request (`Store.ask`), without a round trip of its own. While the store does not answer, each
-process counts on its own.
+the first reads of a request (`Store.ask`), so it needs no separate round trip. While the store does not answer, each
+process counts separately.
 
-If a rate has an `advance`, a process takes that many units more than it needs, and spends them on later requests
+If a rate has an `advance`, a process takes that many more units than it needs, and spends them on later requests
 without asking the store. Units that are not spent within the rate's period are lost. All processes together admit at
 most as much as one bucket would, plus the advance of each process.
 
-A process remembers when the buckets that it has seen will be full, and refuses a charge that exceeds such a bucket
+A process remembers when the buckets that it has seen will be full. It refuses a charge that exceeds such a bucket,
 without asking the store.
 """
 
@@ -43,12 +43,12 @@ class Rate:
 
     @cached_property
     def unit_seconds(self) -> float:
-        """The seconds in which one unit refills."""
+        """The number of seconds in which one unit is refilled."""
         return self.period / self.limit
 
     @cached_property
     def full_seconds(self) -> float:
-        """The seconds in which an empty bucket refills."""
+        """The number of seconds in which an empty bucket refills."""
         return self.burst * self.unit_seconds
 
 
@@ -86,7 +86,7 @@ class Bucket:
 
 
 class PendingCharge:
-    """A charge that was sent. `refusal` holds the decisions if this process refused it at once, else None."""
+    """A charge that may be pending. `refusal` holds the decisions if this process refused it at once, else None."""
 
     def __init__(
         self,
@@ -142,8 +142,8 @@ class Rates:
     def charge(self, holder: str, charges: Sequence[Charge]) -> PendingCharge:
         """Charge several rates of a holder: all of them, or none if one would be exceeded.
 
-        The charge shares the round trip of reads in the same event-loop ticks. It takes no round trip if this process
-        already knows that the charge is refused.
+        The charge shares the round trip of reads in the same event-loop iterations. It takes no round trip if this
+        process already knows that the charge will be refused.
         """
         refusal = self.refusal(holder, charges)
         if refusal is not None:
@@ -177,7 +177,7 @@ class Rates:
             bucket.full_at = now + min(owed, 2 * rate.full_seconds)
 
     def give_back(self, holder: str, rate: Rate, units: int) -> "asyncio.Future[list[Decision]]":
-        """Refund charged units that were not used. One round trip, which the caller may await."""
+        """Refund charged units that were not used. One round trip; the caller need not await it."""
         giving = self._ask(holder, [(rate, 0)], [0.0], _words(rate, -units, 0))
         giving.add_done_callback(_retrieve)
         return giving
@@ -185,7 +185,7 @@ class Rates:
     def _ask(
         self, holder: str, charges: Sequence[Charge], used: Sequence[float], words: Sequence[str | int]
     ) -> "asyncio.Future[list[Decision]]":
-        """Send a charge in the round trip of other reads."""
+        """Send a charge in the same round trip as other reads."""
         command = script("charge_rates").call([keys.rate(holder)], *words)
         return self._store.ask([command], partial(self._decide, holder, charges, used))
 
@@ -219,7 +219,7 @@ class Rates:
     def _decide(
         self, holder: str, charges: Sequence[Charge], used: Sequence[float], replies: Sequence[Sequence[int]]
     ) -> list[Decision]:
-        """Return the decisions in the script's reply. `used` has the units of each charge taken from the advance."""
+        """Return the decisions in the script's reply. `used` has, for each charge, the units taken from the advance."""
         [[charged, *answers]] = replies
         now = self._now()
         decisions = []

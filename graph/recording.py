@@ -1,7 +1,8 @@
 """Recordings of the cost of one operation: exchanges with the store, archive transactions and timeline pages.
 
-`RECORDING` holds the recording of the current operation; usually it is None. Tasks inherit it. A task that outlives its
-operation adds nothing more, because the recording has ended. All times are values of `time.perf_counter`.
+`RECORDING` holds the recording of the current operation, or None if the operation is not recorded. Tasks inherit it. A
+task that outlives its operation adds nothing more to the recording, which has ended by then. All times are values of
+`time.perf_counter`.
 """
 
 import time
@@ -48,7 +49,7 @@ class Transaction:
 
 @dataclass(slots=True)
 class TimelinePage:
-    """A timeline page that was read: its sources, the number of posts scanned, and the number of those left out.
+    """A timeline page that was read: its sources, the number of posts scanned, and the number of posts left out.
 
     `merged` is the number of authors whose own timelines were merged.
     """

@@ -1,8 +1,8 @@
 """The rows of users and posts in the store, and the records built from them.
 
 A record of a post holds the common fields of its PostPublished event as separate columns, and the others as one JSON
-object, `details`, which most posts lack. So a page reads few columns. The record also holds the post's counts, which
-outlive the other fields: the record of an archived post has counts only.
+object, `details`, which most posts lack. Reading a page therefore takes few columns. The record also holds the post's
+counts, which outlive the other fields: the record of an archived post has counts only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ class SplitPosts(NamedTuple):
 
 
 class Deleted:
-    """A placeholder for the record of a deleted post, its tombstone."""
+    """The tombstone of a deleted post, in place of its record."""
 
 
 DELETED = Deleted()
@@ -107,12 +107,12 @@ def stored_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[Stor
 
 
 def split_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> SplitPosts:
-    """Return the content of rows of POST_COLUMNS by kind. O(n)."""
+    """Return the content of rows of POST_COLUMNS, grouped by kind. O(n)."""
     return split_stored(ids, stored_posts(ids, rows))
 
 
 def split_stored(ids: Sequence[int], found: Sequence[Stored]) -> SplitPosts:
-    """Return the result of `stored_posts` by kind. O(n)."""
+    """Return the result of `stored_posts`, grouped by kind. O(n)."""
     posts: dict[int, Post] = {}
     deleted: list[int] = []
     absent: list[int] = []

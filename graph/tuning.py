@@ -17,9 +17,9 @@ class Tuning:
     `hot_newest`. Tombstones live for at least `tombstones_live`. The log holds at most `log_limit` events; the last
     tenth is reserved for blocks and for events that withdraw something, such as deletions, unfollows and log-outs. The
     store accepts only these events once the fraction `store_full_at` of its memory is used. Pictures and videos must be
-    on one of the `media_hosts`, domain names in lower case, optionally with a port. No user can sign up with one of the
-    `reserved_logins`. A user's list of notifications keeps the newest `notifications_kept` groups. A user follows at
-    most `max_following` others, and mutes and blocks at most `max_blocked` each.
+    hosted on one of the `media_hosts`, which are lower-case domain names with an optional port. No user can sign up
+    with one of the `reserved_logins`. A user's list of notifications keeps the newest `notifications_kept` groups. A
+    user can follow at most `max_following` others, mute at most `max_blocked`, and block at most `max_blocked`.
     """
 
     home_size: int = 800

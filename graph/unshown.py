@@ -1,7 +1,7 @@
 """Changes that a request has committed, but that its own reads may not show yet.
 
 The changes are in the log, but the store did not answer in time for their projection. The request may therefore read
-older states of the users, posts and lists that it has changed.
+outdated states of the users, posts and lists that it has changed.
 """
 
 from contextvars import ContextVar

@@ -1,4 +1,4 @@
-"""The resolvers of mutations of accounts: sign-up, log-in, log-out, password, profile and deletion."""
+"""The resolvers of account mutations: sign-up, log-in, log-out, password, profile and deletion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,9 +77,9 @@ async def log_in(
 
 
 async def start_session(context: Context, user: User, password: int | None = None) -> SessionPayload:
-    """Start a session, and show the payload to its viewer. One round trip.
+    """Start a session and resolve the payload for its viewer. One round trip.
 
-    `password` is the event number of the last change of the checked password.
+    If a password was checked, `password` is the number of the event that last changed it.
     """
     session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
     context.show_to(viewer_of(session))
@@ -87,7 +87,7 @@ async def start_session(context: Context, user: User, password: int | None = Non
 
 
 def begun(context: Context, session: Credentials) -> SessionPayload:
-    """Return the payload with the credentials of a session that has begun."""
+    """Return the payload with the credentials of a session that was started."""
     context.client.note_session(session)
     return SessionPayload(credentials=session)
 
@@ -172,20 +172,20 @@ async def update_profile(
 
 
 def cleared(value: str | None) -> str | None:
-    """Convert the input of a field that null clears: None (clear) to an empty text, and UNSET (keep) to None."""
+    """Convert the input for a clearable field: None (clear) to an empty string, and UNSET (keep) to None."""
     return None if value is strawberry.UNSET else value or ""
 
 
 def viewer_of(session: Credentials) -> Viewer:
-    """Return the viewer whom a session logs in."""
+    """Return the viewer of a session."""
     return Viewer(session.user, session.id, session.expires_at)
 
 
 def access_tokens(sessions: Sequence[Credentials], context: Context) -> list[str | None]:
-    """Return the access tokens of sessions; None if the client keeps the token in a cookie."""
+    """Return the access tokens of sessions; None if a cookie carries the token."""
     return [context.issue_token(session) for session in sessions]
 
 
 def session_viewers(sessions: Sequence[Credentials], context: Context) -> list[Viewer]:
-    """Return the viewers whom sessions log in."""
+    """Return the viewers of sessions."""
     return [viewer_of(session) for session in sessions]

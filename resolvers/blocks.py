@@ -43,7 +43,7 @@ class UserPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of users."""
+        """The page info, with cursors of users."""
         items = self.page.items
         return page_ends(self.page, CursorKind.USER, [each.number for each in (*items[:1], *items[-1:])])
 

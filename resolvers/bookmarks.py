@@ -34,7 +34,7 @@ class BookmarkPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of bookmarks."""
+        """The page info, with cursors of bookmarks."""
         ends = (*self.page.items[:1], *self.page.items[-1:])
         return page_ends(self.page, CursorKind.BOOKMARK, [each.number for each in ends])
 

@@ -1,6 +1,7 @@
 """Paging arguments, and the records behind connections and `PageInfo`. A record is the object that resolvers get.
 
-Edges have no record of their own: the record of a `PostEdge` is the post, and the record of a `FollowEdge` the follow.
+Edges have no record of their own: the record of a `PostEdge` is the post, and the record of a `FollowEdge` is the
+follow.
 """
 
 from collections.abc import Sequence
@@ -56,14 +57,14 @@ def checked_limit(limit: int, most: int) -> int:
 def first_page_cursors(numbers: Sequence[int], after: str | None, before: str | None) -> list[str | None]:
     """Return the log cursors with these numbers; None unless the arguments are those of a first page.
 
-    Pages that a cursor bounds have none: a client keeps the one that it has.
+    Other pages have no log cursor: the client keeps the one from the first page.
     """
     is_first = after is None and before is None
     return [encode_cursor(CursorKind.LOG, number) if is_first else None for number in numbers]
 
 
 class PageEnds(NamedTuple):
-    """The record of `PageInfo`. The ends of the page are numbers, which become cursors only if these are selected."""
+    """The record of `PageInfo`. The ends of the page are numbers; cursors are encoded only if they are selected."""
 
     has_next_page: bool
     has_previous_page: bool
@@ -99,7 +100,7 @@ class PostPage(NamedTuple):
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of posts."""
+        """The page info, with cursors of posts."""
         items = self.page.items
         return page_ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
 
@@ -127,13 +128,13 @@ class FollowPage(NamedTuple):
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of follows."""
+        """The page info, with cursors of follows."""
         items = self.page.items
         return page_ends(self.page, CursorKind.FOLLOW, [follow.number for follow in (*items[:1], *items[-1:])])
 
 
 def page_ends(page: Page[Any], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Return the page info of a page. `numbers` has the numbers of its first and last entries, or is empty."""
+    """Return the page info. `numbers` has the numbers of the page's first and last entries, or is empty."""
     start, end = numbers if numbers else (None, None)
     if page.reached is not None:
         start, end = (start, page.reached) if page.has_next else (page.reached, end)

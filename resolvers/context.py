@@ -38,14 +38,14 @@ class Client(Protocol):
 
     @property
     def holder(self) -> str | None:
-        """The key of the viewer or network whose streams share a limit on concurrent replays; None for no limit."""
+        """The key of the viewer or network whose streams share a limit on concurrent replays, or None for no limit."""
 
     @property
     def user_agent(self) -> str | None:
-        """The name of the client's program, from the header `User-Agent`; None without this header."""
+        """The name of the client's program, from the `User-Agent` header, or None if there is no such header."""
 
     def event_delay(self) -> float:
-        """Return the seconds by which to delay the client's next live event; more than 0 after many events."""
+        """Return the delay of the client's next live event, in seconds; more than 0 after many events."""
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Count an event filter's terms. Return a function that releases them. Raises if the client has too many."""
@@ -131,7 +131,7 @@ class Context:
 
     @property
     def viewer_id(self) -> int | None:
-        """The viewer's user id; None for anonymous requests."""
+        """The viewer's user id, or None for an anonymous request."""
         return None if self.viewer is None else self.viewer.user
 
     def require_viewer(self) -> Viewer:
@@ -141,10 +141,10 @@ class Context:
         return self.viewer
 
     def show_to(self, viewer: Viewer) -> None:
-        """Resolve the payload of the current mutation for a viewer who has logged in with it.
+        """Resolve the payload of the current mutation for the viewer that the mutation has logged in.
 
-        Later fields act as the sender of the document again (`act_as_sender`). The limits count the whole operation
-        for the sender.
+        Later fields are resolved for the sender of the document again (`act_as_sender`). The whole operation counts
+        towards the sender's limits.
         """
         self._sender = self.viewer
         self._act_as(viewer)
@@ -156,7 +156,7 @@ class Context:
             self._sender = ...
 
     def end_session(self) -> Viewer:
-        """Remove the viewer from the context and return it, so that later fields of the document have no viewer.
+        """Remove and return the viewer, so that later fields of the document have no viewer.
 
         Raises Unauthenticated if there is none.
         """
@@ -173,7 +173,7 @@ class Context:
         return self.graph.store.running_loop().create_task(work)
 
     async def watermark(self) -> int:
-        """Return a projection watermark, cached in this process, from before `loaders` read any page.
+        """Return a projection watermark, cached in this process, that was read before `loaders` read any page.
 
         A stream resumes at this watermark. If it were newer than a page, posts missing from the page would be skipped.
         """

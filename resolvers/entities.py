@@ -44,7 +44,7 @@ async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEnt
 
 
 def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:
-    """Return the entities of a post, at most 50. `logins` has the logins of the mentioned users by id."""
+    """Return the entities of a post, at most 50. `logins` maps the ids of the mentioned users to their logins."""
     users = users_of_logins(post.text, post.mentions, logins)
     found: list[TextEntity] = []
     for entity in entities_of(post.text)[:MAX_ENTITIES]:

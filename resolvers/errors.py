@@ -30,7 +30,7 @@ class Unauthenticated(Exception):
 
 
 class RedactedError(Exception):
-    """Stands for an unexpected error whose message may contain a password. The error's type is the only message."""
+    """Replaces an unexpected error whose message may contain a password. The message is only that error's type."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__qualname__)
@@ -54,5 +54,5 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def code_of(error: BaseException | None) -> str | None:
-    """Return the code of an error whose message clients may see; None if the error must be masked."""
+    """Return the code of an error whose message clients may see, or None if the error must be masked."""
     return next((code for kind, code in CODES if isinstance(error, kind)), None)

@@ -17,7 +17,7 @@ from resolvers.errors import BadInput
 
 
 class Kind(Enum):
-    """The kinds of objects with a global id, and how many numbers identify an object of the kind."""
+    """The kinds of objects with a global id, and how many numbers identify an object of each kind."""
 
     USER = "User", 1
     VIEWER = "Viewer", 1
@@ -87,20 +87,20 @@ def decode(text: str) -> GlobalId:
 
 
 def number(kind: Kind, text: str) -> int | None:
-    """Return the number of a global id of this kind; None for another kind. Raises BadInput if it is malformed."""
+    """Return the number of a global id of this kind, or None for another kind. Raises BadInput if it is malformed."""
     found = decode(text)
     return found.numbers[0] if found.kind is kind else None
 
 
 def number_or_none(kind: Kind, text: str) -> int | None:
-    """Return the number of a global id of this kind; None for another kind, and for a malformed id."""
+    """Return the number of a global id of this kind, or None for another kind or a malformed id."""
     with suppress(BadInput):
         return number(kind, text)
     return None
 
 
 def numbers(kind: Kind, texts: Sequence[str]) -> list[int] | None:
-    """Return the numbers of global ids of one kind, whose ids have one number; None if an id is of any other form.
+    """Return the numbers of global ids of a kind with one number, or None if any id has another form.
 
     Takes a third of the time of calling `number` for each id.
     """

@@ -84,7 +84,7 @@ class EndSessionInput:
 
 @strawberry.input(description="The input of `updateProfile`. Omitted fields do not change; null clears a field.")
 class UpdateProfileInput:
-    """The values are not validated yet. UNSET means unchanged, and None that the field is cleared."""
+    """The values are not validated yet. UNSET means that the field is unchanged, and None that it is cleared."""
 
     name: str | None = strawberry.field(
         description="The display name, 1 to 50 characters. It cannot be cleared.", default=strawberry.UNSET
@@ -260,7 +260,7 @@ class MarkNotificationsReadInput:
 
 @strawberry.input(description="The input of `createList`.")
 class CreateListInput:
-    """The values have not been validated yet, nor have the ids been decoded."""
+    """The values are not validated and the ids are not decoded yet."""
 
     name: str = strawberry.field(description="The name of the list, 1 to 50 characters.")
     user_ids: list[strawberry.ID] | None = strawberry.field(
@@ -275,7 +275,7 @@ class CreateListInput:
 
 @strawberry.input(description="The input of `updateList`. Omitted fields do not change.")
 class UpdateListInput:
-    """The values are not validated yet and the ids not decoded."""
+    """The values are not validated and the ids are not decoded yet."""
 
     list_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's lists.")
     name: str | None = strawberry.field(description="The new name, 1 to 50 characters.")
@@ -296,7 +296,7 @@ class DeleteListInput:
 
 @strawberry.input(description="The input of `report`.")
 class ReportInput:
-    """The values are not validated yet and the id not decoded."""
+    """The values are not validated and the id is not decoded yet."""
 
     subject_id: strawberry.ID = strawberry.field(description="The global id of the user or post to report.")
     reason: ReportReason = strawberry.field(description="Why the user or post is reported.")
@@ -321,7 +321,7 @@ class BoundingBox:
     "stream continues where a search ends."
 )
 class PostFilter:
-    """The values are not validated yet and the ids not decoded. None means any."""
+    """The values are not validated and the ids are not decoded yet. None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(description="Match posts by these users: 1 to 100 global ids.")
     keywords: list[str] | None = strawberry.field(
@@ -337,7 +337,7 @@ class PostFilter:
     "`within` or `firehose: true`."
 )
 class EventFilter:
-    """The values are not validated yet and the ids not decoded. None means any."""
+    """The values are not validated and the ids are not decoded yet. None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(
         description="Match posts and reposts by these users, and follows where one of them is the follower or the "

@@ -36,7 +36,7 @@ class LikePage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of likes."""
+        """The page info, with cursors of likes."""
         return like_ends(self.page)
 
 
@@ -58,7 +58,7 @@ class LikedPostPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of likes."""
+        """The page info, with cursors of likes."""
         return like_ends(self.page)
 
 
@@ -71,7 +71,7 @@ class LikePayload(Payload):
 
 
 def like_ends(page: Page[Like] | Page[LikedPost]) -> PageEnds:
-    """Return the page info of a page, with the cursors of likes."""
+    """Return the page info of a page, with cursors of likes."""
     return page_ends(page, CursorKind.LIKE, [like.number for like in (*page.items[:1], *page.items[-1:])])
 
 

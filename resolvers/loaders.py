@@ -1,6 +1,6 @@
 """The dataloaders of one request. Every look-up in the social graph goes through one of them.
 
-A loader looks each key up at most once per request. A list of keys is one call of the graph, and the store sends the
+A loader looks each key up at most once per request. A list of keys takes one call to the graph, and the store sends the
 calls of a few event-loop iterations in one round trip.
 """
 
@@ -176,7 +176,7 @@ class Loaders:
 
     @lazy
     def viewer_reposts(self) -> DataLoader[int, bool]:
-        """Whether the viewer has reposted posts without a text, by post id. Raises ValueError if anonymous."""
+        """Whether the viewer has made plain reposts of posts, by post id. Raises ValueError if anonymous."""
         if self._viewer is None:
             raise ValueError("Reposts need a viewer, but the request is anonymous. Check for a viewer first.")
         return self._loader("viewer_reposts", partial(self._graph.reposts.reposted_among, self._viewer))
@@ -221,7 +221,7 @@ class Loaders:
 
     @lazy
     def lists(self) -> DataLoader[int, UserList | None]:
-        """User lists of the viewer by id; None if there is none, or it belongs to another user."""
+        """User lists of the viewer by id; None if there is none, or if it belongs to another user."""
         return self._loader("lists", partial(self._graph.lists.get_many, self._owner))
 
     @lazy

@@ -31,7 +31,7 @@ class PublishPostPayload(Payload):
 
     @property
     def timeline_edge(self) -> Post | None:
-        """The post, as the record of its edge in timelines; None for a reply that most timelines leave out."""
+        """The post, as the record of its edge in timelines, or None for a reply that most timelines leave out."""
         return self.post if self.post is not None and self.post.listed else None
 
 
@@ -47,7 +47,7 @@ class DeletePostPayload(Payload):
 
 @dataclass(frozen=True, slots=True)
 class FollowResult:
-    """The outcome for one id, or the error that kept the follow as it was.
+    """The outcome for one id, or the error that prevented the change.
 
     `user` is a user id, or None if there is no such user.
     """
@@ -165,7 +165,7 @@ async def change_follows(
 
 
 def follow_problem(reason: FollowRefusal, path: tuple[str, ...], most: int) -> Problem:
-    """Return the error of an id that was refused. `most` is the maximum number of followed users."""
+    """Return the error for an id that was refused. `most` is the maximum number of followed users."""
     match reason:
         case FollowRefusal.NOT_FOUND:
             return Problem(ProblemCode.NOT_FOUND, "This user does not exist.", path)

@@ -31,9 +31,9 @@ async def node(
     *,
     id: Annotated[strawberry.ID, strawberry.argument(description="The global id to look up.")],
 ) -> Record:
-    """Return the object with a global id; None if it does not exist or is not visible to the viewer.
+    """Return the object with a global id, or None if it does not exist or is not visible to the viewer.
 
-    One round trip, two for a notification. Raises BadInput for a malformed id.
+    One round trip, or two for a notification. Raises BadInput for a malformed id.
     """
     [record] = await load_nodes(context, [ids.decode(id)])
     if isinstance(record, Exception):
@@ -51,7 +51,7 @@ async def nodes(
 ) -> Sequence[Record | Exception]:
     """Return the objects with these global ids, in their order, or the error of each malformed id.
 
-    One round trip, two for notifications. Raises BadInput for more than 100 ids.
+    One round trip, or two for notifications. Raises BadInput for more than 100 ids.
     """
     if len(keys) > MAX_NODES:
         raise BadInput(f"'ids' has {len(keys)} entries; at most {MAX_NODES} are allowed. Send several requests.")
@@ -159,7 +159,7 @@ async def _nothing() -> list[Any]:
 
 
 def _viewers_group(context: Context, key: ids.GlobalId) -> Group | None:
-    """Return the group of events that the global id of one of the viewer's notifications names; None for other ids."""
+    """Return the group of events if the global id is that of one of the viewer's notifications, else None."""
     if key.kind is not ids.Kind.NOTIFICATION or key.numbers[0] != context.viewer_id:
         return None
     _, code, subject = key.numbers

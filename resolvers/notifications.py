@@ -1,4 +1,4 @@
-"""The resolvers of notifications: the viewer's feed, its entries, and up to which entry they are read."""
+"""The resolvers of notifications: the viewer's feed, its entries, and marking entries as read."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class NotificationPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The page info of the page, with the cursors of notifications."""
+        """The page info, with cursors of notifications."""
         items = self.page.items
         return page_ends(self.page, CursorKind.NOTIFICATION, [each.number for each in (*items[:1], *items[-1:])])
 
@@ -75,7 +75,7 @@ def feed_ids(feeds: Sequence[NotificationFeed], context: Context) -> list[str]:
 
 
 async def unread_counts(feeds: Sequence[NotificationFeed], context: Context) -> list[int]:
-    """Return the numbers of unread notifications, at most `MAX_UNREAD`. Two round trips, one if there are none."""
+    """Return the numbers of unread notifications, at most `MAX_UNREAD`. Two round trips, or one if there are none."""
     counted = await context.loaders.unread_counts.load_many([feed.owner for feed in feeds])
     return [min(count, MAX_UNREAD) for count in counted]
 
@@ -98,7 +98,7 @@ async def live_cursors(
 ) -> list[str | None]:
     """Return log cursors. A subscription that starts from one receives every change that the pages do not contain.
 
-    The cursor is the watermark from before any page is read. None if the arguments are not those of a first page.
+    The cursor is a watermark that was read before any page. None if the arguments are not those of a first page.
     """
     return first_page_cursors([await context.watermark()] * len(feeds), after, before)
 
@@ -113,7 +113,7 @@ def entries(
     before: Before = None,
     kinds: Kinds = None,
 ) -> Awaitable[list[NotificationPage | Exception]]:
-    """Return a page of each feed, newest first, of these kinds if they are given. Two round trips. Raises BadPaging."""
+    """Return a page of each feed, newest first, limited to `kinds` if given. Two round trips. Raises BadPaging."""
     window = Window.of(CursorKind.NOTIFICATION, first=first, after=after, last=last, before=before)
     if kinds is not None and not kinds:
         raise BadPaging("'kinds' must not be empty. Omit it for all kinds.")
@@ -153,13 +153,13 @@ def times(notifications: Sequence[Notification], context: Context) -> list[Forma
 def actors(
     notifications: Sequence[Notification], context: Context, *, limit: LimitOfActors = DEFAULT_ACTORS
 ) -> Awaitable[list[list[User | None]]]:
-    """Return the newest users whose actions each notification is about. One round trip. Raises BadPaging."""
+    """Return, for each notification, the users who acted most recently. One round trip. Raises BadPaging."""
     most = checked_limit(limit, MAX_ACTORS)
     return context.start(users_of([each.actors[:most] for each in notifications], context))
 
 
 async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[list[User | None]]:
-    """Return the users of each group of ids."""
+    """Return the users with the ids in each group."""
     users = iter(await context.loaders.unchecked_users.fetch_many([user for group in groups for user in group]))
     return [[next(users) for _ in group] for group in groups]
 

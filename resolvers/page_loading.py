@@ -28,10 +28,10 @@ PageKey: TypeAlias = tuple[int, Window]
 async def pages_within_budget(
     read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> Sequence[Page[Post] | Exception]:
-    """Return pages of timelines, each read by a separate call of `read`, and prime their posts.
+    """Return pages of timelines, each read by a separate call to `read`, and prime their posts.
 
-    If there are several pages, ScanLimit takes the place of each page that exceeds the operation's budget. An error of
-    a single page is raised.
+    If there are several pages, ScanLimit takes the place of each page that exceeds the operation's budget. If there is
+    only one page, its error is raised.
     """
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
@@ -63,7 +63,7 @@ async def notification_pages(
 
 
 async def unread_counts(graph: Graph, view: View, users: Sequence[int]) -> list[int]:
-    """Return the viewer's number of unread notifications, once for each of `users`: all are the viewer's id."""
+    """Return the number of the viewer's unread notifications for each of `users`, all of which are the viewer's id."""
     return [await graph.notifications.unread_count(view)] * len(users)
 
 
@@ -103,7 +103,7 @@ async def marked_pages(
 
 
 async def each_page(read: Callable[[int, Window], Awaitable[Page[T]]], keys: Sequence[PageKey]) -> list[Page[T]]:
-    """Return pages, each read by a separate call of `read`. The calls run concurrently and share round trips."""
+    """Return pages, each read by a separate call to `read`. The calls run concurrently and share round trips."""
     return await asyncio.gather(*(read(*key) for key in keys))
 
 
@@ -147,7 +147,7 @@ class Shown(Generic[K, V]):
     unshown: Collection[int]
 
     async def __call__(self, wanted: list[K]) -> Sequence[V | Exception]:
-        """Return the values, and StoreUnavailable for ids in `unshown`."""
+        """Return the values, with StoreUnavailable in place of those for ids in `unshown`."""
         shown = [key for key in wanted if not self._is_unshown(key)]
         values = iter(await self.get_many(shown) if shown else [])
         outage = StoreUnavailable("a change is not projected yet")

@@ -1,4 +1,4 @@
-"""Payloads of mutations: invalid input becomes `user_errors`, and then nothing is written.
+"""Payloads of mutations: invalid input is reported in `user_errors`, and nothing is written.
 
 After each mutation the context forgets all loaded values, so that the payload and the later mutations of the document
 show the new state. If the store cannot show the new state in time, look-ups of the changed objects fail instead.
@@ -38,7 +38,7 @@ CODES: dict[Callable[..., Any], tuple[ProblemCode, ...]] = {}
 def mutation(payload: type[P], *codes: ProblemCode) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
     """Return a decorator that turns Rejected into the payload's user errors and clears the context afterwards.
 
-    `codes` are all codes that the user errors can have, for the description of the mutation. Another code is a
+    `codes` are all codes that the user errors can have, for the description of the mutation. Any other code causes a
     RuntimeWarning, which fails tests.
     """
 
@@ -64,7 +64,7 @@ def mutation(payload: type[P], *codes: ProblemCode) -> Callable[[Mutation[Q, P]]
 
 
 def redact_errors(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
-    """Remove the messages of unexpected errors before they are logged, since they may contain the input's password."""
+    """Remove the messages of unexpected errors, which may contain the input's password, before they are logged."""
 
     @wraps(resolver)
     async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:

@@ -17,7 +17,7 @@ async def post(
     *,
     id: Annotated[strawberry.ID, strawberry.argument(description="The global id of the post.")],
 ) -> Post | None:
-    """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id.
+    """Return the post with a global id, or None. One round trip. Raises BadInput for a malformed id.
 
     The watermark for the live cursor is read first, because it must not be newer than the counts of the post.
     """
@@ -27,7 +27,7 @@ async def post(
 
 
 async def visible_post(context: Context, number: int) -> Post | None:
-    """Return a post; None if it does not exist or is hidden, and for a repost. One round trip."""
+    """Return a post, or None if it does not exist, is hidden or is a repost. One round trip."""
     found = await context.loaders.posts.fetch(number)
     return None if isinstance(found, Repost) else found
 

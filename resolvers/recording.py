@@ -96,12 +96,12 @@ class RecordedLoader(DataLoader[K, V], Generic[K, V]):
         return super().load(key)
 
     def ask(self, key: K) -> Asked:
-        """Ask for the value of one key, immediately, and count the key."""
+        """Request the value of one key immediately, and count the key."""
         self._record.requested += 1
         return super().ask(key)
 
     def ask_many(self, keys: list[K]) -> Asked:
-        """Ask for the values of several keys, immediately, and count them."""
+        """Request the values of several keys immediately, and count the keys."""
         self._record.requested += len(keys)
         return super().ask_many(keys)
 

@@ -1,4 +1,4 @@
-"""References to users: stand-ins that have the user's id before the user is looked up."""
+"""References to users: stand-ins with the user's id, available before the user is looked up."""
 
 from collections.abc import Sequence
 from typing import Protocol

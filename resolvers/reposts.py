@@ -1,4 +1,4 @@
-"""The resolvers of plain reposts: their fields, repost, undo, and whether the viewer has reposted posts."""
+"""The resolvers of plain reposts: their fields, reposting, undoing, and whether the viewer has reposted posts."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ async def payload_posts(payloads: Sequence[UnrepostPostPayload], context: Contex
 def viewer_has_reposted(
     posts: Sequence[Post], context: Context
 ) -> Awaitable[Sequence[bool | None]] | Sequence[bool | None]:
-    """Return whether the viewer has reposted each post. One round trip. None for anonymous requests."""
+    """Return for each post whether the viewer has reposted it; None for anonymous requests. One round trip."""
     if context.viewer is None:
         return [None] * len(posts)
     return context.loaders.viewer_reposts.fetch_many([post.id for post in posts])

@@ -82,7 +82,7 @@ def live_cursors(
     last: SameNumber = None,
     before: SameCursor = None,
 ) -> list[str | None]:
-    """Return log cursors. A subscription with a search's filter that starts from its cursor gets every later post.
+    """Return log cursors. A subscription with the search's filter that starts from one receives every later post.
 
     None if the arguments are not those of a first page.
     """

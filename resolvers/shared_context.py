@@ -1,7 +1,7 @@
 """The context of an execution whose result goes to several clients. It has no viewer, and raises if one is requested.
 
-Only fields that are declared `independent` of the client are executed with it. If a field is declared `independent`
-by mistake, it fails, instead of showing one client data that only another may see.
+Only fields that are declared `independent` of the client are executed with it. A field that is declared `independent`
+by mistake fails, instead of showing one client data that only another may see.
 """
 
 from typing import NoReturn

@@ -48,7 +48,7 @@ After: TypeAlias = Annotated[
 
 
 def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[HomeUpdate, None]:
-    """Stream the updates of the viewer's home timeline in log order: the replay after the cursor, then live updates.
+    """Yield the updates of the viewer's home timeline in log order: the replay after the cursor, then live updates.
 
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
@@ -65,10 +65,10 @@ async def timeline(
     ],
     after: After = None,
 ) -> AsyncGenerator[TimelineUpdate, None]:
-    """Stream the updates of a timeline in log order: the replay after the cursor, then live updates.
+    """Yield the updates of a timeline in log order: the replay after the cursor, then live updates.
 
-    One round trip to find its owner. Raises BadInput for an id that does not name a timeline which the viewer can see,
-    BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
+    One round trip to find its owner. Raises BadInput unless the id is that of a timeline that the viewer can see and
+    subscribe to, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     feed, viewer, position = context.graph.feed, context.viewer, _number_after(context, after)
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
@@ -100,11 +100,11 @@ async def thread(
     ],
     after: After = None,
 ) -> AsyncGenerator[ThreadUpdate, None]:
-    """Stream the updates of a thread in log order: the replay after the cursor, then live updates.
+    """Yield the updates of a thread in log order: the replay after the cursor, then live updates.
 
-    The post must be visible, which takes one round trip. But a client that resumes learns from the replay that the post
-    was deleted, which takes another one. Raises BadInput for an id that does not name such a post, BadPaging for an
-    invalid cursor, and SessionOver if the session has ended or ends.
+    The post must be visible; this check takes one round trip. If the client resumes, the post may also be deleted,
+    because the replay reports the deletion; this check takes another round trip. Raises BadInput for any other id,
+    BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     viewer, position = context.viewer, _number_after(context, after)
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
@@ -121,7 +121,7 @@ async def thread(
 
 
 def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGenerator[NotificationUpdate, None]:
-    """Stream updates to the viewer's notifications: the replay after the cursor, then live updates.
+    """Yield updates to the viewer's notifications: the replay after the cursor, then live updates.
 
     Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
@@ -136,11 +136,11 @@ async def events(
     filter: Annotated[EventFilter, strawberry.argument(description="The filter that events must match.")],  # noqa: A002 - contract
     after: After = None,
 ) -> AsyncGenerator[FilteredUpdate, None]:
-    """Stream the events that match a filter in log order: the replay after the cursor, then live events.
+    """Yield the events that match a filter in log order: the replay after the cursor, then live events.
 
     Raises BadInput and BadFilter for an invalid filter, BadPaging for an invalid cursor, NotPermitted for a firehose
     without the permission, SessionOver if the session has ended or ends, and the error of `Client.acquire_terms` if the
-    viewer's filters are too large together.
+    viewer's filters together are too large.
     """
     chosen, viewer = await in_slices(_building(filter)), context.viewer
     del filter  # it may be large, and the stream may last for days
@@ -159,14 +159,14 @@ async def events(
 
 
 def _number_after(context: Context, after: str | None) -> int | None:
-    """Return the event number to resume after. `Last-Event-ID` is preferred, being newer than the document's cursor."""
+    """Return the event number to resume after. `Last-Event-ID` is newer than the document's cursor and preferred."""
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
     return None if after is None else decode_cursor(CursorKind.LOG, after)
 
 
 def _building(given: EventFilter) -> Generator[None, None, filters.EventFilter]:
-    """Decode and check a client's filter. Yields often so that other tasks can run. Raises BadInput and BadFilter."""
+    """Decode and check a client's filter, yielding often to let other tasks run. Raises BadInput and BadFilter."""
     box = given.within
     return (
         yield from filters.EventFilter.building(
@@ -209,7 +209,7 @@ def items(updates: Sequence[ItemAdded | ReplyAdded], context: Context) -> list[P
 
 
 async def changed_posts(updates: Sequence[PostChanged], context: Context) -> list[Post | None]:
-    """Return the posts whose counts have changed; None if deleted or hidden since. One round trip.
+    """Return the posts whose counts have changed; None if since deleted or hidden. One round trip.
 
     The watermark is read first, because the live cursors of the posts must not be newer than their counts.
     """

@@ -37,7 +37,7 @@ def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Ex
 
 
 def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the first post of each reply's thread; None if the post is not a reply, or it is gone. One round trip."""
+    """Return the root of each reply's thread; None if the post is not a reply or the root is gone. One round trip."""
     return context.start(related(context, [post.root for post in posts]))
 
 
@@ -46,8 +46,8 @@ def quoted_or_reposted(
 ) -> Awaitable[list[Post | Exception | None]] | list[Post | Exception | None]:
     """Return the post that each post quotes or each repost shows; None if there is none, or it is gone.
 
-    One round trip. No waiting if the loader already holds all of them, as it does for a page's reposts: then the
-    executor can resolve their fields at once.
+    One round trip. If the loader already holds all of these posts, as it does for a page's reposts, return a list
+    instead of an awaitable, so that the executor can resolve their fields at once.
     """
     wanted = [post.repost_of for post in posts]
     held = context.loaders.posts.cached_many(post for post in wanted if post is not None)
@@ -132,7 +132,7 @@ def replies(
 
 
 async def pages_of_replies(context: Context, posts: Sequence[Post], window: Window) -> list[PostPage | Exception]:
-    """Return a page of each post's replies. The watermark for the live cursor is read first: it must not be newer."""
+    """Return a page of each post's replies. The live cursor's watermark must not be newer, so it is read first."""
     await context.watermark()
     return await pages(context.loaders.replies, posts, window)
 
@@ -148,7 +148,7 @@ async def live_cursors(
 ) -> list[str | None]:
     """Return log cursors. A subscription to a thread that starts from one receives every later change of its replies.
 
-    The cursor is a watermark from before any page is read. None if the arguments are not those of a first page.
+    The cursor is a watermark that was read before any page. None if the arguments are not those of a first page.
     """
     return first_page_cursors([await context.watermark()] * len(posts), after, before)
 

@@ -1,4 +1,4 @@
-"""The resolvers of timelines: of users, the viewer's home timeline and lists, and the public timeline."""
+"""The resolvers of timelines: those of users and lists, the home timeline, and the public timeline."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -65,8 +65,8 @@ async def live_cursors(
 ) -> list[str | None]:
     """Return log cursors. A subscription that starts from one receives every event that the pages do not contain.
 
-    The cursor is a watermark from before any page is read, cached in the process; for the public timeline, the archive
-    watermark. None if the arguments are not those of a first page.
+    The cursor is a watermark, cached in the process, that was read before any page; for the public timeline, it is the
+    archive watermark. None if the arguments are not those of a first page.
     """
     watermark = await context.watermark()
     numbers = [each.watermark if each.kind is TimelineKind.PUBLIC else watermark for each in timelines]

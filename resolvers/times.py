@@ -1,6 +1,6 @@
-"""Format the times in event numbers as `DateTime` values: RFC 3339 in UTC, with milliseconds.
+"""Formatting of the times in event numbers as `DateTime` values: RFC 3339 in UTC, with milliseconds.
 
-A page has dozens of times. Formatting each with `datetime` took longer than looking up its post.
+A page has dozens of times. Formatting each one with `datetime` would take longer than looking up its post.
 """
 
 from collections.abc import Iterable
@@ -33,5 +33,5 @@ def format_times(numbers: Iterable[int]) -> list[FormattedTime]:
 
 @cache
 def format_date(day: int) -> str:
-    """Return the date, such as `2026-01-02`, of a day that is counted from the epoch of event numbers."""
+    """Return the date of a day, such as `2026-01-02`. Days are counted from the epoch of event numbers."""
     return (EPOCH + timedelta(days=day)).strftime("%Y-%m-%d")

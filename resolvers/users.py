@@ -23,7 +23,7 @@ By = Annotated[UserBy, strawberry.argument(description="The id or login to look 
 
 
 def user(context: Context, *, by: By) -> Awaitable[User | None] | None:
-    """Return the user with a global id or login; None if there is none.
+    """Return the user with a global id or login, or None if there is none.
 
     One round trip, or two for a login that is not in the cache of logins. Raises BadInput for a malformed id.
     """
@@ -34,19 +34,19 @@ def user(context: Context, *, by: By) -> Awaitable[User | None] | None:
 
 
 async def user_by_login(context: Context, login: str) -> User | None:
-    """Return the user with a login; None if there is none. Two round trips."""
+    """Return the user with a login, or None if there is none. Two round trips."""
     number = await context.loaders.logins.fetch(login)
     return None if number is None else await context.loaders.users.fetch(number)
 
 
 def user_reference(context: Context, *, by: By) -> Reference | None:
-    """Return a reference to the user; None if finding the id takes a look-up. Raises BadInput for a malformed id."""
+    """Return a reference to the user, or None if finding the id takes a look-up. Raises BadInput for a malformed id."""
     number = known_id(context, by)
     return None if number is None else Reference(number)
 
 
 def known_id(context: Context, by: UserBy) -> int | None:
-    """Return the user's id if it is given, or cached for the given login; else None. Raises BadInput if malformed."""
+    """Return the user's id if it is given or is cached for the login, else None. Raises BadInput if malformed."""
     if by.id is not None:
         return ids.number(ids.Kind.USER, by.id)
     return context.graph.users.remembered_id(by.login or "")
