@@ -53,8 +53,7 @@ class PlanRun(PrefetchingRun):
         self._tasks: list[asyncio.Future[Any]] = []
 
     async def finish(self) -> None:
-        """Await all steps, layer by layer. If cancelled, cancel everything that was started and wait until it has
-        ended."""
+        """Await all steps, layer by layer. If cancelled, cancel everything that was started, and await its end."""
         layer: list[Step] = []
         try:
             while self._steps:

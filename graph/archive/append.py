@@ -2,7 +2,7 @@
 
 The first statement is a compare-and-set of the watermark. It locks the row until the transaction ends, so only one
 process at a time gets past it, and the data that this module reads cannot change meanwhile. On SQLite, it locks the
-whole file before the first read: a transaction that reads before it writes could fail to become a writer.
+whole file before the first read, because a transaction that reads before it writes could fail to become a writer.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ POSTS_AT_ONCE = 50
 
 
 async def advance(connection: AsyncConnection, store: str, watermark: int, upto: int) -> None:
-    """Raise the archive watermark from `watermark` to `upto`, unless it is higher already. Raises Overtaken."""
+    """Raise the archive watermark from `watermark` to `upto`, unless it is already higher. Raises Overtaken."""
     unchanged = (STATE.c.watermark == watermark) & (STATE.c.store == store)
     moved = await connection.execute(update(STATE).where(unchanged).values(watermark=max(watermark, upto)))
     if moved.rowcount != 1:
@@ -90,9 +90,10 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: C
 
 
 async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> list[EventRow]:
-    """Return the rows, with the texts emptied in late rows of users whose erasure is in the archive.
+    """Return the rows, emptying the texts in late rows of users whose erasure is in the archive.
 
-    A row is late if its number is not above the watermark. No statement if there is no late row of a kind with texts.
+    A row is late if its number is not above the watermark. Executes no statement if no late row is of a kind that has
+    texts.
     """
     late = {row.actor for row in rows if row.number <= watermark and row.kind in TEXTS}
     erasures = await by_owners(connection, "actor", late, [USER_ERASURE], 0, len(rows)) if late else []

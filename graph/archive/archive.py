@@ -1,7 +1,7 @@
 """The archive: an SQL database that holds every event of the log, and the credentials of its users.
 
-The archiver appends the events that the projections have applied. Rows of events are never deleted: the deletion of a
-post removes the content of the post's row. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
+The archiver appends the events that the projections have applied. Rows of events are never deleted: deleting a post
+only removes the content of its row. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -81,7 +81,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def set_note(self, note: str | None) -> None:
-        """Set the note, which describes the data that a seeding loads."""
+        """Set the note, which describes the data that seeding loads."""
         await self._transaction(lambda connection: connection.execute(update(STATE).values(note=note)))
 
     async def append(
@@ -97,19 +97,19 @@ class Archive(SearchIndexes, PublicReads, Erasures):
     ) -> None:
         """Insert events of the log up to the number `upto`, and raise the archive watermark to `upto`.
 
-        Events that the archive holds already stay unchanged, and so do credentials with the same or a higher number. A
-        PostDeleted removes the content of its post, and an Unfollowed ends the earlier follows of its pair, in
-        whichever order the events arrive. Without `indexes`, new posts and sign-ups are not added to the search
+        Events that the archive already holds stay unchanged, and so do credentials with the same or a higher number. A
+        PostDeleted removes the content of its post, and an Unfollowed ends the earlier follows of its pair, regardless
+        of the order in which the events arrive. Without `indexes`, new posts and sign-ups are not added to the search
         indexes: the worker adds them later.
 
-        One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
-        Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the
-        archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or the
-        database refuses a value; and ValueError for a number above `upto`.
+        One transaction, which writes nothing if it fails or if `before_commit`, which is awaited last, raises an error.
+        Raises Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if
+        the archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or
+        the database refuses a value; and ValueError for a number above `upto`.
 
-        Two statements per batch, and more if it has certain events: one for notifications, one per unfollow, two for
+        Two statements per batch, and more for certain events: one for notifications, one per unfollow, two for
         credentials, four for names, three for events up to the watermark, five or more for deletions, and for posts
-        five or more and three per 900 terms of their texts.
+        five or more plus three per 900 terms of their texts.
         """
         if any(row.number > upto for row in rows):
             raise ValueError(f"no event in the batch may have a number above {upto}")
@@ -172,14 +172,14 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return list(map(post_of, rows))
 
     async def slices(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[Post]]:
-        """Return for each (owner, window) the posts of the owner's list, in the direction of paging.
+        """Return, for each (owner, window), the posts of the owner's list in the direction of paging.
 
         Costs the same as `post_rows`.
         """
         return [list(map(post_of, rows)) for rows in await self.post_rows(reads, of)]
 
     async def post_rows(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[EventRow]]:
-        """Return for each (owner, window) the rows of the posts in the owner's list, in the direction of paging.
+        """Return, for each (owner, window), the rows of the posts in the owner's list in the direction of paging.
 
         One query per 256 reads in one direction. Each read is a limited index scan.
         """
@@ -190,14 +190,14 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(lambda connection: pages.post_ids(connection, owner, low, high, of))
 
     async def post_counts(self, reads: Sequence[tuple[int, int]], of: PostList = TIMELINE) -> tuple[list[int], int]:
-        """Return for each (owner, id) the number of posts in the owner's list up to the id, and the archive watermark.
+        """Return the number of posts in the list up to the id for each (owner, id), and the archive watermark.
 
         All values come from one snapshot. One query per 256 reads, and one or two for the watermark.
         """
         return await self._counts(partial(pages.post_counts, of=of), reads)
 
     async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-        """Return for each (post, number) the post's count of live likes up to the number, and the archive watermark.
+        """Return the post's count of live likes up to the number for each (post, number), and the archive watermark.
 
         The values come from one snapshot, at the same cost as `post_counts`.
         """
@@ -241,10 +241,10 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def likers(self, reads: Sequence[tuple[int, int, Collection[int]]]) -> list[set[int]]:
-        """Return for each (post, number, users) which of the users liked the post as of the event with the number.
+        """Return, for each (post, number, users), which of the users liked the post as of the event with the number.
 
         One transaction, with one query per read of up to 900 users and one for the watermark. Raises ArchiveUnavailable
-        if the archive does not hold all events up to one of the numbers.
+        unless the archive holds all events up to the highest of the numbers.
         """
 
         async def work(connection: AsyncConnection) -> list[set[int]]:
@@ -267,9 +267,9 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return {like.post for like in found if like.ended is None and like.number <= upto}
 
     async def likes(self, owner: str, reads: Sequence[tuple[int, Window]]) -> list[list[LikeRow]]:
-        """Return for each (id, window) the live likes in the window, in the direction of paging.
+        """Return, for each (id, window), the live likes in the window in the direction of paging.
 
-        They are the likes of a post if `owner` is `subject`, or by a user if it is `actor`. One transaction, with one
+        The ids are those of posts if `owner` is `subject`, or of users if it is `actor`. One transaction, with one
         query per read.
         """
 
@@ -293,7 +293,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def liked_posts(self, after: int, limit: int) -> list[int]:
-        """Return the first `limit` posts after an id that have live likes. One query; two on PostgreSQL."""
+        """Return the first `limit` posts with ids above `after` that have live likes. One query; two on PostgreSQL."""
         return await self._transaction(lambda connection: pages.liked_posts(connection, after, limit))
 
     async def of_kind(self, kind: str, after: int, limit: int) -> list[EventRow]:

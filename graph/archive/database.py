@@ -125,7 +125,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _switch_to_wal(connection: Connection) -> None:
-    """Switch a file to WAL mode. Retry, because SQLite does not wait for other processes that also switch it."""
+    """Switch a file to WAL mode. Retry, because SQLite does not wait for other processes that are also switching it."""
     for pause in (*SWITCH_PAUSES, None):
         try:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
@@ -169,8 +169,8 @@ class Database:
     async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction, commit it, and return its result.
 
-        First wait at the gate for a connection, and upgrade the schema if needed. Raises ArchiveUnavailable if there
-        is no connection for this caller, or if the database does not answer in time: the work may nevertheless have
+        First wait at the gate for a connection, and upgrade the schema if needed. Raises ArchiveUnavailable if there is
+        no connection for this caller, or if the database does not answer in time, in which case the work may still have
         been committed. If the caller is cancelled, the transaction continues and keeps its connection.
         """
         leave = await self.gate.enter(self.timeout)

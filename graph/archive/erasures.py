@@ -1,4 +1,4 @@
-"""Removes the texts and names of deleted users from an archive, at most 1,000 rows in a transaction."""
+"""Removes the texts and names of deleted users from an archive, at most 1,000 rows per transaction."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence

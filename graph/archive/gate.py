@@ -56,7 +56,7 @@ class Gate:
         self._waiting: dict[tuple[str, bool], deque[asyncio.Future[None]]] = {}
 
     async def enter(self, seconds: float) -> Callable[[], None]:
-        """Wait for a connection for the running operation, and return the function that gives the connection back.
+        """Wait for a connection for the running operation, and return the function that releases it.
 
         Raises ArchiveUnavailable if the operation gets no connection within `seconds`.
         """

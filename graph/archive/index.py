@@ -43,7 +43,7 @@ Placed: TypeAlias = tuple[int, Iterable[int]]
 class Segment(NamedTuple):
     """A segment: the first and the last number that it covers, and the numbers of its posts in the order of places.
 
-    In a segment that is not stored yet, `last` is lower than `first`.
+    In a segment that has not been stored yet, `last` is lower than `first`.
     """
 
     first: int
@@ -52,7 +52,7 @@ class Segment(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether the segment is not stored yet."""
+        """Whether the segment has not been stored yet."""
         return self.last < self.first
 
 
@@ -123,7 +123,7 @@ def newest_ends() -> CompoundSelect[Any]:
 async def _add_late(connection: AsyncConnection, posts: Sequence[IndexedPost]) -> None:
     """Add posts to the segments that cover their numbers. Posts in gaps are ignored.
 
-    If a segment is full, each further post in its range gets a gap of its own.
+    If a segment is full, each further post in its range gets a separate gap.
     """
     for segment, some in await _by_segment(connection, posts):
         room = max(0, MAX_PLACES - len(segment.posts))
@@ -234,7 +234,7 @@ async def _replace(
 
 
 def _by_code(posts: Sequence[Placed]) -> dict[int, list[int]]:
-    """Return for each code the places of the posts that have the code."""
+    """Return, for each code, the places of the posts that have the code."""
     places: defaultdict[int, list[int]] = defaultdict(list)
     for place, codes in posts:
         for code in codes:
@@ -253,7 +253,7 @@ async def _segment(connection: AsyncConnection, query: Select[Any]) -> Segment |
 
 
 def new_segment(first: int) -> Segment:
-    """Return a segment without posts, which is not stored yet."""
+    """Return a new segment without posts, which has not been stored yet."""
     return Segment(first, first - 1, [])
 
 

@@ -31,7 +31,7 @@ class NameQuery:
         )
 
     def codes(self) -> list[int]:
-        """Return up to 4 codes that every match has: of the longest words, and of evenly spaced pairs of phrases."""
+        """Return up to 4 codes that every match has: of the longest words, and of evenly spaced character pairs."""
         words = sorted({word[:MAX_PREFIX] for word in self.words}, key=lambda word: (-len(word), word))
         pairs = [pair for phrase in self.phrases for pair in _parts(phrase) if len(phrase) == 1 or len(pair) == 2]
         chosen = words[: MAX_CODES - bool(pairs)]

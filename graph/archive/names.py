@@ -1,8 +1,8 @@
 """The index of users by login and name, in transactions that the caller has begun. One transaction writes at a time.
 
 A row per user holds the login, the number of the event that set the name, and the codes of both
-(`graph.archive.name_codes`). A row per code and user makes the user findable by the code. A name with a higher number
-replaces one with a lower number, so events can be applied in any order, and more than once.
+(`graph.archive.name_codes`). Another table, with one row per code and user, serves look-ups by code. A name with a
+higher number replaces one with a lower number, so events can be applied in any order, and more than once.
 
 The row of user 0 holds the *progress*: sign-ups up to the number in this row are indexed, and the archiver indexes new
 sign-ups as it adds them. If the row is missing, as in an archive that is older than the index, the worker indexes all
@@ -99,7 +99,7 @@ async def index_next(connection: AsyncConnection, limit: int) -> bool:
 
 
 async def find(connection: AsyncConnection, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
-    """Return up to `window.count` of the next users with all codes, and the rest of the window, None at its end.
+    """Return up to `window.count` of the next users with all codes, and the rest of the window (None at its end).
 
     The result can have fewer users, or none, before the end of the window. One statement per code, and one more for
     several codes.
@@ -124,7 +124,7 @@ async def find(connection: AsyncConnection, codes: Sequence[int], window: Window
 
 
 def _depth(users: Sequence[int], count: int, forward: bool) -> tuple[int, int]:
-    """Return a sort key: lowest for the shortest complete list or, if none is complete, the list that reaches furthest.
+    """Return a sort key: lowest for the shortest complete list or, if there is none, for the one reaching furthest.
 
     A list is complete if it has fewer than `count` users.
     """

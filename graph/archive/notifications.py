@@ -60,7 +60,7 @@ def rows_of(events: Iterable[EventRow]) -> dict[Row, int]:
 
 
 async def add(connection: AsyncConnection, events: Iterable[EventRow]) -> None:
-    """Add the rows of events. A row keeps the highest number. One statement, none if the events notify nobody."""
+    """Add the rows of events. A row keeps the highest number. One statement, or none if the events notify nobody."""
     rows = [(*row, number) for row, number in sorted(rows_of(events).items())]
     if not rows:
         return

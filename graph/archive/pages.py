@@ -91,7 +91,7 @@ async def by_owners(
 ) -> list[EventRow]:
     """Return the first `limit` events after a number that have one of these owners and kinds.
 
-    `owner` is the column in which the owners are sought: `actor` or `subject`.
+    `owner` is the column that holds the owners: `actor` or `subject`.
     """
     if not kinds:
         return []
@@ -116,7 +116,7 @@ async def _first_events(
 async def post_rows(
     connection: AsyncConnection, reads: Sequence[tuple[int, Window]], of: PostList
 ) -> list[list[EventRow]]:
-    """Return for each (owner, window) the rows of the posts in the owner's list, in the direction of paging."""
+    """Return, for each (owner, window), the rows of the posts in the owner's list in the direction of paging."""
     found: list[list[EventRow]] = [[] for _ in reads]
     for forward in (True, False):
         positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
@@ -130,13 +130,13 @@ async def post_rows(
 
 
 async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], of: PostList) -> list[int]:
-    """Return for each owner and id the number of posts in the owner's list up to and including the id."""
+    """Return, for each (owner, id), the number of posts in the owner's list up to and including the id."""
     union = partial(statements.post_counts, of=of)
     return await _counts(connection, reads, union, postgresql.post_counts(of))
 
 
 async def like_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each post and number the count of the post's live likes up to and including the number."""
+    """Return, for each (post, number), the count of the post's live likes up to and including the number."""
     union = partial(statements.counts, owner="subject", kind=LIKE)
     return await _counts(connection, reads, union, postgresql.counts("subject", LIKE))
 
@@ -169,7 +169,7 @@ async def owners(connection: AsyncConnection, of: PostList, after: int, limit: i
 
 
 async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> list[int]:
-    """Return the first `limit` posts after an id that have live likes."""
+    """Return the first `limit` posts with ids above `after` that have live likes."""
     return await _owners(connection, "subject", LIKE, after, limit)
 
 
@@ -215,7 +215,7 @@ async def actors_of(connection: AsyncConnection, ids: Collection[int]) -> dict[i
 
 
 async def likes_between(connection: AsyncConnection, posts: Collection[int], users: Collection[int]) -> list[LikeRow]:
-    """Return the likes of these posts by these users, ended ones too. One query per 900 posts and 900 users."""
+    """Return the likes of these posts by these users, including ended ones. One query per 900 posts and 900 users."""
     found: list[LikeRow] = []
     for some_posts in chunks(sorted(set(posts)), statements.MAX_LIST_LENGTH):
         for some_users in chunks(sorted(set(users)), statements.MAX_LIST_LENGTH):

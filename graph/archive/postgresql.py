@@ -1,9 +1,9 @@
 """The statements for PostgreSQL that take arrays: the insert, and the queries that must use one particular index.
 
-PostgreSQL has no hints. On a table without statistics it would scan the posts of all authors in the index (kind,
-number), because it estimates the same cost as for the right index if all conditions are equalities. Row comparisons,
-such as `(kind, number) > (...)`, make a scan of (kind, number) look expensive: PostgreSQL estimates that a range with
-two bounds contains a ninth of the events.
+PostgreSQL has no hints. If all conditions were equalities, it would estimate the same cost for the index (kind, number)
+as for the right one on a table without statistics, and scan the posts of all authors. Row comparisons, such as `(kind,
+number) > (...)`, make a scan of (kind, number) look expensive: PostgreSQL estimates that a range with two bounds
+contains a ninth of the events.
 """
 
 from collections.abc import Sequence
@@ -184,7 +184,7 @@ def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None
 def _list_scan(of: PostList, owner: str, low: str, high: str, order: str | None = None) -> str:
     """Return a scan of an owner's list between two numbers, both exclusive, in the index (column, number).
 
-    In a column that is not for lists only, the index is (column, kind, number).
+    For a column that is not used only for lists, the index is (column, kind, number).
     """
     column = of.column
     if column not in LIST_COLUMNS:

@@ -33,7 +33,7 @@ class Listing(NamedTuple):
 
 
 async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[int]:
-    """Return the next posts after a number in the events or in the table, up to `limit` from each. Two statements."""
+    """Return the next posts after a number, from events and table, up to `limit` from each. Two statements."""
     of_events = await post_numbers(connection, Window(limit, False, after))
     rows = await first_rows(connection, select(PUBLIC_POSTS.c.number), after, MAX_NUMBER, limit)
     of_table = [number for (number,) in rows]
@@ -76,7 +76,7 @@ async def correct_posts(connection: AsyncConnection, posts: Collection[int]) -> 
 
 
 async def wrong_decisions(connection: AsyncConnection, users: Collection[int]) -> dict[int, EventRow | None]:
-    """Return the newest suspension decision about each user for whom another one is recorded; None for no decision."""
+    """Return the users whose recorded suspension decision is wrong, each with the newest decision or None."""
     newest = await _newest(connection, users)
     held = await public_posts.decisions(connection, users)
     return {user: newest.get(user) for user in users if held.get(user, NO_DECISION)[:2] != _of(newest.get(user))}

@@ -3,11 +3,11 @@
 It holds the listed posts, except plain reposts and deleted posts, of authors who are not suspended. Each batch of the
 archiver updates the table in its own transaction, and the lock on the watermark lets one transaction write at a time.
 
-A row of `public_moves` per author holds the newest decision about the author's suspension: the one with the highest
-number, so that decisions can be archived in any order and more than once. A decision starts a *move* of the author's
-posts out of the table or back, newest first, in steps of the worker (`graph.archiver.moves`). `rest` is the progress:
-the posts below it have not been moved. A newer decision starts the move again. Pages leave out a suspended author whose
-posts are moving.
+For each author, a row of `public_moves` holds the newest decision about the author's suspension: the one with the
+highest number, so that decisions can be archived in any order and more than once. A decision starts a *move* of the
+author's posts out of the table or back, newest first, which the worker performs in steps (`graph.archiver.moves`).
+`rest` is the progress: the posts below it have not been moved. A newer decision starts the move again. Pages leave out
+suspended authors whose posts are still being moved out.
 
 The row of author 0 is the *fill* of an archive that is older than the table: posts below the `rest` of this row may be
 missing from the table. Pages read these posts from `events`.
@@ -59,7 +59,7 @@ class Move(NamedTuple):
 
 
 class SuspensionDecision(NamedTuple):
-    """The newest decision about the suspension of an author, and how far the author's posts have moved."""
+    """The newest decision about the suspension of an author, and how far the author's posts have been moved."""
 
     suspended: bool
     number: int
@@ -160,7 +160,7 @@ async def page(connection: AsyncConnection, window: Window, hidden: Set[int]) ->
 async def _scan(
     connection: AsyncConnection, source: str, window: Window, left_out: Set[int]
 ) -> tuple[list[int], int | None]:
-    """Return the numbers of the next posts, and the number at which the scan ended, None if the window is finished."""
+    """Return the numbers of the next posts, and the number where the scan ended, or None if the window is finished."""
     kind, forward = connection.dialect.name, window.forward
     bounds = {"low": window.low, "high": window.high}
     read = [*await connection.execute(_numbers(kind, source, forward), bounds | {"count": window.count})]
@@ -227,7 +227,7 @@ def _number_at(kind: str, source: str, forward: bool) -> TextClause:
 
 
 async def next_move(connection: AsyncConnection) -> Move | None:
-    """Return the unfinished move with the newest posts, or else the fill. None if nothing is unfinished."""
+    """Return the unfinished move with the newest posts, or else the unfinished fill, or None if there is neither."""
     pending = select(PUBLIC_MOVES).where(PUBLIC_MOVES.c.rest > 0)
     query = pending.where(PUBLIC_MOVES.c.author != ALL).order_by(PUBLIC_MOVES.c.rest.desc()).limit(1)
     row = (await connection.execute(query)).first()

@@ -72,7 +72,7 @@ class PublicReads(ABC):
         await self._transaction(work)
 
     async def wrong_decisions(self, users: Collection[int]) -> dict[int, EventRow | None]:
-        """Return the newest suspension decision about each user for whom another one is recorded; None for no decision.
+        """Return the users whose recorded suspension decision is wrong, each with the newest decision or None.
 
         About two queries per 900 users.
         """

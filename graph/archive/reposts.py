@@ -1,7 +1,7 @@
 """Removes plain reposts from the column of quotes, in transactions that the caller has begun.
 
 Earlier versions recorded the original of a plain repost in the column `repost_of`, which is now for quotes only
-(`graph.post_lists`). Reads skip such rows, so they make pages of quotes slower, but never wrong.
+(`graph.post_lists`). Reads skip such rows, so the rows make pages of quotes slower, but never wrong.
 """
 
 from sqlalchemy import select, update
@@ -16,7 +16,7 @@ from graph.post_lists import QUOTES
 
 
 async def progress(connection: AsyncConnection) -> int | None:
-    """Return the number after which plain reposts are still to be removed from the column; None if none are."""
+    """Return the number after which plain reposts remain to be removed from the column, or None if none remain."""
     return await connection.scalar(select(STATE.c.reposts_after))
 
 

@@ -84,7 +84,7 @@ class LikeRow(NamedTuple):
 class Credential(NamedTuple):
     """A user's login and password hash, and the number of the event that set the hash.
 
-    The hash is None for a user without a password. The login of a deleted user is replaced with its hash.
+    The hash is None for a user without a password. The login of a deleted user is replaced with a hash of the login.
     """
 
     user: int
@@ -96,7 +96,7 @@ class Credential(NamedTuple):
 class ArchiveState(NamedTuple):
     """The identity of the archive, the identity of its store, and the archive watermark.
 
-    `store` is None until the archive is bound. `note` describes the data that a seeding loads.
+    `store` is None until the archive is bound. `note` describes the data that seeding loads.
     """
 
     id: str

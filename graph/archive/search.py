@@ -38,14 +38,14 @@ ZONES = 16
 
 
 class Candidates(NamedTuple):
-    """Rows of posts that may match, in the direction of paging, and the rest of the window, None at its end."""
+    """Rows of posts that may match, in the direction of paging, and the rest of the window (None at its end)."""
 
     rows: list[EventRow]
     rest: Window | None
 
 
 class Reach(NamedTuple):
-    """The segments with posts of some codes, in the direction of paging, up to a bound.
+    """The segments that have posts with some codes, in the direction of paging, up to a bound.
 
     `bound` is where the rest of the window begins: its `high` when paging forward, else its `low`. It is None if there
     are no more such segments in the window.
@@ -169,7 +169,7 @@ async def _scan(connection: AsyncConnection, zone: Window) -> tuple[list[int], i
 async def _look_up(
     connection: AsyncConnection, clauses: Sequence[Clause], zone: Window, count: int
 ) -> tuple[list[int], int | None]:
-    """Return the numbers of the next posts that satisfy the clauses, and the bound of the rest, None at the end."""
+    """Return the numbers of the next posts that satisfy the clauses, and the bound of the rest, or None at the end."""
     codes = sorted({code for clause in clauses for entry in clause for code in entry})
     low = await _first_segment(connection, zone.low + 1) if zone.low else 1
     reaches = await _reaches(connection, codes, replace(zone, low=low - 1, count=count))
@@ -196,13 +196,13 @@ def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
 
 
 async def _first_segment(connection: AsyncConnection, number: int) -> int:
-    """Return the first number of the newest segment that begins at or before this number, else the number."""
+    """Return the first number of the newest segment that begins at or before `number`, or else `number`."""
     query = select(SEGMENTS.c.first).where(SEGMENTS.c.first <= number).order_by(SEGMENTS.c.first.desc()).limit(1)
     return (await connection.execute(query)).scalar() or number
 
 
 async def _reaches(connection: AsyncConnection, codes: Sequence[int], window: Window) -> dict[int, Reach]:
-    """Return for each code the first `window.count` segments in the window that have posts with the code."""
+    """Return, for each code, the first `window.count` segments in the window that have posts with the code."""
     count_items(STEPS_PER_CODE * len(codes))
     found: dict[int, list[int]] = {code: [] for code in codes}
     parameters = {"low": window.low, "high": window.high, "count": window.count}
@@ -290,7 +290,7 @@ def _terms() -> Select[Any]:
 
 @cache
 def _segments_and_terms() -> CompoundSelect[Any]:
-    """Return the statement for the rows of `_terms` and the rows of `segments`, whose `last` is not 0."""
+    """Return the statement for the rows of `_terms` and for the segments themselves, whose `last` is not 0."""
     chosen = SEGMENTS.c.first.in_(bindparam("segments", expanding=True))
     segments = select(literal_column("0").label("code"), SEGMENTS.c.first, SEGMENTS.c.last, SEGMENTS.c.posts)
     return union_all(_terms(), segments.where(chosen))

@@ -30,12 +30,12 @@ class SearchIndexes(ABC):
         """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps some that do not.
 
         Posts of `hidden` authors are left out before their texts are read. Reads up to `segments` segments of the
-        search index for each code. One transaction; cost as `graph.archive.search.candidates`.
+        search index for each code. One transaction, with the statements of `graph.archive.search.candidates`.
         """
         return await self._transaction(lambda connection: candidates(connection, clauses, window, segments, hidden))
 
     async def unindexed(self, limit: int) -> tuple[IndexGap, list[EventRow]] | None:
-        """Return the newest gap of the search index and the rows of its newest `limit` posts, or None without a gap."""
+        """Return the newest search index gap and the rows of its newest `limit` posts, or None if there is no gap."""
 
         async def work(connection: AsyncConnection) -> tuple[IndexGap, list[EventRow]] | None:
             gap = await index.next_gap(connection)
@@ -58,7 +58,7 @@ class SearchIndexes(ABC):
     async def close_gap(self, gap: IndexGap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
         """Index a gap's newest posts, which `unindexed` has returned for the same limit, and shorten the gap.
 
-        Return False, and change nothing, if the gap has changed or has other posts now. One transaction. Raises
+        Return False, and change nothing, if the gap has changed or now has other posts. One transaction. Raises
         Overtaken.
         """
         codes = await codes_of(rows)
@@ -71,7 +71,7 @@ class SearchIndexes(ABC):
         return await self._transaction(work)
 
     async def named(self, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
-        """Return up to `window.count` of the next users with all codes, and the rest of the window, None at its end.
+        """Return up to `window.count` of the next users with all codes, and the rest of the window (None at its end).
 
         The result can have fewer users, or none, before the end of the window. One query per code, and one more for
         several codes.

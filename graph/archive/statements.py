@@ -1,7 +1,7 @@
-"""The archive's statements for all databases, and statements for SQLite, MySQL and MariaDB that must use one index.
+"""The archive's statements for all databases, and those for SQLite, MySQL and MariaDB that force an index.
 
 The latter first read numbers, in one scan of the index (owner, kind, number) per owner, and then the rows. Otherwise,
-optimizers choose a full table scan even for a few owners, because `number` is the primary key and the sort order.
+optimizers would choose a full table scan even for a few owners, because `number` is the primary key and the sort order.
 """
 
 from collections.abc import Collection, Sequence
@@ -261,7 +261,7 @@ def scan_parameters(reads: Sequence[ListScan], terms: int) -> dict[str, int]:
 
 
 def redact_posts(ids: Sequence[int]) -> Update:
-    """Return the statement that removes the content of the posts among these events, and the posts from lists."""
+    """Return the statement that removes the posts among these events from their lists, and deletes their content."""
     posts = EVENTS.c.number.in_(ids) & (_not_in_index(EVENTS.c.kind) == POST)
     return update(EVENTS).where(posts).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
@@ -270,8 +270,8 @@ def redact_posts(ids: Sequence[int]) -> Update:
 def end_follows() -> Update:
     """Return the statement that sets `ended` to an unfollow's number in earlier follows of the same pair of users.
 
-    `ended` is only lowered, so it is the number of the first unfollow after the follow, in whichever order unfollows
-    are applied.
+    `ended` is only lowered, so it is the number of the first unfollow after the follow, regardless of the order in
+    which unfollows are applied.
     """
     of_pair = (EVENTS.c.subject == bindparam("followee")) & (EVENTS.c.actor == bindparam("follower"))
     earlier = (EVENTS.c.number < bindparam("unfollow")) & (_not_in_index(EVENTS.c.kind) == FOLLOW)
@@ -281,7 +281,7 @@ def end_follows() -> Update:
 
 @cache
 def end_likes() -> Update:
-    """Return the statement that sets `ended` to a like's or unlike's number in earlier likes by the user of the post.
+    """Return the statement that sets `ended` to a like's or unlike's number in the user's earlier likes of the post.
 
     The kind of the likes becomes `EndedLike`, so that pages do not scan them. `ended` is only lowered, so the order in
     which events are applied does not matter.
@@ -294,7 +294,7 @@ def end_likes() -> Update:
 
 
 def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]:
-    """Return the statement for the likes of these posts by these users, ended ones too."""
+    """Return the statement for the likes of these posts by these users, including ended ones."""
     likes = EVENTS.c.subject.in_(posts) & EVENTS.c.actor.in_(users)
     of_kind = _not_in_index(EVENTS.c.kind).in_((LIKE, ENDED_LIKE))
     columns = select(EVENTS.c.number, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.ended)
@@ -302,7 +302,7 @@ def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]
 
 
 def owners(column: str, kind: str | None, after: int, limit: int) -> Select[Any]:
-    """Return the statement for the first values of an indexed column after a number, in events of one kind or of all.
+    """Return the statement for the first values of an indexed column after a number, in events of one or all kinds.
 
     The whole index is scanned if most events are of other kinds.
     """
@@ -333,7 +333,7 @@ def end_reposts() -> Update:
 
 @cache
 def close_reports() -> Update:
-    """Return the statement that closes a subject's reports that precede an event, so that pages do not scan them.
+    """Return the statement that closes the reports about a subject that precede an event, so that pages skip them.
 
     The order in which the events are applied does not matter.
     """

@@ -1,7 +1,7 @@
 """Counts the reads of an operation whose cost is not known in advance, mostly of the archive, and limits them.
 
-`USAGE` holds the usage of the running operation, or None for the work of the system itself. Tasks inherit it, so that
-a transaction counts for the operation that started it, even after the operation was cancelled.
+`USAGE` holds the usage of the running operation, or None for the work of the system itself. Tasks inherit it, so that a
+transaction counts towards the operation that started it, even after the operation has been cancelled.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -129,7 +129,7 @@ def count_items(items: int) -> None:
 
 
 def affordable(items: Sequence[int]) -> int:
-    """Return how many of the parts of a read the running operation may read, and count the small steps of these parts.
+    """Return how many parts of a read the running operation can afford, and count the small steps of these parts.
 
     `items` has the number of steps of each part. The last part that may be read can exceed the budget.
     """
@@ -158,7 +158,7 @@ def count_statement(_connection: object, _cursor: object, statement: str, *_: ob
 
 @contextmanager
 def used_by(usage: Usage | None) -> Iterator[None]:
-    """Count the reads of this block, and of the tasks that it starts, in `usage`; with None, they are the system's."""
+    """Count the reads of this block, and of the tasks that it starts, in `usage`; with None, as the system's."""
     token = USAGE.set(usage)
     try:
         yield

@@ -127,7 +127,7 @@ class Archiver:
         return RETRY_SECONDS
 
     async def _fail(self) -> None:
-        """Count a failure, halve the batch, and give up the lease: another process may reach the archive."""
+        """Count a failure, halve the batch, and give up the lease: another process may be able to reach the archive."""
         self.failures += 1
         self._size = max(1, self._size // 2)
         await self._give_up_lease()
@@ -155,8 +155,8 @@ class Archiver:
     async def archive_batch(self) -> bool:
         """Archive the next batch. Return True if there may be more events.
 
-        Four to six round trips and one transaction, plus the cuts; one round trip if there are no new events.
-        Raises like `work`.
+        Four to six round trips and one transaction, plus the cuts; one round trip if there are no new events. Raises
+        the same errors as `work`.
         """
         binding = await self._check_archive()
         store_id = binding.partition(":")[0]

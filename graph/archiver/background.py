@@ -16,10 +16,10 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class BackgroundWork(ABC):
-    """Work of which each step is one transaction or a few, so that an interruption loses at most one step.
+    """Work in steps of one or a few transactions each, so that an interruption loses at most one step.
 
-    A step handles up to `posts` posts. `name` is the work as the subject of a log message, and `pause_seconds` the
-    pause before the process looks for work again once there is none.
+    A step handles up to `posts` posts. `name` is the subject of log messages about the work, and `pause_seconds` is the
+    pause before the process looks for work again when none is left.
     """
 
     name: str
@@ -57,6 +57,6 @@ class BackgroundWork(ABC):
         """
 
     async def finish(self) -> None:
-        """Do all steps that are left."""
+        """Do all remaining steps."""
         while await self.step():
             pass

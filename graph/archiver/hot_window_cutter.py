@@ -2,7 +2,7 @@
 
 A cut removes the oldest posts from a list, such as a timeline:
 
-1. Read from the archive which of these posts it holds. The log has lost the others, so no worker completes their
+1. Read from the archive which of these posts it holds. The log has lost the others, so no worker will complete their
    projections: project them again from their records, and insert them into the archive.
 2. Free the records of the posts, except records that belong to another list. Readers that find no record ask the
    archive.
@@ -60,7 +60,7 @@ class HotWindowCutter:
         self.trimmed = 0
 
     async def cut_full(self, lists: Sequence[tuple[PostList, int]], upto: int) -> None:
-        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` has (kind, owner) pairs.
+        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` contains (kind, owner) pairs.
 
         Only posts up to the number `upto` are removed: all events up to it must be projected and archived. One round
         trip, plus four round trips and one query for every 1,000 posts removed; more if the archive lacks some of them.
@@ -73,7 +73,7 @@ class HotWindowCutter:
             await self._cut(of, owner, int(floor or 0), self._surplus(size - (floor is not None)), upto)
 
     async def cut_old(self, of: PostList, owners: Sequence[int], upto: int, now: int) -> None:
-        """Cut like `cut_full`, and remove the posts older than `hot_age`, except the newest `hot_newest` of a list.
+        """Cut like `cut_full`, and also remove posts older than `hot_age`, except the newest `hot_newest` of a list.
 
         `now` is the lowest number that an event can have at the present time, according to the store's clock.
         """

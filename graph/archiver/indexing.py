@@ -21,7 +21,7 @@ class Indexing(BackgroundWork):
         super().__init__(binding, lease, posts)
 
     async def step(self) -> bool:
-        """Index up to 500 users or, if none is left, up to 2,000 posts of a gap. Return False if nothing was left.
+        """Index up to 500 users or, if none are left, up to 2,000 posts of a gap. Return False if nothing was left.
 
         Up to five transactions.
         """

@@ -10,9 +10,9 @@ LEASE_MS = 10_000
 
 
 class Lease:
-    """The lease of one process, which it renews by taking it again.
+    """The lease of one process. The process renews the lease by taking it again.
 
-    It only avoids duplicate work: two active archivers are safe, but one of them would waste its work.
+    The lease only avoids duplicate work: two active archivers are safe, but the work of one would be wasted.
     """
 
     def __init__(self, store: Store) -> None:
@@ -21,7 +21,7 @@ class Lease:
         self.is_held = False
 
     async def take(self) -> bool:
-        """Take or renew the lease, and return whether this process holds it. One round trip."""
+        """Take or renew the lease. Return True if this process holds it. One round trip."""
         call = script("hold_lease").call([keys.ARCHIVER], self._holder, LEASE_MS)
         self.is_held = bool(await self._store.run(*call))
         return self.is_held

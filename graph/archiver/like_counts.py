@@ -1,4 +1,4 @@
-"""Finds the counts of archived likes in the store that differ from the archive."""
+"""Finds the store's counts of archived likes that differ from the archive."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -49,13 +49,13 @@ class LikeWindows:
         """Cut the sets with more than `hot_posts` + `hot_slack` likes.
 
         Only likes up to the number `upto` are removed: all events up to it must be projected and archived. One round
-        trip, plus two and one query for every 1,000 likes removed.
+        trip, plus two round trips and one query for every 1,000 likes removed.
         """
         for owner, floor, size, _ in await self._sizes(kind, owners, 0):
             await self._cut(kind, owner, floor, self._surplus(size), upto)
 
     async def cut_old(self, kind: LikeList, owners: Sequence[int], upto: int, now: int) -> None:
-        """Cut like `cut_full`, and remove the likes older than `hot_age`, except the newest `hot_newest` of a set.
+        """Cut like `cut_full`, and also remove likes older than `hot_age`, except the newest `hot_newest` of a set.
 
         `now` is the lowest number that an event can have at the present time, according to the store's clock.
         """

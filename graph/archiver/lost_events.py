@@ -43,13 +43,13 @@ class LostEvents:
         """Repeat the projections of the events in (`archived`, `known`] that only the archive holds.
 
         Streams that have not passed these events report a gap, and new events get numbers above `known`. Return the
-        number up to which streams report a gap; `trimmed` is this number as it was read before.
+        number up to which streams report a gap; `trimmed` is the value of this number that was read before.
 
         A second failover can undo a projection and leave no trace in the log. The events are therefore projected twice:
         before and after the gap is recorded. If the record of the gap survives, the log's shard has kept one of the
         projections.
 
-        A lost post or list whose request the client has repeated since is deleted instead.
+        A lost post or list whose request the client has since repeated is deleted instead.
 
         Four to eight round trips, four to eight queries and two projections for every 500 events. Lost posts and lists
         with idempotency keys are held in memory. Nothing is done if the same events were recovered before, unless a
@@ -94,7 +94,7 @@ class LostEvents:
         return highest, {event.number: body for event, body in created if event.number in repeated}
 
     async def _lost(self, archived: int, known: int) -> AsyncGenerator[list[EventRow]]:
-        """Yield the rows in (`archived`, `known`] that the log does not hold, at most 500 at once."""
+        """Yield the rows in (`archived`, `known`] that the log does not hold, up to 500 at a time."""
         after = archived
         while rows := await self._archive.range(after, known, ROWS_AT_ONCE):
             [entries] = await self._store.read([("XRANGE", keys.LOG, f"({entry_id(after)}", entry_id(rows[-1].number))])

@@ -96,9 +96,8 @@ class Scan:
     async def run_pass(self, idle_share: float = 0) -> None:
         """Scan all posts and likes once.
 
-        One round trip for every 1,000 keys in the store. About three more and up to three queries for every 500 posts,
-        or lists of posts or likes, and one query for every 20 lists with archived posts or likes. Cuts and corrections
-        cost extra.
+        One round trip per 1,000 keys in the store, about three more and up to three queries per 500 posts or lists of
+        posts or likes, and one query per 20 lists with archived posts or likes. Cuts and corrections cost extra.
 
         Raises ArchiveUnavailable and StoreUnavailable.
         """
@@ -145,7 +144,7 @@ class Scan:
         """Return the number up to which every event is projected and archived, and the number for the present time.
 
         The latter is the lowest number that an event can have now, according to the store's clock. The archive is read
-        too: if it was restored from a backup, and no archiver has noticed that yet, it ends at a lower number than the
+        too: if it was restored from a backup, and no archiver has noticed this yet, it ends at a lower number than the
         store's copy of the archive watermark. One round trip and one query.
         """
         clock = script("clock").call([keys.LOG], EPOCH_MS)

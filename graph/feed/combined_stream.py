@@ -57,11 +57,11 @@ W = TypeVar("W", bound=Waiting[Any])
 
 
 class Reads(ABC, Generic[N, R, W]):
-    """The alarms and reads that the streams with the same subject share, such as a viewer or a post.
+    """The alarms and reads shared by the streams with the same subject, such as a viewer or a post.
 
     Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in
-    one iteration of the event loop share one read, which begins in that iteration, and its results. So the executions
-    of equal operations are shared, too. Requires a running event loop.
+    one iteration of the event loop share one read, which begins in that iteration, and its results. The executions of
+    equal operations are therefore shared, too. Requires a running event loop.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Reads(ABC, Generic[N, R, W]):
         return await asyncio.shield(task)
 
     async def recheck(self, changes: list[R]) -> list[R]:
-        """Return those of the updates that can still be sent, some time after they were read."""
+        """Return the updates that can still be sent, some time after they were read."""
         return changes
 
     def alarm(self, subject: int, at: float) -> Alarm:
@@ -124,7 +124,7 @@ class CombinedStream(Generic[N, R, W]):
         self._delay = delay
 
     async def updates(self, source: AsyncGenerator[N | Checkpoint | Gap]) -> AsyncGenerator[R | Checkpoint | Gap]:
-        """Combine the updates of a subscription, and yield the results. Raises the errors of the subscription."""
+        """Yield the combined updates of a subscription. Raises the errors of the subscription."""
         clock = asyncio.get_running_loop().time
         waiting, gap, sent_at = self._reads.waiting(), None, -SEND_SECONDS
         alarm: Alarm | None = None
@@ -167,7 +167,8 @@ class CombinedStream(Generic[N, R, W]):
     async def _changes(self, waiting: W, checked_at: float, upcoming: "asyncio.Task[Any]") -> AsyncGenerator[R]:
         """Yield the updates to send, in the order of their numbers.
 
-        They are checked again if they have waited longer than usual: the client is slow, or the store did not answer.
+        They are checked again if they have waited longer than usual, because the client is slow or the store did not
+        answer.
         """
         clock, reads = asyncio.get_running_loop().time, self._reads
         changes = [*await self._answered(partial(reads.read, self._subject, waiting), upcoming)] if waiting else []
@@ -181,9 +182,9 @@ class CombinedStream(Generic[N, R, W]):
     async def _answered(
         self, ask: Callable[[], Coroutine[Any, Any, list[R]]], upcoming: "asyncio.Task[Any]"
     ) -> list[R]:
-        """Return an answer. Wait while the store or the archive is down.
+        """Return the result of `ask`. Retry while the store or the archive is down.
 
-        Raises the error of a subscription that ends meanwhile.
+        If the subscription ends in the meantime, raise its error.
         """
         while True:
             try:
@@ -207,7 +208,7 @@ def raise_error(upcoming: "asyncio.Task[Any]") -> None:
 
 
 async def _first_of(alarm: Alarm | None, upcoming: "asyncio.Task[Any] | None") -> None:
-    """Wait until an alarm rings or the next update of a subscription arrives."""
+    """Wait until an alarm goes off or the next update of a subscription arrives."""
     awaited: list[asyncio.Future[Any]] = [] if alarm is None else [alarm.rings]
     if upcoming is not None:
         awaited.append(upcoming)

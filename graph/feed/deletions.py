@@ -28,7 +28,8 @@ async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
 async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts | None]:
     """Return the numbers of replies, reposts and likes of the posts that events publish, by event number.
 
-    None for each deleted post, and for each plain repost of a deleted post. One round trip if the events publish posts.
+    The value is None for deleted posts and for plain reposts of deleted posts. One round trip if the events publish
+    posts.
     """
     published = _published(events)
     ids = sorted({id_ for post in published for id_ in _needed(post)})
@@ -50,7 +51,7 @@ async def withhold_deleted(
 ) -> AsyncGenerator[C]:
     """Yield updates one by one, omitting posts that are deleted before they are sent.
 
-    `checked_at` is the event loop's time of the last check. The remaining updates are checked again when they are no
+    `checked_at` is the event-loop time of the last check. The remaining updates are checked again when they are no
     longer `fresh`, because the client was slow; see `without_deleted`.
     """
     waiting = deque(updates)
@@ -68,7 +69,7 @@ def fresh(checked_at: float, now: float | None = None) -> bool:
 
 
 async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable[[], None]) -> float:
-    """Remove updates whose post is deleted. Return the event loop's time of the check, which takes one round trip.
+    """Remove updates whose post is deleted. Return the event-loop time of the check, which takes one round trip.
 
     Retry while the store does not answer. If the subscription ends in the meantime, `raise_error` raises its error.
     """

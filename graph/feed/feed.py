@@ -134,9 +134,9 @@ class Feed:
         holder: Hashable = None,
         courier: Courier | None = None,
     ) -> AsyncGenerator[TimelineUpdate]:
-        """Stream the changes of a list of posts of a user, as seen by the viewer, in log order, each once.
+        """Stream the changes of one of a user's post lists, as seen by the viewer, in log order, each once.
 
-        `of` is TIMELINE or REPLIED. `viewer` is None if anonymous. `holder` names the owner of the replays then. See
+        `of` is TIMELINE or REPLIED. `viewer` is None if anonymous; `holder` then names the owner of the replays. See
         `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
@@ -210,11 +210,11 @@ class Feed:
     ) -> AsyncGenerator[FilteredUpdate]:
         """Stream the events that match the filter in log order, each once.
 
-        See `home` for the other parameters and errors. `viewer` is the user who reads, None if anonymous: events that
-        are hidden from this user are left out.
+        See `home` for the other parameters and errors. `viewer` is the user who reads, or None if anonymous. Events
+        that are hidden from this user are left out.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
-        cannot find out what a deleted post said. A firehose requires a permission: raises NotPermitted if the viewer
+        cannot find out what a deleted post said. A firehose requires a permission. Raises NotPermitted if the viewer
         does not have it, or when it is revoked.
 
         Replays of the same viewer take turns. `holder` names the owner of the replays if there is no viewer.
@@ -330,7 +330,7 @@ class Feed:
             self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
 
     async def throttle(self) -> None:
-        """Wait while more than half of the buffers are congested: this process is then slow, rather than its clients.
+        """Wait while more than half of the buffers are congested: then this process is slow, not its clients.
 
         A few slow clients do not delay the others. The log keeps the events that are committed in the meantime.
         """

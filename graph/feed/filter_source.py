@@ -53,7 +53,7 @@ class FilterSource(ViewedSource[FilteredChange]):
         return await self._view.visible_in_events(updates)
 
     def concerns(self, event: Event) -> bool:
-        """Return whether an event matches the filter when the content of posts is ignored."""
+        """Return True if an event matches the filter, ignoring the content of posts."""
         return self._filter.may_match(event)
 
     def updates_of(self, events: Sequence[Event]) -> list[FilteredChange]:

@@ -217,7 +217,7 @@ class HomeSource(ViewedSource[HomeChange]):
         return [update for event in events for viewer, update in home_updates(event) if viewer in (None, self.viewer)]
 
     def concerns(self, event: Event) -> bool:
-        """Return whether an event concerns the viewer's home timeline."""
+        """Return True if an event concerns the viewer's home timeline."""
         author = listed_author_of(event.body)
         if author is None:
             return any(viewer in (None, self.viewer) for viewer, _ in home_updates(event))

@@ -39,7 +39,7 @@ class SchemaState(Enum):
 
 
 class SchemaMismatch(GraphError):
-    """The archive's schema is not the schema of this version of Fanline."""
+    """The archive's schema does not match this version of Fanline."""
 
 
 class SchemaTooNew(SchemaMismatch):
@@ -75,7 +75,7 @@ def state(connection: Connection) -> SchemaState:
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """Return all revisions of the schema, the newest last: the first parts of the names of the migrations' modules."""
+    """Return all revisions of the schema, newest last: the first part of each migration module's name."""
     modules = pkgutil.iter_modules([str(Path(__file__).with_name("versions"))])
     return tuple(sorted(module.name.partition("_")[0] for module in modules))
 
@@ -92,7 +92,7 @@ async def upgrade(connection: AsyncConnection) -> None:
 
 
 async def _take_turns(connection: AsyncConnection) -> None:
-    """Acquire a lock that ends with the transaction or the connection. On SQLite, the transaction is the lock."""
+    """Acquire a lock that is released with the transaction or connection. On SQLite, the transaction is the lock."""
     name = f"fanline_migration_{connection.engine.url.database}"
     if connection.dialect.name == "postgresql":
         await connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))

@@ -1,4 +1,4 @@
-"""Renames the column of the archive watermark, by which a migration keeps archivers of earlier versions from writing.
+"""Renames the column of the archive watermark, to keep archivers of earlier versions from writing.
 
 Each write of an archiver begins with an update of this column, under the name that the archiver's version knows.
 """
@@ -11,7 +11,7 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def rename_watermark(old: str, new: str) -> None:
-    """Rename the column unless it is renamed already: MySQL commits each step of a migration by itself."""
+    """Rename the column unless it has already been renamed: MySQL commits each step of a migration separately."""
     if old not in {column["name"] for column in sa.inspect(op.get_bind()).get_columns(TABLE)}:
         return
     if op.get_bind().dialect.name == "mysql":  # MariaDB before 10.5 needs the type, too

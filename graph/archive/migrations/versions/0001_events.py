@@ -1,6 +1,6 @@
 """Create the tables of events and credentials, and the state of the archive.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import secrets

@@ -1,6 +1,6 @@
-"""Add the owners of the lists of posts to the events: timelines, replies and reposts.
+"""Add columns to the events for the owners of post lists: of timelines, replies and reposts.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ LIST_COLUMNS = ("listed_by", "replied_by", "reply_to", "repost_of")
 
 
 def upgrade() -> None:
-    """Add the columns, list the posts of earlier versions, none of which are replies or reposts, and create indexes."""
+    """Add the columns, list the existing posts (none of which are replies or reposts), and create indexes."""
     connection = op.get_bind()
     held = {column["name"] for column in sa.inspect(connection).get_columns("events")}
     for name in LIST_COLUMNS:

@@ -1,6 +1,6 @@
 """Create the tables of the search index of posts. They are filled in the background.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
 """Create the table of notifications.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ INDEX = "notifications_by_recipient"
 
 
 def upgrade() -> None:
-    """Create the table and its index. Earlier events notified nobody."""
+    """Create the table and its index. Earlier events caused no notifications."""
     op.create_table(
         "notifications",
         sa.Column("subject", NUMBER, primary_key=True, autoincrement=False),

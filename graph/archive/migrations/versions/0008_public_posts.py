@@ -3,7 +3,7 @@
 The watermark is renamed, so that running archivers of earlier versions can no longer write: their posts would be
 missing from the table. The rename comes first, so that no suspension is archived after the migration has read them.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import sqlalchemy as sa

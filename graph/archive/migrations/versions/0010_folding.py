@@ -1,9 +1,9 @@
-"""Rebuild the search indexes: words are now folded without accents, and all Turkish forms of the letter I are one.
+"""Rebuild the search indexes: folding now strips accents from words and unifies all Turkish forms of I.
 
 The index of posts is emptied and filled again in the background; meanwhile, searches read posts one by one. The names
-of users stay in their index and are replaced in the background, so names without accents are still found.
+of users stay in their index and are replaced in the background, so names without accents can still be found.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import sqlalchemy as sa

@@ -1,12 +1,12 @@
-"""Note that plain reposts are to leave the column of quotes. They are removed from it in the background.
+"""Schedule the removal of plain reposts from the column of quotes, which happens in the background.
 
-Quotes have a list of their own. Plain reposts are found by their subject; earlier versions also noted their original in
-the column `repost_of`, which is now for quotes only.
+Quotes have a list of their own. Plain reposts are found by their subject; earlier versions also recorded their original
+in the column `repost_of`, which is now for quotes only.
 
 The watermark is renamed, so that running archivers of earlier versions can no longer write: they would count quotes as
-reposts. The rename comes first, so that no repost is archived in the former way after the note.
+reposts. The rename comes first, so that no repost is archived in the old way after the removal is scheduled.
 
-Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
+Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
 
 import sqlalchemy as sa
