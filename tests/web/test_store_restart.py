@@ -27,6 +27,7 @@ async def test_the_store_restarts(chromium: Chromium, tmp_path: Path) -> None:
             await many_posts(graph, bob, 30)
             async with staged(graph, settings, chromium) as stage:
                 await stage.open("a", "alice")
+                await stage.hears(1)
                 await posts(graph, bob, "before the restart")
                 await stage.browser.do("see", "a", role="button", name="1 new post")
                 await restart_store(store)

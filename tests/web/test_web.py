@@ -56,6 +56,7 @@ async def test_outages(stage: Stage) -> None:
     await many_posts(stage.graph, bob, 50)
     do = stage.browser.do
     await stage.open("a", "alice")
+    await do("read", "a", text="post 49")
     await posts(stage.graph, bob, "live")
     await do("see", "a", role="button", name="1 new post")
 
@@ -93,6 +94,7 @@ async def test_a_user_scrolls_without_a_socket(stage: Stage) -> None:
     await befriend(stage.graph, alice, bob)
     old = await many_posts(stage.graph, bob, 90)
     await stage.open("a", "alice")
+    await stage.hears(1)
     await posts(stage.graph, bob, "live")
     await stage.browser.do("see", "a", role="button", name="1 new post")
 
@@ -132,7 +134,7 @@ async def test_a_cursor_from_before_many_posts(stage: Stage) -> None:
     await stage.open("a", "alice")
     await do("forge", "a", operation="HomeScreenQuery", field="liveCursor", value=old)
     await do("reload", "a")
-    await do("see", "a", role="button", name="Publish")
+    await do("read", "a", text="post 59")
     await posts(stage.graph, bob, "live")
     await do("see", "a", role="button", name="1 new post")
     await do("bottom", "a")

@@ -242,7 +242,7 @@ async def test_a_cancelled_caller_leaves_a_complete_transaction(
 
 async def test_a_killed_server_is_unavailable_until_it_restarts(server: Server, opened: Callable[..., Archive]) -> None:
     """After the restart, the same archive works and holds everything that was committed."""
-    archive = opened(server.database(), timeout=TIMEOUT_SECONDS)
+    archive = opened(server.database())
     await append(archive, post(5))
     running = [asyncio.create_task(append(archive, post(6), low=5)) for _ in range(8)]
     await asyncio.sleep(0.001)
@@ -260,7 +260,7 @@ async def test_a_killed_server_is_unavailable_until_it_restarts(server: Server, 
 
 
 async def test_stale_connections_are_replaced_after_a_restart(server: Server, opened: Callable[..., Archive]) -> None:
-    archive = opened(server.database(), timeout=TIMEOUT_SECONDS)
+    archive = opened(server.database())
     await asyncio.gather(*(archive.get_many([number]) for number in range(8)))
     server.stop()
     server.start()
@@ -287,7 +287,7 @@ async def test_an_archive_that_is_down_at_startup_is_migrated_later(
     server: Server, opened: Callable[..., Archive]
 ) -> None:
     """The first transaction that reaches the server runs the migrations. Concurrent transactions share the attempt."""
-    archive = opened(server.database(), timeout=TIMEOUT_SECONDS)
+    archive = opened(server.database())
     server.stop()
     with pytest.raises(ArchiveUnavailable):
         await archive.migrate()
@@ -303,7 +303,7 @@ async def test_wrong_credentials_are_an_outage_that_names_no_password(
     """The reason names the user, but not the password, for the operator."""
     wrong = read_url(server.database()).set(username="nobody_here", password="s3cret" + PASSWORD)
 
-    reason = await unavailable(opened(wrong.render_as_string(hide_password=False), timeout=TIMEOUT_SECONDS))
+    reason = await unavailable(opened(wrong.render_as_string(hide_password=False)))
 
     assert "nobody_here" in reason
     assert "s3cret" not in reason + caplog.text
