@@ -33,7 +33,7 @@ class Victims:
         self._process = process
 
     def die(self, mutation: str, calls: int) -> bool:
-        """Perform a mutation and kill its process after this many calls. Return False if it finished before."""
+        """Perform a mutation and kill its process after this many calls. Return False if it finished first."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{mutation} {calls}\n")

@@ -1,4 +1,4 @@
-"""The store is killed with `kill -9` under 1,000 events a second. No stream loses or repeats an update."""
+"""`kill -9` of the store under a load of 1,000 events per second: no stream loses or repeats an update."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ PATIENCE = 60.0
 
 
 class Publisher:
-    """Commits posts in batches with idempotency keys, and retries batches that were not answered."""
+    """Commits posts in batches with idempotency keys, and retries unanswered batches."""
 
     def __init__(self, graph: Graph, authors: list[int]) -> None:
         self.committed: list[Event] = []
@@ -68,7 +68,7 @@ class Publisher:
 
 
 class Listener:
-    """Collects the numbers of the updates of a stream, and resumes when the stream fails."""
+    """Collects the numbers of a stream's updates, and resumes when the stream fails."""
 
     def __init__(self, feed: Feed, subscribe: Any) -> None:
         self.received: list[int] = []

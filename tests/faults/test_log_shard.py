@@ -1,4 +1,4 @@
-"""A cluster without the shard of its log: pages of other shards work at once, in running and in new processes."""
+"""A cluster without its log's shard: pages of other shards work immediately, in running and in new processes."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ query ($user: ID!) {
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Run a cluster that serves other slots while some are not covered.
+    """Run a cluster that still serves the covered slots if others are not covered.
 
     On a busy machine, nodes must not report each other as failed or wait for the disk, because they would then refuse
     reads.

@@ -1,4 +1,4 @@
-"""A cluster that is lost with all its data is filled again from the archive."""
+"""A cluster that is lost with all its data is refilled from the archive."""
 
 import asyncio
 import shutil

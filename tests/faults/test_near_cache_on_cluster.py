@@ -176,7 +176,7 @@ def serves(node: Node, tag: str) -> bool:
 
 
 async def test_what_a_node_imports_is_not_kept(store: Store, writer: Store, joined: Cluster) -> None:
-    """Reads that are redirected to the importing node have the right value."""
+    """Reads that are redirected to the importing node return the right value."""
     slot, source = key_slot(SAME.encode()), joined.owner(key_of(0))
     target = other_than(joined, source)
     await look(store, *ALL)
@@ -224,7 +224,7 @@ async def fail_over(store: Store, primary: Node, heir: Node) -> None:
 
 @pytest.mark.parametrize("way", ["map", "redirection"])
 async def test_slots_that_others_own_are_forgotten(store: Store, writer: Store, way: str) -> None:
-    """Another node knew of the move first. Values of nodes that have lost no slots remain."""
+    """Another node learned of the move first. Values of nodes that have lost no slots remain."""
     client: Any = store._client
     await usable(store, *ALL)
     owners = [owner_name(store, key_of(n)) for n in ALL]
@@ -260,7 +260,7 @@ async def test_nothing_is_kept_from_nodes_that_do_not_track_keys(store: Store, w
 async def test_no_request_sees_a_value_from_before_it_began_while_slots_move(
     store: Store, writer: Store, joined: Cluster
 ) -> None:
-    """Writers use plain commands and scripts, slots move key by key and at once, and connections are killed."""
+    """Writers use plain commands and scripts, slots move atomically and key by key, and connections are killed."""
     assert store.near is not None
     rng, near = random.Random(1), store.near  # noqa: S311 - a repeatable order
     acknowledged, moved, done = [0] * KEYS, [0], asyncio.Event()
@@ -304,7 +304,7 @@ async def test_no_request_sees_a_value_from_before_it_began_while_slots_move(
 
 
 def shift_one(joined: Cluster, key: str, source: Node) -> None:
-    """Move a key's slot away at once, and move it back key by key."""
+    """Move a key's slot away atomically, and move it back key by key."""
     slot, target = key_slot(key.encode()), other_than(joined, source)
     move_at_once(joined, slot, source, target)
     move_back(joined, slot, source, target)

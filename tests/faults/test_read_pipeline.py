@@ -77,7 +77,7 @@ def ask(store: Store, numbers: Sequence[int]) -> "list[asyncio.Future[str]]":
 
 
 async def outcomes(reads: "Sequence[asyncio.Future[str]]", numbers: Sequence[int]) -> tuple[int, int]:
-    """Return the numbers of reads with their own reply and of reads without a reply. Assert that no reply is wrong."""
+    """Return how many reads got their own reply and how many got none. Assert that no reply is wrong."""
     async with asyncio.timeout(PATIENCE):
         answers = await asyncio.gather(*reads, return_exceptions=True)
     right = sum(answer == f"{{k}}{n}" for n, answer in zip(numbers, answers, strict=True))
@@ -181,7 +181,7 @@ async def test_replies_may_be_split_at_any_byte(store: Store, proxy: TcpProxy, f
     "noise", [b"\x00\xff", b"+OK\r\n", b"$3\r\n{k}\r\n", b"*2\r\n$1\r\n", b"%1\r\n", b":x\r\n", b"-ERR what\r\n"]
 )
 async def test_a_connection_with_invalid_data_is_replaced(store: Store, proxy: TcpProxy, noise: bytes) -> None:
-    """Even invalid data after a valid reply without a request replaces the connection. Open reads are sent again."""
+    """Incomplete data and valid replies without a request count as invalid too. Open reads are sent again."""
     await asyncio.gather(*ask(store, [1]))
     for client in proxy.clients:
         client.write(noise)
@@ -222,7 +222,7 @@ def silent_on(clients: set[asyncio.StreamWriter]) -> Forward:
 
 
 async def test_a_slow_connection_is_kept(store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads past their deadline fail while data arrives."""
+    """Reads past their deadline fail, but the connection stays as long as data arrives."""
     await asyncio.gather(*ask(store, [1]))
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", SHORT)
     monkeypatch.setattr("graph.store.read_pipeline.ANSWER_SECONDS", SHORT)

@@ -98,7 +98,7 @@ async def test_writes_recover_soon(kind: str, tmp_path: Path, long_profile: bool
 
 
 async def test_an_embedded_store_recovers_soon(tmp_path: Path, long_profile: bool) -> None:
-    """After each `kill -9` of the store, a post is acknowledged and a home timeline is read soon."""
+    """Soon after each `kill -9` of the store, a post is acknowledged and a home timeline is read."""
     if not long_profile:
         pytest.skip("a measurement: needs --long and an otherwise idle machine")
     async with system_in(tmp_path) as system:

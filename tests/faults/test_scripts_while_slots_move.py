@@ -1,4 +1,4 @@
-"""In a slot that moves key by key, a script cannot use a key again that it has deleted or emptied."""
+"""In a slot that moves key by key, a script cannot reuse a key that it has deleted or emptied."""
 
 import asyncio
 import shutil
@@ -58,7 +58,7 @@ async def test_scripts_that_fail_in_the_middle_are_repeated(store: Store, joined
 
 @pytest.mark.parametrize("how", ["key by key", "at once", "by redis-cli"])
 async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster, how: str) -> None:
-    """It moves there and back while it is written to. No write is lost, and no key is in the way."""
+    """The slot moves there and back while it is being written to. No write is lost, and no key blocks the move."""
     need(how != "by redis-cli" or shutil.which("redis-cli") is not None, "redis-cli")
     strict = Store(joined.url, wait_for_replicas=1)
     source, target = sorted(joined.primaries, key=first_slot)[:2]  # so that the same slots come back
@@ -86,7 +86,7 @@ async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster, ho
 
 
 def move_by_keys(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
-    """Move a slot key by key, and the keys that are written meanwhile."""
+    """Move a slot key by key, including keys that are written meanwhile."""
     move(slot, source, target, upto="")
     while names := source.run("CLUSTER", "GETKEYSINSLOT", slot, 10):
         source.run("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names)
@@ -94,7 +94,7 @@ def move_by_keys(cluster: Cluster, slot: int, source: Node, target: Node) -> Non
 
 
 def reshard(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
-    """Move slots as an operator does: the first ones of the source, which include this one."""
+    """Move the first slots of the source, which include this one, as an operator would."""
     words = ["--cluster-from", source.id, "--cluster-to", target.id, "--cluster-slots", str(SLOTS), "--cluster-yes"]
     command = ["redis-cli", "--cluster", "reshard", f"127.0.0.1:{source.port}", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -124,9 +124,9 @@ async def number(value: int) -> int:
 
 @dataclass(frozen=True)
 class Case:
-    """A script with its keys, the commands that prepare them, and their content at the end. Keys begin with `@`.
+    """A script with its keys, the commands that prepare them, and their final content. Keys begin with `@`.
 
-    If the script `may_fail` after all its work, it is repeated after the slot has moved.
+    If `may_fail` is set, the script may fail after doing all its work; it is then repeated after the slot has moved.
     """
 
     name: str

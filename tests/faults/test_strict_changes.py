@@ -1,4 +1,4 @@
-"""With `strict`, no acknowledged change of any kind is lost or made twice while primaries fail and slots move.
+"""With `strict`, no acknowledged change of any kind is lost or applied twice as primaries fail and slots move.
 
 Users publish, reply, quote, like, repost, bookmark, follow, mute, block, change lists and read notifications. Several
 clients of a user send the same request with the same idempotency key at the same time.
@@ -49,7 +49,7 @@ async def test_strict_loses_nothing_when_a_primary_is_killed(tmp_path: Path) -> 
 async def test_strict_loses_no_acknowledged_change(piece: int, tmp_path: Path, long_profile: bool) -> None:
     """Before a primary that is separated from its replicas reports changes as not durable, clients may read them.
 
-    Streams then announce a `Gap` and begin again before it.
+    Streams then announce a `Gap` and resume before it.
     """
     if not long_profile:
         pytest.skip("takes 20 minutes: needs --long")

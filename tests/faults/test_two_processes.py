@@ -1,4 +1,4 @@
-"""Two processes concurrently change the relationship of the same two users."""
+"""Two processes concurrently change the relationship between the same two users."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ EVERY_CHANGE, WITHOUT_UNBLOCK = "block follow unfollow unblock", "block follow u
 async def test_follows_and_blocks_of_two_processes_agree_and_the_block_wins(
     graph: Graph, *, long_profile: bool
 ) -> None:
-    """Both users see the same after any changes by two processes. Nobody unblocks in the last round, so blocks remain.
+    """Both users see the same state after any changes. Nobody unblocks in the last round, so blocks remain.
 
     In the first round, they only follow and unfollow each other: both sides then match the last event. In the long
     profile, each round has 1,000 changes.
@@ -73,7 +73,7 @@ def follow_of(body: EventBody) -> tuple[int, int] | None:
 
 @asynccontextmanager
 async def rival(graph: Graph, alice: int, bob: int, seed: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a process that changes the relationship of two users, round by round."""
+    """Run a process that changes the relationship between two users, round by round."""
     command = ["-m", "tests.faults.rival", graph.store.url, str(alice), str(bob), str(seed)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT, stdin=pipe, stdout=pipe)

@@ -42,5 +42,5 @@ async def test_the_events_of_a_killed_worker_are_taken_over(graph: Graph, store_
 
 
 def test_events_are_taken_over_within_five_seconds() -> None:
-    """The lease and the longest pause between looks for expired leases add up to less than five seconds."""
+    """The lease and the longest pause between checks for expired leases add up to less than five seconds."""
     assert LEASE + timedelta(seconds=CLAIM_SECONDS) < timedelta(seconds=5)

@@ -142,7 +142,7 @@ async def test_a_worker_leaves_what_it_cannot_reach_to_another(graph: Graph, ano
 
 
 async def test_a_worker_that_hangs_loses_its_lease(graph: Graph, another: Open) -> None:
-    """A worker that hangs loses its lease, although it could renew the lease."""
+    """A worker that hangs loses its lease, even though it could still renew the lease."""
     hanging = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
@@ -192,9 +192,9 @@ async def test_a_stopped_worker_releases_what_it_retries(graph: Graph, another: 
 async def test_deliveries_during_an_outage_do_not_add_up(
     graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two workers meet a shard that hangs, and repeatedly leave its events to each other.
+    """Two workers encounter a shard that hangs, and repeatedly hand its events over to each other.
 
-    A worker that was busy for a whole lease loses it, so another delivery may count until that worker meets the outage.
+    A worker that was busy for a whole lease loses it, so another delivery may count until that worker sees the outage.
     """
     monkeypatch.setattr("graph.worker.retries.GROUPS", 1)
     alice, *others = await crowd(graph, 50)
@@ -264,7 +264,7 @@ async def test_a_worker_with_many_retries_takes_no_further_entries(
 
 
 async def test_an_entry_that_fails_for_another_reason_is_not_held(graph: Graph) -> None:
-    """The entry can be claimed while the others of its group are retried."""
+    """The entry can be claimed while the other entries of its group are retried."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
     failing, hanging = map(entry_id, await append(graph, Followed(alice, bob), Followed(bob, alice)))
@@ -333,7 +333,7 @@ async def hang(_: Pace) -> None:
 
 
 async def test_a_task_continues_where_an_outage_stopped_it(another: Open, raw: Redis) -> None:
-    """Followers who have the post do not get it again. A run that reaches no follower is not progress."""
+    """Followers who have the post do not get it again. A run that reaches no follower does not count as progress."""
     graph = await another()
     assert isinstance(graph.store, HookedStore)
     star, fans = await star_with_fans(graph, raw, 5)

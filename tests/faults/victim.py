@@ -1,6 +1,6 @@
 """A program that performs mutations and is killed after a given number of store calls.
 
-Its argument is the store's URL. For each line `mutation calls` of standard input, it forks a process, which is much
+Its argument is the store's URL. For each line `mutation calls` on standard input, it forks a process, which is much
 faster than starting one, and prints `killed`, or `finished` if the mutation took fewer calls.
 """
 

@@ -1,4 +1,4 @@
-"""Deletion of accounts: which data ends, which requests are refused, and what is hidden."""
+"""Account deletion: what ends, which requests are refused, and what is hidden."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ async def refusal(graph: Graph, login: str, password: str = PASSWORD) -> list[Pr
 
 
 async def test_a_deletion_ends_the_account(graph: Graph, another: Open, raw: Redis) -> None:
-    """Sessions, log-in and profile end in every process. A deletion takes 8 round trips and computes 1 hash."""
+    """In every process, sessions end, log-ins fail, and the profile is gone. It takes 8 round trips and 1 hash."""
     alice, bob = await people(graph, "alice", "bob")
     session = await graph.sessions.start(bob)
     other = await another()
@@ -165,7 +165,7 @@ async def test_what_is_under_way_is_refused(graph: Graph, another: Open, name: s
 
 
 async def test_operators_find_no_account_that_is_deleted_meanwhile(graph: Graph) -> None:
-    """If the log is ahead of the profile, it refuses the operators' events. Posts can be removed in any case."""
+    """If the log is ahead of the profile, it refuses the operators' events. Posts can still be removed."""
     [bob] = await people(graph, "bob")
     [post] = await posts(graph, bob, "hi")
     await append_events(graph, [UserDeleted(bob, login_hash("bob"))])
@@ -180,7 +180,7 @@ async def test_operators_find_no_account_that_is_deleted_meanwhile(graph: Graph)
 
 
 async def test_a_login_is_never_used_again(graph: Graph, another: Open, raw: Redis) -> None:
-    """The login stays reserved in every process, case and for any password. The refused sign-up leaves no claim."""
+    """The login stays reserved in every process and letter case, for any password. Refused sign-ups leave no claim."""
     other = await another()
     [bob] = await people(graph, "bob")
     await graph.account_deletion.delete(bob, PASSWORD)
@@ -196,7 +196,7 @@ async def test_a_login_is_never_used_again(graph: Graph, another: Open, raw: Red
 
 
 async def test_a_sign_up_beside_a_deletion_does_not_get_the_login(graph: Graph, another: Open) -> None:
-    """Whenever the deletion comes, the login stays reserved: a sign-up that claims it then finds the reservation."""
+    """Whenever the deletion happens, the login stays reserved: a sign-up that claims it later finds the reservation."""
     for step in ("claim_login", "append"):
         other = await another()
         [user] = await people(graph, login := f"user_{step}"[:12])
@@ -224,7 +224,7 @@ async def test_a_login_that_a_failover_brings_back_is_freed_by_a_log_in(graph: G
 
 
 async def test_everything_of_a_deleted_user_is_hidden_at_once(graph: Graph, another: Open) -> None:
-    """All data is hidden in all processes, even in those that have already answered with it."""
+    """All data is hidden in all processes, even in those that have already returned it."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, bob, alice)

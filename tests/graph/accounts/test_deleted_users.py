@@ -65,7 +65,7 @@ async def test_the_log_accepts_what_the_erasure_appends(graph: Graph) -> None:
 
 
 async def test_a_repeated_append_answers_as_before_the_deletion(graph: Graph) -> None:
-    """A repeated append whose reply was lost gets the same reply as before the deletion."""
+    """An append repeated because its reply was lost gets the same reply as before the deletion."""
     [bob] = await people(graph, "bob")
     key = IdempotencyKey(bob, "k")
     first = await append_events(graph, [PostPublished(bob, "hi")], key)

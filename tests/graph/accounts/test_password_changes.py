@@ -1,4 +1,4 @@
-"""Changes of passwords: what they end, what is refused, and crashes and races between their steps."""
+"""Password changes: what they end, what is refused, and crashes and races between their steps."""
 
 import asyncio
 from contextlib import suppress
@@ -28,7 +28,7 @@ async def works(graph: Graph, password: str, login: str = "alice") -> bool:
 
 
 async def test_a_change_ends_all_other_sessions(graph: Graph, another: Open) -> None:
-    """Other sessions end in every process, and one starts. It takes 9 round trips and 2 hashes. Others keep theirs."""
+    """A new session replaces all the user's, and no others, in every process. It takes 9 round trips and 2 hashes."""
     alice, bob = await people(graph, "alice", "bob")
     old, bobs = [await graph.sessions.start(alice) for _ in range(2)], await graph.sessions.start(bob)
     other = await another()
@@ -136,7 +136,7 @@ async def test_the_last_of_concurrent_changes_wins(graph: Graph, another: Open, 
 
 
 async def test_a_log_in_with_the_old_password_starts_no_session(graph: Graph, another: Open) -> None:
-    """A password check before the change starts no session after it. A session that begins before the change ends."""
+    """If the password was checked before the change, no session starts after it. Earlier sessions end."""
     [alice] = await people(graph, "alice")
     slow = await another()
     stop = Stop(slow.store, runs("settle_secret"))
@@ -190,7 +190,7 @@ async def test_a_repeated_projection_ends_no_later_session(graph: Graph) -> None
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("exchange", range(4, 9))
 async def test_a_crash_leaves_one_password(graph: Graph, another: Open, exchange: int, after: bool) -> None:
-    """After the worker has run, the old password works with its sessions, or the new one without them."""
+    """After the worker has run, either the old password and its sessions are valid, or only the new password is."""
     [alice] = await people(graph, "alice")
     old = await graph.sessions.start(alice)
     dying = await another()

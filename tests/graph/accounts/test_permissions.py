@@ -21,7 +21,7 @@ Change = Callable[[Users, int, Permission], Awaitable[bool]]
 
 
 async def test_users_have_no_permission_at_first(graph: Graph) -> None:
-    """A new user has no permission. The check takes 1 round trip."""
+    """A new user has no permissions. The check takes 1 round trip."""
     [alice] = await people(graph, "alice")
 
     async with counted(graph) as cost:

@@ -34,7 +34,7 @@ async def used(graph: Graph, user: int) -> int:
 
 
 async def test_sessions_are_listed_newest_first(graph: Graph, raw: Redis) -> None:
-    """Each session has its times and user agent, in 1 round trip. Expired sessions and those of others are left out."""
+    """The list has times and user agents, and takes 1 round trip. Expired and others' sessions are left out."""
     alice, bob = await people(graph, "alice", "bob")
     phone, laptop = await graph.sessions.start(alice, "Phone 1.0"), await graph.sessions.start(alice)
     await graph.sessions.start(bob, "Bob's")
@@ -65,7 +65,7 @@ async def test_an_id_does_not_reveal_the_session(graph: Graph) -> None:
 
 
 async def test_a_session_without_details_has_times(graph: Graph, raw: Redis) -> None:
-    """A process of an older version started the session: its start is its expiry less its lifetime."""
+    """An older version started the session: its start is its expiry minus its lifetime."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice, "Phone")
     await raw.delete(keys.session_details(alice))
@@ -77,7 +77,7 @@ async def test_a_session_without_details_has_times(graph: Graph, raw: Redis) -> 
 
 
 async def test_a_use_is_noted_once_an_hour(graph: Graph, another: Open, raw: Redis) -> None:
-    """The note does not delay the check. Every process notes uses, and a later time is kept."""
+    """The note does not delay the check. Every process notes uses, and the latest time is kept."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     then = await set_age(raw, alice, session.id, USE_SECONDS + 1)
@@ -143,7 +143,7 @@ async def test_a_log_in_removes_the_details_of_sessions_that_are_gone(graph: Gra
 
 
 async def test_details_live_as_long_as_the_sessions(graph: Graph, another: Open, raw: Redis) -> None:
-    """Details do not expire earlier, even if a session is extended or was started by an older version."""
+    """Details do not expire before the session, even if it is extended or was started by an older version."""
     short = await another(session_ttl=timedelta(hours=1))
     alice, bob = await people(graph, "alice", "bob")
     session = await short.sessions.start(alice)

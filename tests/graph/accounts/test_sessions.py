@@ -83,7 +83,7 @@ async def test_ending_no_session_writes_nothing(graph: Graph) -> None:
 
 
 async def test_an_expired_session_is_not_live(graph: Graph, raw: Redis) -> None:
-    """An expired session is not live, even if its record exists."""
+    """An expired session is not live, even if its record still exists."""
     [alice] = await people(graph, "alice")
     await raw.hset(f"session:{{{alice}}}", "old", str(int(time.time()) - 1))
 

@@ -1,4 +1,4 @@
-"""Idempotency keys of sign-ups: a repeated request creates one account, and gets a session of it."""
+"""Idempotency keys of sign-ups: a repeated request creates one account, and gets a session for it."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ async def accounts(raw: Redis) -> list[str]:
 
 
 async def test_a_repetition_returns_the_same_user(graph: Graph, another: Open) -> None:
-    """In any process. The password has been checked, so the session depends on its version."""
+    """This holds in any process. The password has been checked, so the session depends on its version."""
     first = await outcome(graph)
     assert isinstance(first, SignedUp)
     assert (first.is_new, first.password, first.user.name) == (True, None, "Alice")
@@ -52,7 +52,7 @@ async def test_a_repetition_returns_the_same_user(graph: Graph, another: Open) -
 
 
 async def test_without_the_key_the_login_is_taken(graph: Graph, raw: Redis) -> None:
-    """Also with another key. The password is not checked, so no failure is counted."""
+    """The same holds with another key. The password is not checked, so no failure is counted."""
     await outcome(graph)
     before = graph.users.hashing.hashes
 
@@ -69,13 +69,13 @@ async def test_an_account_without_a_key_is_taken(graph: Graph) -> None:
 
 
 async def test_an_invalid_key_is_refused(graph: Graph, raw: Redis) -> None:
-    """With the other problems of the sign-up. Nothing is written."""
+    """The key is reported together with the sign-up's other problems. Nothing is written."""
     assert await outcome(graph, password="short", key="") == [ProblemCode.PASSWORD_TOO_WEAK, ProblemCode.INVALID]
     assert await raw.exists(keys.login("alice")) == 0
 
 
 async def test_another_name_or_password_does_not_fit_the_key(graph: Graph) -> None:
-    """A name that was changed since does not matter: the key belongs to the name of the sign-up."""
+    """A later change of the name does not matter: the key belongs to the name of the sign-up."""
     user = await signed_up(graph)
     await graph.users.update_profile(user, name="Alice A.")
 
@@ -96,7 +96,7 @@ async def test_a_wrong_name_costs_what_a_wrong_password_costs(graph: Graph, raw:
 
 
 async def test_repetitions_count_as_log_ins(graph: Graph) -> None:
-    """Wrong passwords block the network, for log-ins too, and no other network."""
+    """Wrong passwords block the network, for log-ins too, but no other network."""
     user = await signed_up(graph)
     for _ in range(FREE_ATTEMPTS):
         assert await outcome(graph, password="another password", network="n") == MISMATCH
@@ -111,7 +111,7 @@ async def test_repetitions_count_as_log_ins(graph: Graph) -> None:
 
 
 async def test_the_current_password_counts(graph: Graph) -> None:
-    """The session that starts has the version of the password."""
+    """The session that starts has the version of the current password."""
     user = await signed_up(graph)
     await graph.passwords.change(user, PASSWORD, "the next password", network="", user_agent=None)
 
@@ -126,7 +126,7 @@ async def test_the_current_password_counts(graph: Graph) -> None:
 async def test_concurrent_requests_with_one_key_make_one_account(
     graph: Graph, another: Open, raw: Redis, count: int
 ) -> None:
-    """All of them get a session, in two processes."""
+    """All requests get a session, in both processes."""
     instances = [graph, await another()]
 
     found = await asyncio.gather(*(outcome(instances[n % 2]) for n in range(count)))
@@ -181,7 +181,7 @@ async def test_a_crashed_sign_up_can_be_repeated(
 
 
 async def test_a_repetition_shows_the_profile(graph: Graph, another: Open) -> None:
-    """Although the first request has created the account but not yet the profile."""
+    """The profile is shown although the first request has created only the account so far."""
     dying = await another()
     stop = Stop(dying.store, runs("set_profile"))
     request = asyncio.create_task(outcome(dying))
@@ -194,7 +194,7 @@ async def test_a_repetition_shows_the_profile(graph: Graph, another: Open) -> No
 
 
 async def test_a_sign_up_without_a_key_can_complete_the_account(graph: Graph, another: Open, raw: Redis) -> None:
-    """It has the same password. The repetition with the key then gets the same account."""
+    """The sign-up has the same password. The repetition with the key then gets the same account."""
     dying = await another()
     stop = Stop(dying.store, runs("append"))
     request = asyncio.create_task(outcome(dying))
@@ -210,7 +210,7 @@ async def test_a_sign_up_without_a_key_can_complete_the_account(graph: Graph, an
 
 @pytest.mark.parametrize("is_remembered", [True, False])
 async def test_the_login_of_a_deleted_account_stays_taken(graph: Graph, another: Open, is_remembered: bool) -> None:
-    """For a process that remembers the user of the login, and for one that does not."""
+    """This holds for a process that remembers the login's user and for one that does not."""
     user = await signed_up(graph)
     other = await another()
     await graph.account_deletion.delete(user, PASSWORD)
@@ -220,7 +220,7 @@ async def test_the_login_of_a_deleted_account_stays_taken(graph: Graph, another:
 
 
 async def test_an_account_that_is_deleted_meanwhile_is_taken(graph: Graph, another: Open) -> None:
-    """After the repetition has found the account, and before it checks the password."""
+    """The account is deleted after the repetition has found it and before it checks the password."""
     user = await signed_up(graph)
     other = await another()
     stop = Stop(other.store, runs("begin_attempt"))
@@ -240,7 +240,7 @@ async def test_a_key_is_valid_for_a_day(graph: Graph, raw: Redis) -> None:
 
 
 async def test_the_append_can_be_repeated_for_a_day(graph: Graph, raw: Redis) -> None:
-    """If only the profile is missing, the repetition projects the event of the first request. No key has the nonce."""
+    """If only the profile is missing, the repetition projects the first request's event. No key contains the nonce."""
     await signed_up(graph)
     nonce = nonce_of("alice", "Alice", KEY)
 
@@ -249,7 +249,7 @@ async def test_the_append_can_be_repeated_for_a_day(graph: Graph, raw: Redis) ->
 
 
 def test_the_nonce_depends_on_the_login_the_key_and_the_name() -> None:
-    """Another name belongs to the same request. The nonce does not depend on the password."""
+    """With another name, the first part, which identifies the request, is the same. The password has no effect."""
     same = partial(nonce_of, "alice", "Alice", KEY)
     nonces = [nonce_of("alice", "Alice", "k"), nonce_of("bob", "Alice", KEY), nonce_of("alice", "Bob", KEY)]
 

@@ -86,7 +86,7 @@ async def test_an_invalid_sign_up_writes_nothing(
 
 
 async def test_a_login_is_taken_in_any_case(graph: Graph) -> None:
-    """A login is taken in any case of letters, even with the same password."""
+    """A login is taken in any letter case, even with the same password."""
     await people(graph, "alice")
 
     assert await outcome(graph, "ALICE", PASSWORD) == [ProblemCode.LOGIN_TAKEN]
@@ -215,7 +215,7 @@ async def test_the_right_password_returns_the_user(graph: Graph) -> None:
 
 
 async def test_nobody_signs_up_with_a_reserved_login(another: Open) -> None:
-    """Reserved logins are refused in any case of letters. Other problems are reported too."""
+    """Reserved logins are refused in any letter case. Other problems are reported too."""
     graph = await another(reserved_logins=frozenset({"admin"}))
     with pytest.raises(Rejected, match="reserved") as refused:
         await graph.users.sign_up("Admin", "short")

@@ -122,7 +122,7 @@ async def test_one_of_several_concurrent_appends_wins(archive: Archive, archive_
 
 
 async def test_a_store_that_was_replaced_meanwhile_is_refused(archive: Archive) -> None:
-    """If an append and a rebuild that binds another store run at once, the later one sees the other."""
+    """If an append and a rebuild that binds another store run concurrently, the later one sees the other."""
     await append(archive, post(1))
     started, finish = asyncio.Event(), asyncio.Event()
 
@@ -265,7 +265,7 @@ async def test_a_value_that_is_too_long_is_refused(archive: Archive) -> None:
 
 
 async def test_a_missing_column_is_no_refusal(archive: Archive) -> None:
-    """Otherwise the archiver would give up one event after another."""
+    """Otherwise the archiver would give up on one event after another."""
     await append(archive, post(1))
     async with archive.database.engine.begin() as connection:
         await connection.execute(text("ALTER TABLE credentials DROP COLUMN hash"))
@@ -324,7 +324,7 @@ async def test_a_process_killed_before_the_commit_leaves_nothing(archive: Archiv
 
 
 async def test_the_number_of_statements_does_not_depend_on_the_batch(archive: Archive) -> None:
-    """A batch in order takes 2 statements, 7 for posts, 8 for deletions, 2 for users, and 2 for other events.
+    """A batch in order takes 2 statements, plus 7 for posts, 8 for deletions, 2 for users, and 2 for other events.
 
     Texts with more than 900 different terms take more.
     """

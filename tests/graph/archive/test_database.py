@@ -214,7 +214,7 @@ async def test_several_archives_migrate_in_one_process(tmp_path: Path, opened: C
 async def test_a_cancelled_caller_leaves_a_complete_transaction(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """The watermark is always that of the last row, whenever the caller is cancelled. The archive stays usable."""
+    """The watermark always matches the last row, whenever the caller is cancelled. The archive stays usable."""
     archive = opened(archive_url)
     await append(archive)
     random = Random(3)  # noqa: S311 - delays, no secret
@@ -296,7 +296,7 @@ async def test_an_archive_that_is_down_at_startup_is_migrated_later(
 async def test_wrong_credentials_are_an_outage_that_names_no_password(
     server: Server, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The reason names the user, but not the password, for the operator."""
+    """For the operator, the reason names the user, but not the password."""
     wrong = read_url(server.database()).set(username="nobody_here", password="s3cret" + PASSWORD)
 
     reason = await unavailable(opened(wrong.render_as_string(hide_password=False)))
@@ -319,7 +319,7 @@ async def test_an_invalid_row_is_not_an_outage(archive_url: str, opened: Callabl
 
 
 async def test_a_dropped_table_is_an_outage(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """The reason names the table. It is not made anew."""
+    """The reason names the table. The table is not created again."""
     archive = opened(archive_url)
     await append(archive, post(1))
     await run(archive, "DROP TABLE events")
@@ -342,7 +342,7 @@ async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path, opene
 
 
 async def test_a_locked_file_is_unavailable_to_writers(tmp_path: Path, opened: Callable[..., Archive]) -> None:
-    """Writers fail after the timeout, and wait for a short lock. Readers are not blocked."""
+    """Writers wait for a short lock, and fail after the timeout. Readers are not blocked."""
     patient, hasty = (
         opened(f"sqlite:///{tmp_path}/archive.sqlite", timeout=bound) for bound in (LONG_TIMEOUT, SHORT_TIMEOUT)
     )

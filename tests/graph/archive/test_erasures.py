@@ -113,7 +113,7 @@ async def test_only_the_process_of_the_store_erases(archive: Archive) -> None:
 
 
 async def test_a_deletion_replaces_the_login_in_the_credentials(archive: Archive) -> None:
-    """The login's hash replaces the login. An earlier change of the password that arrives late does not restore it."""
+    """The login's hash replaces the login. An earlier password change that arrives late does not restore it."""
     await append(archive, followed(1), credentials=[Credential(ALICE, "secret", "hash", 1)])
     await append(archive, followed(2), credentials=[Credential(ALICE, "ab", None, 9)])
     await append(archive, followed(3), credentials=[Credential(ALICE, "secret", "another", 5)])

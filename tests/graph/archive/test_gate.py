@@ -32,7 +32,7 @@ async def enter(gate: Gate, usage: Usage | None, seconds: float = PATIENCE) -> L
 
 
 async def settle() -> None:
-    """Let all tasks run that can."""
+    """Let all runnable tasks run."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -63,7 +63,7 @@ async def test_all_anonymous_callers_together_get_half_of_the_connections() -> N
 
 
 async def test_two_connections_are_reserved_for_the_system() -> None:
-    """The system gets a connection at once, however many callers wait. It may use all connections that are free."""
+    """The system gets a connection at once, however many callers wait. It may use all free connections."""
     gate = Gate(8)
     assert len(await admitted(gate, *[user(f"user {at}") for at in range(20)])) == 6
     assert len(await admitted(gate, SYSTEM, SYSTEM, SYSTEM)) == 2

@@ -106,7 +106,7 @@ def test_a_long_keyword_is_looked_up_by_eight_terms() -> None:
 
 
 async def test_appended_posts_are_indexed(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each batch is indexed in segments that follow each other."""
+    """Each batch is indexed in consecutive segments."""
     monkeypatch.setattr(index, "SEGMENT_POSTS", 7)
     random = Random(1)  # noqa: S311 - reproducible
     for low in (0, 20, 40, 100, 120):
@@ -122,7 +122,7 @@ async def test_appended_posts_are_indexed(archive: Archive, monkeypatch: pytest.
 
 
 async def test_deleted_posts_leave_the_index(archive: Archive) -> None:
-    """Deleted posts leave with their codes, even if they arrive with or after their deletion."""
+    """Deleted posts are removed with their codes, even if they arrive with or after their deletion."""
     random = Random(2)  # noqa: S311 - reproducible
     await append(archive, *(random_post(random, number) for number in range(1, 100)))
     await append(archive, *(deletion(number + 100, number) for number in range(1, 60)), deletion(190, 195))

@@ -48,7 +48,7 @@ async def index_of(archive: Archive) -> dict[int, set[int]]:
 
 
 async def found(archive: Archive, text: str, window: Window = ALL) -> list[int]:
-    """Return all users in a window whom a text finds, read in parts, in the direction of paging."""
+    """Return all users in a window who match a text, read in parts, in the direction of paging."""
     users: list[int] = []
     rest: Window | None = window
     while rest is not None:
@@ -110,7 +110,7 @@ async def test_names_are_indexed_as_they_are_archived(archive: Archive) -> None:
 
 
 async def test_the_newest_name_counts_in_any_order_and_repetition(archive: Archive) -> None:
-    """The newest name counts even if the sign-up arrives last, because a failover or a cut found it missing."""
+    """The newest name counts even if the sign-up arrives last, after a failover or a cut has found it missing."""
     events = [
         created(1, "anna", "A"),
         created(2, "ben", "B"),

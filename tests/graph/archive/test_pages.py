@@ -199,7 +199,7 @@ async def test_five_thousand_authors_are_merged(archive: Archive) -> None:
 
 
 async def test_reads_cost_one_statement(filled: Archive) -> None:
-    """MariaDB needs another statement for more than 256 authors, PostgreSQL for ranges. The watermark costs one too."""
+    """MariaDB needs one more statement above 256 authors, and PostgreSQL for ranges. The watermark takes one too."""
     page = Window(11, True)
     of_range = 2 if filled.database.kind == "postgresql" else 1
     costs: list[tuple[int, Callable[[], Awaitable[Any]]]] = [

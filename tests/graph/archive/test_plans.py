@@ -76,7 +76,7 @@ def described(index: str, conditions: str) -> str:
 
 
 async def plans_of(archive: Archive, call: Callable[[], Awaitable[Any]]) -> set[str]:
-    """Return the index uses of a call's statements, except INSERT and statements that do not read events."""
+    """Return how a call's statements use indexes, except INSERT and statements that do not read events."""
     return set().union(*[used(archive.database.kind, plan) for plan in await steps_of(archive, call)])
 
 
@@ -224,7 +224,7 @@ async def test_reposts_are_read_by_their_subject_and_kind_only(filled: Archive) 
 
 
 async def test_the_public_timeline_is_read_in_order(filled: Archive) -> None:
-    """One index scan, by number, stops early. Nothing is sorted, whichever authors are excluded."""
+    """A single index scan by number stops early. Nothing is sorted, whichever authors are excluded."""
     for window in (FORWARD, BACKWARD):
         for hidden in (frozenset[int](), frozenset({1, 2, 3})):
             read = partial(filled.published, window, hidden)
@@ -294,7 +294,7 @@ async def test_appending_searches_pairs_and_numbers(own: Archive) -> None:
 
 
 async def test_late_events_search_their_subjects(own: Archive) -> None:
-    """Late events find deletions and unfollows by their subjects, however many came since."""
+    """Late events find deletions and unfollows by their subjects, however many have come since."""
     await append(own, upto=6000)
 
     plans = await plans_of(own, lambda: append(own, post(5500), followed(5600), low=5400, upto=5700))

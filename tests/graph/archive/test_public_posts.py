@@ -184,7 +184,7 @@ async def test_a_moving_author_is_left_out_at_once(archive: Archive) -> None:
 async def test_hidden_authors_are_passed_over_in_bounded_steps(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page that has examined many posts ends there, and the next page continues."""
+    """A page that has examined many posts ends there, and the next page continues from there."""
     monkeypatch.setattr(public_posts, "SCANNED", 50)
     await append(archive, *(post(number, 1 if 10 < number <= 400 else 2) for number in range(1, 501)))
 

@@ -120,7 +120,7 @@ async def test_a_rare_word_is_found_next_to_a_frequent_one(archive: Archive, mon
 
 
 async def test_a_read_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For two frequent words that never occur together, a read ends after a number of segments."""
+    """For two frequent words that never occur together, a read ends after a limited number of segments."""
     monkeypatch.setattr(index, "SEGMENT_POSTS", 5)
     await append(archive, *(post(n, 1, "even" if n % 2 else "odd") for n in range(1, 200)))
 

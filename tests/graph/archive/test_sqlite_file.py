@@ -25,7 +25,7 @@ from tests.graph.archive.test_database import eventually, unavailable
 async def test_a_file_that_vanishes_is_noticed(
     tmp_path: Path, opened: Callable[..., Archive], how: str, reason: str
 ) -> None:
-    """It is not made anew, and nothing is written to the former file. A backup that is restored is used at once."""
+    """The file is not created again, and nothing is written to the former one. A restored backup is used at once."""
     file = tmp_path / "archive.sqlite"
     archive = opened(f"sqlite:///{file}")
     await append(archive, *(post(number, 1, "text" * 200) for number in range(1, 100)))

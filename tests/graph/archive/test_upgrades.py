@@ -71,7 +71,7 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
 async def test_an_archiver_from_before_public_posts_cannot_write_after_a_migration(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """Otherwise its posts would be missing on the public timeline. Previously suspended users stay out of it."""
+    """Otherwise its posts would be missing from the public timeline. Previously suspended users stay out of it."""
     archive = opened(archive_url)
     await append(archive, post(10, 1), post(11, 2), suspended(12, 2), suspended(13, 1), unsuspended(14, 1))
     await as_old(archive)
@@ -146,7 +146,7 @@ async def test_a_migration_lets_the_search_indexes_be_built_anew(
 
 
 async def test_plain_reposts_leave_the_lists_of_quotes(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """Reads are right from the start. The column is emptied in steps, and the migration can be repeated."""
+    """Reads are correct from the start. The column is emptied in steps, and the migration can be repeated."""
     archive = opened(archive_url)
     await append(archive, post(10, 1), post(11, 2, repost_of=10), *(reposted(n, n, 10) for n in range(12, 18)))
     await append(archive, EventRow(18, UNREPOST, 14, 10, '{"repost":14}'))

@@ -78,7 +78,7 @@ def test_an_operation_that_reads_nothing_is_not_charged() -> None:
 
 
 async def scanned(candidates: Sequence[int], window: Window) -> tuple[int, bool]:
-    """Return the number of candidates that a page with no shown post examines, and whether there are more."""
+    """Return the number of candidates that a page without a visible post examines, and whether there are more."""
     looked_at = 0
 
     async def read(rest: Window, _: int) -> tuple[Sequence[int], Window | None]:

@@ -54,7 +54,7 @@ async def test_damaged_entries_are_passed(world: ArchiveWorld) -> None:
 
 @pytest.mark.parametrize("field", ["kind", "actor", "body", "another"])
 async def test_bytes_that_are_no_text_are_passed(world: ArchiveWorld, field: str) -> None:
-    """The worker and the archiver pass an entry whose bytes a disk has changed, and keep it as a dead letter."""
+    """The worker and the archiver skip an entry that was corrupted on disk, and keep it as a dead letter."""
     fields: dict[Any, Any] = {"kind": "ProfileChanged", "actor": world.bob, "body": '{"name":"Bob"}'}
     bad = await world.raw.xadd(keys.LOG, fields | {field: b"Pro\xff\x95file"})
     [good] = await posts(world.graph, world.bob, "good")
@@ -213,7 +213,7 @@ async def test_a_sign_up_that_lost_its_login_has_no_credentials(world: ArchiveWo
 
 
 async def test_a_sign_up_is_settled_before_it_is_archived(world: ArchiveWorld) -> None:
-    """A failover of the login's shard has lost the projection, and the claim would expire."""
+    """A failover of the login's shard has lost the projection, and the claim would otherwise expire."""
     await world.graph.users.claim_many([("erin", "nonce", "hash")])
     [event] = await append_events(world.graph, [UserCreated("erin", "Erin", "nonce")])
     await mark_projected(world)

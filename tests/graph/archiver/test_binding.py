@@ -184,7 +184,7 @@ async def test_a_store_whose_log_was_trimmed_counts_as_used(opened: Opened, raw:
 
 
 async def test_of_two_stores_one_gets_an_archive(opened: Opened, other: Redis, other_url: str) -> None:
-    """The other store is refused, even while both are empty and if both have named the archive."""
+    """The other store is refused, even if both are empty and both have named the archive."""
     first, second = opened(), opened("one", other_url)
     await first.archive.migrate()
     stop = Stop(second.store, sends("ARCHIVE", "bind"))
@@ -241,7 +241,7 @@ async def test_processes_that_start_at_any_time_agree(
 async def test_a_process_that_dies_while_it_binds_is_replaced(
     opened: Opened, raw: Redis, calls: Iterator[int], late: bool
 ) -> None:
-    """Between the two halves only the store is bound."""
+    """Between the two steps, only the store is bound."""
     for call in calls:
         await raw.flushall()
         dying = opened(f"archive-{call}")
@@ -260,7 +260,7 @@ async def test_a_process_that_dies_while_it_binds_is_replaced(
 
 @pytest.mark.parametrize("change", ["an event", "a rebuild", "a binding"])
 async def test_a_store_that_changes_while_it_is_bound_is_left_alone(opened: Opened, raw: Redis, change: str) -> None:
-    """Another process has started to use it since it was found to be unused."""
+    """Another process has started to use the store since it was found to be unused."""
     graph = opened()
     stop = Stop(graph.store, runs("bind"))
     binding = asyncio.create_task(graph.binding.check())
@@ -344,7 +344,7 @@ async def set_format(raw: Redis, *number: str) -> None:
 async def test_a_store_in_a_later_format_is_refused_with_a_message(
     opened: Opened, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is refused at the start, by changes of a process that already runs, and by its worker, which stops."""
+    """New processes refuse the store, and so do changes in a running process and its worker, which stops."""
     monkeypatch.setattr("graph.worker.worker.HOUSEKEEPING_SECONDS", 0.05)
     graph = opened()
     [alice] = await people(graph, "alice")

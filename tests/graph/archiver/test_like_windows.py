@@ -114,7 +114,7 @@ async def test_a_like_below_the_floor_is_counted_once(small: Graph, raw: Redis) 
 
 
 async def test_a_repeated_like_replaces_the_archived_one(small: Graph) -> None:
-    """After two tabs have liked at the same time, the like counts once, with the later time."""
+    """After two tabs have liked a post at the same time, the like counts once, with the later time."""
     author, *fans = await crowd(small, 9)
     [post] = await posts(small, author, "hi")
     await liked_by(small, post, fans)
@@ -172,7 +172,7 @@ async def test_what_the_archive_must_answer_waits_for_it(small: Graph, monkeypat
 
 
 async def test_the_archive_must_reach_the_floor(small: Graph) -> None:
-    """The answers of a restored old archive are not used."""
+    """Answers from an old archive that was restored are not used."""
     author, fan, *_ = await crowd(small, 3)
     await settle(small)
     watermark = (await small.archive.state()).watermark

@@ -22,7 +22,7 @@ def without_archive(world: ArchiveWorld) -> tuple[Graph, Fault]:
 
 
 async def test_writes_go_on_until_the_log_is_almost_full(world: ArchiveWorld) -> None:
-    """Then deletions, unfollows and log-outs continue. After the outage all events are archived and trimmed."""
+    """Then only deletions, unfollows and log-outs continue. After the outage, all events are archived and trimmed."""
     session = await world.graph.sessions.start(world.bob)
     await world.archive()
     await world.graph.housekeeping.tidy()

@@ -74,7 +74,7 @@ async def test_pages_skip_redacted_rows(world: ArchiveWorld) -> None:
 
 
 async def test_a_merge_reads_the_archived_posts_of_one_author_among_many(world: ArchiveWorld) -> None:
-    """That author's hot posts are newer and archived posts older than the other authors' posts."""
+    """That author's hot posts are newer, and the archived ones older, than the other authors' posts."""
     graph = world.process(home_size=2, single_slot=False)
     viewer, *others, busy = await crowd(graph, 10)
     await graph.follows.follow(viewer, [*others, busy])

@@ -25,7 +25,7 @@ CHECK = f"ALTER TABLE events ADD CONSTRAINT refuse CHECK (body NOT LIKE '%{POISO
 
 @pytest.fixture
 async def graph(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
-    """Open a graph with an archive of each kind that refuses rows with the poison."""
+    """Open a graph with an archive of each kind that refuses rows with the text `POISON`."""
     archive = Archive(archive_url)
     graph = await open_graph(store_url, replace(CHEAP, hot_posts=3, hot_slack=2), archive=archive)
     await graph.binding.check()

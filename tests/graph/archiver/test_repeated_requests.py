@@ -1,6 +1,6 @@
 """Failovers of the log's shard lose a post or a list and its key. The client repeats the request, and a worker repairs.
 
-The post or list is in other shards, and perhaps in the archive. In any order of what follows, one of them remains.
+The post or list is in other shards, and perhaps in the archive. In any order of the later steps, one of them remains.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ TWICE: list[tuple[str, ...]] = [
 
 @dataclass
 class Aftermath:
-    """What happens after the failover: `told` are the ids that the client was told."""
+    """What happens after the failover: `told` are the ids that the client received."""
 
     world: ArchiveWorld
     told: list[int] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Aftermath:
         await replace(graph.repair(), timeout=0).run(correct=True)
 
     async def check(self) -> None:
-        """Assert that there is one post, and that it is the one that the client was told of."""
+        """Assert that there is one post, and that its id is the one that the client received."""
         for _ in range(2):
             await self.repair()
         await self.repeat()
@@ -70,7 +70,7 @@ class ListAftermath(Aftermath):
         self.told.append((await self.world.graph.lists.create(self.world.bob, TEXT, idempotency_key=KEY)).id)
 
     async def check(self) -> None:
-        """Assert that there is one list, and that it is the one that the client was told of."""
+        """Assert that there is one list, and that its id is the one that the client received."""
         for _ in range(2):
             await self.repair()
         await self.repeat()
@@ -108,7 +108,7 @@ async def lose(world: ArchiveWorld, kind: type[Aftermath] = Aftermath, *, is_arc
 
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["account", "post"])
 async def test_the_author_leaves_before_the_recovery(world: ArchiveWorld, is_deleted: bool) -> None:
-    """The lost post is deleted by the author, or the account is. The recovery deletes it too, and archives the rest."""
+    """The author deletes the lost post or the account. The recovery deletes the post too, and archives the rest."""
     await world.archive()
     failover = await Failover(world).begin()
     lost = await world.graph.posts.publish(world.bob, TEXT, idempotency_key=KEY)
@@ -136,7 +136,7 @@ def others(count: int) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
 @pytest.mark.parametrize("steps", also_at_length(USUAL, others(2)), ids="-".join)
 async def test_a_request_publishes_one_post(world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool) -> None:
-    """The client is told of the post that remains, however often it repeats its request, and whenever it begins to."""
+    """The client gets the id of the remaining post, however often it repeats its request, and whenever it begins to."""
     await lose(world, is_archived=is_archived)
     aftermath = Aftermath(world)
     for step in steps:
@@ -168,7 +168,7 @@ def orders(before: int, after: int) -> list[tuple[str, ...]]:
 async def test_a_request_publishes_one_post_in_spite_of_two_failovers(
     world: ArchiveWorld, steps: tuple[str, ...], is_archived: bool
 ) -> None:
-    """The second one loses what happened in the log since the first, such as a repetition that was acknowledged.
+    """The second failover loses what happened in the log since the first, such as an acknowledged repetition.
 
     The records of other shards and the archive remain.
     """

@@ -19,7 +19,7 @@ async def sign_up(graph: Graph, password: str = PASSWORD, name: str = "Dora") ->
 
 
 async def check(world: ArchiveWorld, user: int) -> None:
-    """Assert that the login belongs to this user now, and after everything was archived."""
+    """Assert that the login belongs to this user now, and after everything has been archived."""
     for _ in range(2):
         assert await sign_up(world.graph) == user
         assert (await world.graph.users.log_in("dora", PASSWORD))[0].id == user
@@ -33,7 +33,7 @@ async def check(world: ArchiveWorld, user: int) -> None:
 
 @pytest.mark.parametrize("is_archived", [False, True], ids=["not archived", "archived"])
 async def test_the_log_loses_the_event(world: ArchiveWorld, is_archived: bool) -> None:
-    """And the key of the append. The login tells that the request has created the account."""
+    """The key of the append is lost too. The login shows that the request has created the account."""
     await world.archive()
     failover = await Failover(world).begin()
     user = await sign_up(world.graph)
@@ -54,7 +54,7 @@ async def test_the_shard_of_the_login_loses_the_account(world: ArchiveWorld) -> 
 
 
 async def test_the_store_loses_the_profile(world: ArchiveWorld) -> None:
-    """The repetition writes it again from the event in the log."""
+    """The repetition writes the profile again from the event in the log."""
     failover = await Failover(world, "user:{").begin()
     user = await sign_up(world.graph)
     world.graph = await failover.happen()

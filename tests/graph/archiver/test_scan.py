@@ -181,7 +181,7 @@ async def test_a_record_that_a_late_projection_left_is_freed(world: ArchiveWorld
 
 
 async def test_nothing_is_cut_above_the_end_of_a_restored_archive(world: ArchiveWorld) -> None:
-    """The store's watermark is higher until an archiver notices. The archiver inserts these posts, not the cut."""
+    """The store's watermark is higher until an archiver notices. The archiver, not the cut, inserts these posts."""
     await world.archive()
     await world.backup()
     await world.publish(world.bob, 3)

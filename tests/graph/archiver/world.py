@@ -153,7 +153,7 @@ class ArchiveWorld:
         self.graph = self.process()
 
     async def restore_backup(self) -> None:
-        """Replace the archive by its copy. All processes end; `graph` is a new one."""
+        """Replace the archive with its copy. All processes end; `graph` is a new one."""
         await self.close()
         for suffix in ("-wal", "-shm"):
             self.file.with_name(self.file.name + suffix).unlink(missing_ok=True)

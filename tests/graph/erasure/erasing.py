@@ -76,7 +76,7 @@ async def populate(graph: Graph) -> World:
 
 
 def member_of(pair_set: PairSet, user: int, gone: int) -> str:
-    """Return a user as a member of a set. In a set of texts it is a text, which is secret unless the owner stays."""
+    """Return a user as a member of a set. In a set of texts, it is a text: a secret one if the owner is deleted."""
     return stored_member(user if pair_set.begun.SUBJECT else "text" if user == gone else SECRET)
 
 

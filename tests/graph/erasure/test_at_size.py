@@ -27,7 +27,7 @@ WRITERS = 20
 
 
 class Sizes(NamedTuple):
-    """The number of the user's followers, posts, and likes of posts of the writers, whom the user follows."""
+    """The numbers of the user's followers, posts, and likes of posts by the writers, whom the user follows."""
 
     followers: int
     posts: int
@@ -70,7 +70,7 @@ def events(base: datetime, sizes: Sizes) -> Iterator[Event]:
 
 
 async def erase_with_kills(raw: Redis, environment: dict[str, str], events: int, most: int) -> int:
-    """Run workers until no user waits for erasure. Kill the first ones, after the log has grown. Return the kills."""
+    """Run workers until no user waits for erasure. Kill the first ones as the log grows. Return the number of kills."""
     kills = 0
     while await raw.exists(keys.ERASING):
         worker = await asyncio.create_subprocess_exec(*FANLINE, "worker", env=CLEAN | environment)

@@ -211,7 +211,7 @@ async def comparable(raw: Redis) -> dict[str, object]:
 
 
 async def test_a_rebuild_gives_the_same_store(graph: Graph, raw: Redis) -> None:
-    """It has the tombstone, the reserved login and the floors. Another deleted user still waits for erasure."""
+    """The tombstone, the reserved login and the floors are rebuilt. Another deleted user still waits for erasure."""
     world = await populate(graph)
     [other] = await people(graph, "other")
     await befriend(graph, other, world.alice)

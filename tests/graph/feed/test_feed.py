@@ -20,7 +20,7 @@ from tests.support.stores import HookedStore, Stop, sends
 
 
 async def test_a_stream_begins_with_a_checkpoint(graph: Graph, feed: Feed) -> None:
-    """Its number is the end of the log, or the cursor that the stream resumes from."""
+    """The checkpoint's number is the end of the log, or the cursor that the stream resumes from."""
     alice, bob = await people(graph, "alice", "bob")
     for after in (None, alice):
         stream = feed.home(alice, after)
@@ -44,7 +44,7 @@ async def test_posts_of_the_viewer_and_of_followed_users_arrive_in_log_order(gra
 
 
 async def test_deletions_in_the_timeline_are_streamed(graph: Graph, feed: Feed) -> None:
-    """Deletions of posts by users who are not followed are not."""
+    """Deletions of posts by users whom the viewer does not follow are left out."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     [post], [other] = await posts(graph, bob, "hi"), await posts(graph, carol, "hi")

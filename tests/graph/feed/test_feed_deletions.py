@@ -13,7 +13,7 @@ from tests.support.graph_worlds import PASSWORD, Open, append_events, befriend, 
 
 
 async def test_home_streams_tell_of_deleted_users(graph: Graph, feed: Feed, another: Open) -> None:
-    """Viewers who do not follow the user are told too, and in replays, which leave out the user's posts."""
+    """Viewers who do not follow the user get the update too, and so do replays, which leave out the user's posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     before = await graph.log.last()

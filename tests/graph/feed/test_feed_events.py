@@ -28,7 +28,7 @@ from tests.support.stores import Stop, sends
 
 
 async def test_a_filter_by_user_matches_all_kinds_of_events(graph: Graph, feed: Feed) -> None:
-    """It matches posts and deletions by the user, and follows on either side."""
+    """The filter matches posts and deletions by the user, and follows on either side."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     async with following(feed, EventFilter.of(users=[bob])) as watcher:
         await posts(graph, alice, "not bob's")
@@ -96,7 +96,7 @@ async def test_a_replayed_deletion_matches_every_keyword_and_box(graph: Graph, a
 async def test_a_stream_does_not_wait_for_lost_entries(
     graph: Graph, another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It waits for a reader that is behind the newest entry, until a failover has removed that entry."""
+    """The stream waits for a reader that is behind the newest entry, until a failover has removed that entry."""
     monkeypatch.setattr("graph.feed.subscription.PROGRESS_SECONDS", 0.05)
     process = await another()
     [alice] = await people(graph, "alice")
@@ -176,7 +176,7 @@ async def test_a_firehose_requires_the_permission_of_a_viewer(graph: Graph, feed
 
 
 async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) -> None:
-    """The revocation ends it at once, even if it is not projected."""
+    """The revocation ends the stream at once, even before it is projected."""
     alice, bob = await people(graph, "alice", "bob")
     everything = EventFilter.of(firehose=True)
     for person in (alice, bob):

@@ -70,7 +70,7 @@ async def test_streams_that_contained_lost_events_get_a_gap(graph: Graph, raw: R
 
 
 async def test_a_stream_that_resumes_after_several_failovers_gets_a_gap(graph: Graph, raw: Redis, feed: Feed) -> None:
-    """The stream resumes from a number that one of them has lost."""
+    """The stream resumes from a number that one of the failovers has lost."""
     [alice] = await people(graph, "alice")
     lost, kept = [], []
     async with watching(feed, alice) as live:
@@ -202,7 +202,7 @@ async def test_a_stream_that_waits_for_events_that_are_lost_goes_live(
 async def test_what_a_failover_makes_unprojected_is_known_again(
     graph: Graph, raw: Redis, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failover may lose projections and the watermark, but no events."""
+    """A failover may lose projections and the watermark without losing events."""
     monkeypatch.setattr("graph.feed.unprojected.KEEP_SECONDS", 0.0)
     alice, bob = await people(graph, "alice", "bob")
     before = await graph.worker().drain()

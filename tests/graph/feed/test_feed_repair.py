@@ -21,7 +21,7 @@ async def repaired(graph: Graph, bob: int) -> None:
 
 
 async def gap_of(watcher: Watcher, number: int = 0) -> Gap:
-    """Return the next update, which says that the store was repaired after a number."""
+    """Return the next update, a `Gap` that reports a repair of the store after a number."""
     [gap] = await watcher.take(1)
     assert isinstance(gap, Gap)
     assert gap.reason is GapReason.REPAIR
@@ -30,7 +30,7 @@ async def gap_of(watcher: Watcher, number: int = 0) -> Gap:
 
 
 async def test_all_streams_get_a_gap_when_the_store_was_repaired(graph: Graph, feed: Feed) -> None:
-    """Then they go on."""
+    """Afterwards, the streams continue."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     [first] = await posts(graph, bob, "first")
@@ -93,7 +93,7 @@ async def test_streams_of_a_user_know_the_follows_that_were_repaired(graph: Grap
 async def test_a_stream_that_is_behind_at_a_repair_knows_the_follows_that_were_repaired(
     graph: Graph, feed: Feed
 ) -> None:
-    """It joined before the repair, and replays the viewer's own posts during the repair."""
+    """The stream joined before the repair, and replays the viewer's own posts during the repair."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await many_posts(graph, alice, 2 * REPLAY_BATCH)

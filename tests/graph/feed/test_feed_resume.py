@@ -316,7 +316,7 @@ def test_only_a_buffer_that_is_taken_from_counts_as_congested() -> None:
 
 
 async def test_a_burst_cuts_off_no_active_client(graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader waits, and the events meanwhile stay in the log."""
+    """The reader waits, and meanwhile the events stay in the log."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 8000)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 10)
     monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", PATIENCE)

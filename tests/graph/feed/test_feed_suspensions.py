@@ -1,4 +1,4 @@
-"""Suspensions in live streams: posts of the user are left out, and clients learn which to drop and to fetch again."""
+"""Suspensions in live streams: posts of the user are left out; clients learn which to drop and which to refetch."""
 
 import pytest
 from redis.asyncio import Redis
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("short_reads")
 
 
 async def test_home_streams_tell_of_suspensions(graph: Graph, feed: Feed) -> None:
-    """Viewers who do not follow the user are told too: they may have reposts of the user's posts."""
+    """Viewers who do not follow the user get the update too: they may have reposts of the user's posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as follower, watching(feed, carol) as other:
@@ -60,7 +60,7 @@ async def test_streams_leave_out_what_suspended_users_wrote(graph: Graph, feed: 
 
 
 async def test_streams_tell_of_deletions_of_posts_of_hidden_users(graph: Graph, feed: Feed) -> None:
-    """Users may be suspended or have deleted the account: clients that have the posts must drop them."""
+    """The users may be suspended or deleted: clients that have the posts must drop them."""
     gone, bob = await people(graph, "gone", "bob")
     before = await graph.log.last()
     [one], [two] = await posts(graph, gone, "a word"), await posts(graph, bob, "another")
@@ -100,7 +100,7 @@ async def test_streams_leave_out_deletions_across_a_block(graph: Graph, feed: Fe
 async def test_streams_know_suspensions_that_were_not_projected_when_the_process_began(
     graph: Graph, another: Open
 ) -> None:
-    """A process died after it committed the suspension, and the user continues until a worker projects it."""
+    """A process died after it committed the suspension, and the user can post until a worker projects it."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await append_events(graph, [UserSuspended(bob)])
@@ -171,7 +171,7 @@ async def test_a_suspension_that_the_log_has_kept_still_hides(graph: Graph, feed
 async def test_a_late_client_fetches_a_page_without_an_ended_suspension(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end is projected first, but its event is no longer in memory."""
+    """The end of the suspension is projected first, but its event is no longer in memory."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 1)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

@@ -74,7 +74,7 @@ async def test_the_replays_of_one_holder_do_not_take_all_turns() -> None:
 
 
 async def test_a_replay_that_makes_no_step_loses_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It queues again at its next step."""
+    """The replay queues again at its next step."""
     monkeypatch.setattr("graph.feed.turns.IDLE_SECONDS", 0.01)
     monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 60.0)
     turns = ReplayTurns()

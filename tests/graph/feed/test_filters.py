@@ -106,7 +106,7 @@ def test_follows_never_match_keywords_or_a_box() -> None:
 
 
 def test_reposts_have_kinds_of_their_own() -> None:
-    """They match the users who reposted, and neither words nor boxes."""
+    """They match by the user who reposted, but not by words or boxes."""
     events = {
         "post": published("!"),
         "deletion": deleted(published("!")),
@@ -201,7 +201,7 @@ def test_the_size_of_a_filter() -> None:
 
 
 def test_shares_are_fixed_and_uniform() -> None:
-    """They depend on the number only. A larger sample contains every smaller one."""
+    """Shares depend only on the number. A larger sample contains every smaller one."""
     assert (share_of(0), share_of(1), share_of(MAX_NUMBER)) == (
         0.7891985391709461,
         0.31875248932277545,
@@ -315,7 +315,7 @@ def test_equivalent_filters_are_equal() -> None:
     ],
 )
 def test_entries_that_are_slow_to_fold_are_rejected_early(entry: str) -> None:
-    """A request with sixteen of them costs a few milliseconds."""
+    """A request with sixteen of them takes only a few milliseconds."""
     spent = []
     for _ in range(5):
         start = time.process_time()
@@ -328,7 +328,7 @@ def test_entries_that_are_slow_to_fold_are_rejected_early(entry: str) -> None:
 
 @pytest.mark.parametrize("word", ["Nước", "한국어", "ṩ"])
 def test_words_may_be_decomposed(word: str) -> None:
-    """A keyword of 25 long words is not too long with separate accents."""
+    """A keyword of 25 long words is not too long, even in decomposed form."""
     words = " ".join(f"#{letter}{(word * 60)[:59]}" for letter in "abcdefghijklmnopqrstuvwxy")
     decomposed = unicodedata.normalize("NFD", words)
 

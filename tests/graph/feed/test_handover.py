@@ -171,7 +171,7 @@ async def test_the_task_sends_deletions_and_remembers_them(graph: Graph, slow_fe
 
 
 async def test_a_post_of_somebody_who_is_blocked_meanwhile_is_withheld(graph: Graph, slow_feed: Feed) -> None:
-    """The reader passes both events on together. The courier gets no post, and the task withholds it."""
+    """The reader passes both events on together. The courier does not get the post, and the task withholds it."""
     async with at_home(graph, slow_feed) as (bag, alice, bob):
         _, block = await append_events(graph, [PostPublished(bob, "a"), Blocked(alice, bob)])
         await bag.gets(block.number)

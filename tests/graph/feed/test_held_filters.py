@@ -29,7 +29,7 @@ LARGE = EventFilter.of(users=range(1, 501), keywords=[f"word{n}" for n in range(
 
 @pytest.fixture(autouse=True, scope="module")
 def small_slices() -> Iterator[None]:
-    """Let a slice have one user or one keyword."""
+    """Limit a slice to one user or one keyword."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("graph.feed.indexes.USERS_PER_SLICE", 1)
         patch.setattr("graph.feed.indexes.KEYWORDS_PER_SLICE", 1)
@@ -167,7 +167,7 @@ async def test_work_that_fails_does_not_stop_other_work() -> None:
 
 
 async def test_a_stream_that_ends_is_forgotten_by_the_index(graph: Graph, feed: Feed) -> None:
-    """The index forgets the stream whether it ends live or before."""
+    """The index forgets the stream whether it ends while it is live or earlier."""
     [alice] = await people(graph, "alice")
     filter_ = EventFilter.of(users=[alice], keywords=["rain", "sun"])
     async with following(feed, filter_) as one, following(feed, filter_) as other:

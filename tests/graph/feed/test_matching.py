@@ -100,7 +100,7 @@ def test_the_index_finds_exactly_the_filters_that_match(
 def test_boxes_of_all_sizes_are_found_around_a_place(
     latitude: float, longitude: float, margins: list[tuple[float, float, float, float]]
 ) -> None:
-    """Boxes range from a point to the whole earth, are long and thin, cross the antimeridian, and reach the poles."""
+    """Boxes range from a point to the whole earth; some are thin, cross the antimeridian, or reach the poles."""
     subscriptions = []
     for number, (below, left, above, right) in enumerate(margins):
         west, east = (-180.0, 180.0) if left + right > 360 else (wrapped(longitude - left), wrapped(longitude + right))
@@ -123,7 +123,7 @@ def wrapped(longitude: float) -> float:
 
 
 def test_texts_match_hundreds_of_filters_on_their_words() -> None:
-    """English and Chinese posts, and their deletions."""
+    """This holds for English and Chinese posts and for their deletions."""
     random = Random(4)  # noqa: S311 - not for secrets
     texts = [compose(voice, random.choice(voice.topics), random) for voice in (ENGLISH, CHINESE) * 60]
     subscriptions = []
@@ -258,7 +258,7 @@ OTHERS: dict[str, Callable[[int], EventFilter]] = {
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_filters_that_do_not_match_are_not_evaluated(kind: str) -> None:
-    """A thousand of them, similar to one that matches."""
+    """The index holds a thousand of them, next to one filter that matches."""
     index = index_of(*((OTHERS[kind](n), n) for n in range(1000)), (EventFilter.of(users=[1]), -1))
     post = published("the rain in 北京", author=1, at=HERE)
 

@@ -1,4 +1,4 @@
-"""Streams of notifications: their updates, the interval between these, and how streams resume."""
+"""Streams of notifications: updates, the interval between updates, and how streams resume."""
 
 import asyncio
 import gc
@@ -89,7 +89,7 @@ async def test_only_the_streams_concerned_get_an_event(graph: Graph, feed: Feed)
 
 
 async def test_a_busy_group_is_sent_once_per_interval(graph: Graph, feed: Feed) -> None:
-    """Each update has all users so far, and the last one also the newest."""
+    """Each update contains all users so far; the last one includes the newest."""
     alice, *fans = await crowd(graph, 13)
     async with notified(feed, alice) as watcher:
         for fan in fans:
@@ -222,7 +222,7 @@ async def test_a_stream_tells_what_is_renewed_as_a_change(graph: Graph, feed: Fe
 
 
 async def test_users_hear_that_a_post_that_notified_them_is_deleted(graph: Graph, feed: Feed) -> None:
-    """The authors of the parent and of the quoted post, and mentioned users are told; other users are not."""
+    """Only mentioned users and the authors of the parent and the quoted post get the update."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     parent, quoted = (await graph.posts.publish(alice, "1")).id, (await graph.posts.publish(bob, "2")).id
     post = await graph.posts.publish(dave, "@carol @dave", reply_to=parent, quote_of=quoted)
@@ -240,7 +240,7 @@ async def test_users_hear_that_a_post_that_notified_them_is_deleted(graph: Graph
 
 
 async def test_muted_and_blocked_users_send_nothing(graph: Graph, feed: Feed) -> None:
-    """Their actions notify nobody, even at the instant in which they are muted."""
+    """Their actions notify nobody, even at the instant they are muted."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     post = (await graph.posts.publish(alice, "hello")).id
     await graph.blocks.mute(alice, bob)

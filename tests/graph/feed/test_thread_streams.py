@@ -105,7 +105,7 @@ async def test_replies_of_hidden_users_are_left_out(graph: Graph, seen: Seen) ->
 @pytest.mark.parametrize("name", ["like", "unlike", "repost", "unrepost", "quote", "reply", "hidden reply", "deletion"])
 @pytest.mark.parametrize("replayed", [True, False])
 async def test_every_change_of_a_count_is_told(graph: Graph, feed: Feed, name: str, replayed: bool) -> None:
-    """By then the counts that a client reads are the new ones."""
+    """When the update is sent, a client already reads the new counts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
     view = graph.visibility.of(bob)
@@ -178,7 +178,7 @@ async def test_a_reply_that_is_deleted_before_it_is_sent_is_left_out(
 
 
 async def test_streams_of_a_thread_share_their_updates(graph: Graph, feed: Feed) -> None:
-    """So that a reply to a thread with many readers costs little more than one with a single reader."""
+    """A reply to a thread with many readers therefore costs little more than one with a single reader."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
     async with AsyncExitStack() as stack:
@@ -190,7 +190,7 @@ async def test_streams_of_a_thread_share_their_updates(graph: Graph, feed: Feed)
 
 
 async def test_both_sides_of_a_block_are_told_about_the_other(graph: Graph, feed: Feed) -> None:
-    """Their streams share what is read, but not this."""
+    """Their streams share what is read, but not these updates."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, carol, "post")
     async with on_thread(feed, post, viewer=alice) as of_alice, on_thread(feed, post, viewer=bob) as of_bob:
@@ -219,7 +219,7 @@ async def test_replies_of_users_who_are_hidden_before_they_are_sent_are_left_out
 async def test_a_slow_client_gets_no_reply_that_was_deleted_meanwhile(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream asks again before it sends updates that have waited."""
+    """The stream checks again before it sends updates that have waited."""
     monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
     monkeypatch.setattr(combined_stream, "RECHECK_SECONDS", 0.0)
     alice, bob = await people(graph, "alice", "bob")
@@ -233,7 +233,7 @@ async def test_a_slow_client_gets_no_reply_that_was_deleted_meanwhile(
 
 
 async def test_many_changes_of_counts_are_one_update(graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many: a client that resumes on a popular post gets its counts once."""
+    """A client that resumes on a popular post gets one update of its counts, however many it missed."""
     monkeypatch.setattr(combined_stream, "MAX_WAITING", 3)
     alice, *fans = await people(graph, "alice", *(f"fan{n}" for n in range(6)))
     [post] = await posts(graph, alice, "post")
@@ -262,7 +262,7 @@ async def test_the_counts_of_a_hidden_user_are_hidden(graph: Graph, feed: Feed) 
 async def test_updates_that_are_sent_together_are_in_order(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if an update that changes no count comes first."""
+    """This holds even if an update that changes no count comes first."""
     monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
@@ -275,7 +275,7 @@ async def test_updates_that_are_sent_together_are_in_order(
 
 
 async def test_the_deletion_of_the_post_is_told(graph: Graph, seen: Seen) -> None:
-    """Its counts are not."""
+    """Changes of its counts are not sent."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
 

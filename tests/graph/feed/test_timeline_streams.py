@@ -1,4 +1,4 @@
-"""Streams of the timelines of users, of their replies, and of lists: the updates that they send."""
+"""Streams of users' timelines, of users' replies, and of lists: the updates that they send."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -60,7 +60,7 @@ async def reply(graph: Graph, author: int, post: int) -> int:
 
 
 async def test_the_timeline_of_a_user_has_posts_and_reposts(graph: Graph, feed: Feed, seen: Seen) -> None:
-    """A reply is there only if it continues the user's own thread."""
+    """The timeline contains a reply only if it continues the user's own thread."""
     alice, bob = await people(graph, "alice", "bob")
     [by_bob, other], [root, gone] = await posts(graph, bob, "1", "2"), await posts(graph, alice, "root", "gone")
     undone = await repost(graph, alice, other)
@@ -139,7 +139,7 @@ async def test_reposts_of_hidden_users_are_left_out(graph: Graph, feed: Feed, se
 
 
 async def test_suspensions_are_told_to_anonymous_viewers(graph: Graph, feed: Feed, seen: Seen) -> None:
-    """Of any user: the timeline may contain reposts of the user's posts."""
+    """This includes suspensions of other users, because the timeline may contain reposts of their posts."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "removed later")
 
@@ -159,7 +159,7 @@ async def test_suspensions_are_told_to_anonymous_viewers(graph: Graph, feed: Fee
 
 
 async def test_the_timeline_of_a_list_has_the_posts_of_its_members(graph: Graph, feed: Feed, seen: Seen) -> None:
-    """Not those of muted members, and no reposts of muted users' posts."""
+    """Posts of muted members and reposts of muted users' posts are left out."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     friends = await graph.lists.create(alice, "friends", [bob, carol])
     await graph.blocks.mute(alice, carol)
@@ -190,7 +190,7 @@ async def test_muting_hides_a_member_of_a_list(graph: Graph, feed: Feed, seen: S
 
 
 async def test_a_list_that_changes_is_fetched_again(graph: Graph, feed: Feed, seen: Seen) -> None:
-    """When members are added or removed, and when the list is deleted, but not when it gets another name."""
+    """Clients fetch it when members are added or removed and when the list is deleted, but not when it is renamed."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends, others = [await graph.lists.create(alice, name, [bob]) for name in ("friends", "others")]
     made: list[int] = []

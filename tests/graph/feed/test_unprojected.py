@@ -32,7 +32,7 @@ def test_events_are_remembered_until_they_are_projected(monkeypatch: pytest.Monk
 
 
 def test_events_of_posts_are_known_by_number_and_author() -> None:
-    """Including replies that are not listed: pages of replies show them."""
+    """This includes replies that are not listed, because pages of replies show them."""
     known = Unprojected(0)
     reply = PostPublished(2, "a reply", reply_to=10, listed=False)
     for event in (

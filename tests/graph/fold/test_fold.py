@@ -78,7 +78,7 @@ def test_the_order_of_events_does_not_matter(data: st.DataObject, events: list[E
 @given(histories(), st.integers(1, 10))
 @settings(max_examples=50, deadline=None)
 def test_chunks_of_users_and_parts_add_up_to_the_whole(events: list[Event], size: int) -> None:
-    """No key is in two chunks, except records, whose fields are not. Together, the chunks are the whole.
+    """No key is in two chunks; a record may be, but none of its fields is. Together, the chunks are the whole.
 
     Tombstones have no counts: a caller that folds the lists under posts names the deleted posts.
     """

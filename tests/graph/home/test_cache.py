@@ -146,7 +146,7 @@ async def test_no_post_is_missing_after_a_cache_expired(graph: Graph, raw: Redis
 async def test_posts_published_during_a_rebuild_are_in_the_cache(
     graph: Graph, another: Open, raw: Redis, step: str
 ) -> None:
-    """Posts published before and after the merge are in it once."""
+    """Posts published before and after the merge are in the cache once."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

@@ -264,7 +264,7 @@ async def test_a_return_to_push_cancels_a_promotion(another: Open, raw: Redis) -
 
 @pytest.mark.parametrize("moment", ["begin_rebuild", "merge", "finish_rebuild"])
 async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: Redis, moment: str) -> None:
-    """The cache is marked at whatever step the rebuild is when the author's mode becomes pull."""
+    """The cache is marked whatever step the rebuild has reached when the author's mode becomes pull."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)

@@ -54,7 +54,7 @@ async def test_a_large_author_is_promoted_step_by_step(another: Open, raw: Redis
 
 @pytest.mark.parametrize("step", [STEP, 100], ids=["in steps", "at once"])
 async def test_marks_that_a_failover_has_lost_are_restored(another: Open, raw: Redis, step: int) -> None:
-    """The recovery projects again the post that caused the promotion. Later posts cause no promotion."""
+    """The recovery reprojects the post that caused the promotion. Later posts cause no promotion."""
     graph = await another(fan_out_task=step, sync_followers=0, push_limit=10)
     star, fans = await star_with_fans(graph, raw, FANS)
     await append(graph, PostPublished(star, "1"))

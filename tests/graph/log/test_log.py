@@ -41,7 +41,7 @@ def note(text: str = "hello") -> list[EventBody]:
 
 
 async def append(graph: Graph, *, after: datetime | None = None) -> int:
-    """Append an event, as if another process had appended one at this time before."""
+    """Append an event, as if another process had already appended one with the time `after`."""
     if after is not None:
         graph.log.seen = number_at(after)
     [event] = await append_events(graph, note())

@@ -124,7 +124,7 @@ async def test_several_kinds_keep_the_order_of_the_list(graph: Graph) -> None:
 
 
 async def test_a_rare_kind_among_many(graph: Graph) -> None:
-    """A page is found behind a thousand others in two round trips, and only its own notifications are read."""
+    """A page behind a thousand other notifications takes two round trips, and reads only its own notifications."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, bob, alice)
     follow = await graph.log.last()

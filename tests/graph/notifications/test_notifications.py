@@ -191,7 +191,7 @@ async def test_unread_notifications_are_counted_up_to_the_limit(graph: Graph) ->
 
 
 async def test_unread_counts_at_the_limit(graph: Graph) -> None:
-    """One notification above the limit is told from exactly the limit, and more are not counted."""
+    """One above the limit is distinguished from exactly the limit, and further notifications are not counted."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.commit([PostPublished(bob, "hello", mentions=(alice,)) for _ in range(MAX_UNREAD)])
     counts = []
@@ -233,7 +233,7 @@ async def test_a_few_groups_that_are_left_out_cost_little_more(graph: Graph) -> 
 
 
 async def test_a_notice_takes_no_round_trip(graph: Graph) -> None:
-    """A follow is projected in 2 round trips, and a post with 20 mentions in as many as a post without."""
+    """A follow is projected in 2 round trips, and a post with 20 mentions in as many as a post without mentions."""
     alice, bob, *others = await crowd(graph, 25)
     [follow] = await append_events(graph, [Followed(alice, bob)])
     async with counted(graph) as cost:

@@ -91,7 +91,7 @@ async def test_what_is_done_again_costs_what_the_first_time_costs(graph: Graph, 
 
 @pytest.mark.parametrize("name", ACTS)
 async def test_another_process_knows_that_it_is_renewed(graph: Graph, another: Open, name: str) -> None:
-    """This holds even if the process that undid the action died before it projected that."""
+    """This holds even if the process that undid the action died before it projected the reversal."""
     other = await another()
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
@@ -189,7 +189,7 @@ async def test_a_renewed_follow_on_another_day_makes_no_group(graph: Graph, raw:
 
 
 async def test_it_may_notify_again_when_the_tombstone_is_dropped(another: Open) -> None:
-    """Nothing in the store then shows that there was an earlier one."""
+    """Nothing in the store then shows that there was an earlier action."""
     graph = await another(tombstones_live=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     post, other = await posts(graph, alice, "post", "other")
@@ -222,7 +222,7 @@ async def test_the_order_of_events_does_not_matter(graph: Graph, raw: Redis) -> 
 
 
 async def test_a_renewed_repost_is_shown_among_newer_quotes(graph: Graph) -> None:
-    """Its number is above the number of the group. Quotes have a list of their own, and do not matter."""
+    """The repost's number is above the number of the group. Quotes have a list of their own, and do not matter."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     [post] = await posts(graph, alice, "post")
     await act(graph, "repost", carol, alice, post)

@@ -147,7 +147,7 @@ async def test_refused_log_ins_do_not_extend_the_wait(graph: Graph, raw: Redis) 
 
 
 async def test_concurrent_guesses_get_no_more_tries(graph: Graph, another: Open) -> None:
-    """Guesses in two processes have one common limit."""
+    """Guesses in two processes share one limit."""
     await people(graph, "alice")
     instances = [graph, await another()]
 
@@ -322,7 +322,7 @@ async def test_attempts_of_different_networks_do_not_wait_for_each_other(another
 
 
 class no_sleep:  # noqa: N801 - stands for a function
-    """A replacement of asyncio.sleep that records the seconds and returns at once."""
+    """A replacement for asyncio.sleep that records the seconds and returns at once."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []

@@ -57,7 +57,7 @@ async def test_own_followers_and_unknown_users(graph: Graph) -> None:
 
 
 async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
-    """A read takes two, and one for a viewer who follows nobody."""
+    """A read takes only one for a viewer who follows nobody."""
     alice, *others = await crowd(graph, 21)
     await graph.commit([Followed(alice, other) for other in others])
     async with counted(graph) as cost:
@@ -108,7 +108,7 @@ async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
 
 
 async def test_the_shorter_list_is_compared_and_paid_for(graph: Graph) -> None:
-    """The user's followers are compared if they are fewer than the users whom the viewer follows, else the latter."""
+    """Either the user's followers or the users whom the viewer follows are compared, whichever are fewer."""
     alice, bob, *others = await crowd(graph, 30)
     await graph.commit([Followed(alice, other) for other in others])
     await graph.commit([Followed(other, bob) for other in others[:3]])

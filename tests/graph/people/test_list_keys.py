@@ -19,7 +19,7 @@ async def refusal(work: object) -> list[tuple[ProblemCode, tuple[str, ...]]]:
 
 
 async def test_a_key_creates_one_list(graph: Graph, another: Open) -> None:
-    """Concurrent requests of two processes with one key. Without keys, each request creates a list."""
+    """This holds for concurrent requests of two processes. Without keys, each request creates a list."""
     alice, bob = await people(graph, "alice", "bob")
     instances = [graph, await another()]
 
@@ -65,7 +65,7 @@ async def test_an_invalid_key_is_reported_with_the_other_problems(graph: Graph) 
 
 
 async def test_a_repetition_returns_the_list_as_it_is_now(graph: Graph) -> None:
-    """With its new name, although it lacks the members that it was created with."""
+    """The list has its new name, although it lacks the members that it was created with."""
     alice, bob = await people(graph, "alice", "bob")
     first = await graph.lists.create(alice, "friends", [bob], idempotency_key="k")
     await graph.lists.update(alice, first.id, name="others", removed=[bob])

@@ -120,7 +120,7 @@ async def test_the_501st_member_is_refused_unless_another_is_removed(graph: Grap
 
 
 async def test_what_changes_nothing_writes_nothing(graph: Graph) -> None:
-    """Nothing is written, before and after the projection of the events. Of a mixed change, only the new part is."""
+    """This holds before and after the projection of the events. Of a mixed change, only the new part is written."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     last = await graph.log.last()

@@ -41,7 +41,7 @@ def problems(*attachments: Attachment, hosts: frozenset[str] = HOSTS) -> list[tu
 
 
 async def test_attachments_are_kept_in_the_record_and_in_the_archive(another: Open) -> None:
-    """They are normalised, and empty fields are left out."""
+    """Attachments are normalised, and empty fields are left out."""
     graph = await another(media_hosts=HOSTS, hot_posts=1, hot_slack=0)
     [alice] = await people(graph, "alice")
     video = VideoAttachment("https://CDN.example.org:8443/v", URL, 640, 480, " cafe\u0301 ", True)

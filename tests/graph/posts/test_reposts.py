@@ -103,7 +103,7 @@ async def test_taking_a_repost_back_removes_it_everywhere(graph: Graph) -> None:
     ["repost", "unrepost", "like", "unlike", "bookmark", "unbookmark", "reply", "quote", "report", "delete", "remove"],
 )
 async def test_a_repost_is_not_a_post(graph: Graph, name: str, state: str) -> None:
-    """Nobody can repost, like, bookmark, answer, quote, report or delete it, and no operator can remove it."""
+    """Nobody can repost, like, bookmark, reply to, quote, report or delete it, and no operator can remove it."""
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "hi")
     if state == "unprojected":

@@ -201,7 +201,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
 
 
 async def test_repeating_all_events_changes_no_page(graph: Graph, raw: Redis) -> None:
-    """Pages stay the same with existing home caches. Repeated blocks and erasures would delete caches; none occur."""
+    """Pages stay the same with existing home caches. Blocks and erasures, which would delete caches, are left out."""
     events = [each for each in random_events(7, 300) if not isinstance(each.body, Blocked | Unblocked | UserErased)]
     await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
@@ -323,7 +323,7 @@ async def test_a_batch_costs_the_round_trips_of_one_event(graph: Graph) -> None:
 
 
 async def test_a_profile_change_projected_before_the_sign_up_is_kept(graph: Graph) -> None:
-    """The user is shown once the sign-up is projected, and then with the newer name."""
+    """The user is shown as soon as the sign-up is projected, with the newer name."""
     await graph.users.claim_many([("wei", "n", None)])
     await graph.projections.project([Event(9, ProfileChanged(5, "伟", None))], Mode.WORKER)
     assert await graph.users.get_many([5]) == [None]

@@ -91,7 +91,7 @@ async def archive_all(graph: Graph) -> None:
 
 
 async def write_archive(archive: Archive, events: Sequence[Event], passwords: dict[int, str] | None = None) -> None:
-    """Write events into an unused archive, like the archiver of another store."""
+    """Write events into an unused archive, as the archiver of another store would."""
     assert await archive.bind("lost", replacing=None, unused_only=True)
     credentials = [
         Credential(event.number, event.body.login, (passwords or {}).get(event.number), event.number)

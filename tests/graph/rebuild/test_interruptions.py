@@ -230,7 +230,7 @@ async def test_home_caches_of_an_incomplete_store_do_not_survive(lost: Graph, st
 
 
 async def test_a_login_that_a_client_has_claimed_meanwhile_is_permanent(lost: Graph) -> None:
-    """The claim of a sign-up expires, but not the account."""
+    """The claim of a sign-up expires, but the account does not."""
     stop = Stop(lost.store, lambda command: keys.login("alice") in command)
     async with background(lost.rebuild().run()) as rebuild:
         await asyncio.wait_for(stop.reached.wait(), PATIENCE)

@@ -78,7 +78,7 @@ async def test_the_rebuilt_store_goes_on_where_the_archive_ends(lost: Graph, sto
 
 
 async def test_repeated_requests_publish_nothing_after_a_rebuild(lost: Graph, store_url: str) -> None:
-    """A client that lost the answer of the former store is told of the post that the archive had."""
+    """A client that lost the former store's reply gets the post that the archive had."""
     author, *_ = await populate(lost)
     post = await lost.posts.publish(author, "once", idempotency_key="key")
     await archive_all(lost)
@@ -92,7 +92,7 @@ async def test_repeated_requests_publish_nothing_after_a_rebuild(lost: Graph, st
 
 
 async def test_repeated_requests_create_no_list_after_a_rebuild(lost: Graph, store_url: str) -> None:
-    """Nor do they restore a list that was deleted."""
+    """Repeated requests do not restore a deleted list either."""
     owner, *_ = await populate(lost)
     kept, deleted = [await lost.lists.create(owner, name, idempotency_key=name) for name in ("kept", "deleted")]
     await lost.lists.delete(owner, deleted.id)

@@ -115,8 +115,8 @@ class RepairWorld:
 
     alice follows bob, carol and star. bob and carol follow star. dave follows no one and has no home cache. star has
     too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. star has read the
-    notifications. carol has changed the name and logged out of `session`. Some of bob's posts are archived. One
-    archived post and one hot post were deleted.
+    notifications. carol has a new name and has logged out of `session`. Some of bob's posts are archived. One archived
+    post and one hot post were deleted.
     """
 
     graph: Graph
