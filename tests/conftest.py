@@ -61,9 +61,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Do not limit the time of examples and projections. End servers of this process at once.
+    """Do not limit the time of Hypothesis examples and projections. Stop servers in this process immediately.
 
-    Use a near cache everywhere, if that was requested.
+    Use a near cache everywhere if requested.
     """
     vars(http)["DRAIN_SECONDS"] = 0.0
     vars(commit)["PROJECTION_SECONDS"] = vars(posts)["FAN_OUT_SECONDS"] = PATIENT_SECONDS
@@ -74,15 +74,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_asyncio_loop_factories(item: pytest.Function) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Run tests in the event loop of the server, which takes a fifth less computation than that of Python.
+    """Run tests in the server's event loop, which takes a fifth less CPU time than Python's.
 
-    The clock of the loop can only be set forward in that of Python.
+    Tests that set the clock forward run in Python's, the only one that allows it.
     """
     return {"loop": asyncio.new_event_loop if "clock" in item.fixturenames else uvloop.new_event_loop}
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Run three processes for each core, because tests also wait, unless the environment says how many."""
+    """Run three processes per core, because tests spend time waiting, unless the environment sets a number."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else 3 * (os.cpu_count() or 1)
 
 
@@ -92,7 +92,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with long tests. Raise the time limits of the long profile. Leave out what only the long profile runs."""
+    """Begin with long tests. Lift the time limits in the long profile. Leave out what only the long profile runs."""
     sort_by_length(items)
     if config.getoption("--near-cache"):
         leave_out(config, items, lambda item: item.get_closest_marker("counts_reads") is not None)
@@ -110,7 +110,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], unwanted: Callabl
 
 
 def runs_at_length_only(item: pytest.Item) -> bool:
-    """Return whether only the long profile runs a test: also slow faults of MariaDB, which other databases have too."""
+    """Return True if only the long profile runs a test, such as a slow MariaDB fault that other databases have too."""
     if item.get_closest_marker("long"):
         return True
     is_fault = item.path.name.startswith("test_archive_") and item.path.name != "test_archive_refusals.py"
@@ -119,7 +119,7 @@ def runs_at_length_only(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Begin a test, and the time that it may take, when the packages that it needs are installed."""
+    """Start a test, and its time limit, only once the packages that it needs are installed."""
     wait_for_packages(item)
     return (yield)
 
@@ -150,7 +150,7 @@ def running_store(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="session")
 def single_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
-    """Return the shared store if it is a server. Otherwise, run another one that is."""
+    """Return the shared store if it is a single server. Otherwise, run a single server."""
     if request.config.getoption("--store") == "server":
         yield request.getfixturevalue("running_store")
         return
@@ -171,7 +171,7 @@ def without_persistence(store: SharedStore) -> None:
 
 @pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
-    """Return the URL of an empty store, with an empty archive beside it. Tests of a single server always have one."""
+    """Return the URL of an empty store, with an empty archive. Tests of a single server never get a cluster."""
     single = request.node.get_closest_marker("single_server")
     url: str = request.getfixturevalue("single_store" if single else "running_store").url
     empty(url)

@@ -81,7 +81,7 @@ def test_no_name_hides_what_is_inside() -> None:
 
 
 def test_every_package_and_test_folder_has_an_init() -> None:
-    """So that each module has one import name."""
+    """This gives each module exactly one import name."""
     folders = {path.parent for path in files(*PACKAGES, "tests") if path.suffix == ".py"}
     assert [shown(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []
 

@@ -13,7 +13,7 @@ main (serve.py:1);run (server/app.py:12);write (graph/log.py:30) 4
 
 
 def test_a_function_has_its_part_of_the_width(tmp_path: Path) -> None:
-    """Lines of a function count together, and what all stacks begin with is left out."""
+    """Lines of a function count together, and frames with which all stacks begin are left out."""
     file = tmp_path / "stacks"
     file.write_text(STACKS)
     root = read(file)

@@ -1,4 +1,4 @@
-"""Limits of the cost of attacks, relative to a plain request that is measured in the same run."""
+"""Limits on the cost of attacks, relative to a plain request that is measured in the same run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ ROUGH = 0.01  # CPU seconds of a plain request, more than on any machine
 class Bounds:
     """The CPU seconds of a plain request, and the limits for refused and accepted requests.
 
-    Only the long profile measures them on this machine. The rough ones are for attacks that occupied a server for many
-    seconds, and are far above what any request takes on a busy machine.
+    Only the long profile measures them on this machine. Otherwise, rough ones detect attacks that occupy a server for
+    many seconds, and are far above what any request takes on a busy machine.
     """
 
     plain: float = ROUGH
@@ -56,7 +56,7 @@ class Bounds:
 
 
 def assert_within(victim: Victim, bound: float, attack: Callable[[int], object], attempts: int = ATTEMPTS) -> Spent:
-    """Run an attack and check its CPU time. Repeat an attack that costs too much, because other processes disturb it.
+    """Run an attack and check its CPU time. Repeat it if it costs too much, because other processes may disturb it.
 
     The attack receives the number of the attempt, so that it can send requests that the server has not seen.
     """

@@ -121,7 +121,7 @@ ALIASED = re.compile(r"@(\d+)\(")
 
 
 def aliased(text: str) -> str:
-    """Replace the alias markers of a template by fields with numbered aliases."""
+    """Replace the alias markers of a template with fields that have numbered aliases."""
     number = itertools.count()
     while found := ALIASED.search(text):
         end, depth = found.end(), 1

@@ -1,4 +1,4 @@
-"""Clients of attackers: raw requests, WebSockets, and streams of server-sent events."""
+"""Attackers' clients: raw requests, WebSockets, and streams of server-sent events."""
 
 import contextlib
 import http.client
@@ -55,7 +55,7 @@ def exchange(victim: Victim, content: bytes, source: str = "127.0.0.1") -> Answe
 
 
 def push(connection: socket.socket, parts: Iterable[bytes]) -> int:
-    """Send parts until they are sent, or the server has closed or stopped reading. Return the number of bytes sent."""
+    """Send parts until all are sent or the server closes or stops reading. Return the number of bytes sent."""
     sent = 0
     connection.settimeout(STALLED)
     try:

@@ -86,7 +86,7 @@ def warm_up(victim: Victim) -> None:
 
 
 def open_archive_connections(victim: Victim) -> None:
-    """Open all connections of the archive's pool, which take memory, by simultaneous look-ups of posts."""
+    """Open all connections of the archive's pool, which take memory, by looking up posts simultaneously."""
     unknown = ids.encode(ids.Kind.POST, 1)
 
     def look_up(_: int) -> None:
@@ -116,7 +116,7 @@ def limited(limited_server: Victim) -> Iterator[Victim]:
 
 @pytest.fixture(scope="session")
 def bounds(unlimited_server: Victim, is_quick: bool) -> Bounds:
-    """Return the bounds of this machine in the long profile, else rough ones."""
+    """Return the bounds of this machine in the long profile, otherwise rough ones."""
     return Bounds() if is_quick else Bounds.measure(unlimited_server)
 
 

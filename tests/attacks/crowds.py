@@ -50,7 +50,7 @@ def stalled(
 
 
 def still_open(connections: Sequence[socket.socket]) -> int:
-    """Return the number of connections that the server has not closed, reading what it has sent."""
+    """Read what the server has sent, and return the number of connections that it has not closed."""
     count = 0
     for connection in connections:
         try:
@@ -67,7 +67,7 @@ def still_open(connections: Sequence[socket.socket]) -> int:
 
 @dataclass(frozen=True)
 class Read:
-    """The readers' results: successful and failed requests, CPU seconds of the server per request, and latencies."""
+    """The readers' results: successful and failed requests, the server's CPU seconds per request, and latencies."""
 
     succeeded: int
     failed: int
@@ -87,7 +87,7 @@ class Read:
 
 
 def read(victim: Victim, sources: Sequence[str], rounds: int) -> Read:
-    """Let one reader per address send requests in turn, each on its own connection."""
+    """Let readers, one per address, take turns to send requests, each on its own connection."""
     content = request({"query": QUERY})
     latencies, failed = [], 0
     with contextlib.ExitStack() as stack:

@@ -22,7 +22,7 @@ ALIASES = 99
 
 
 class HeavyWriter:
-    """Writes the query of a tape. `scale`, above 0 and at most 1, shrinks all pages and lists, and nothing else."""
+    """Writes a query from a tape. `scale`, above 0 and at most 1, shrinks all pages and lists, and nothing else."""
 
     def __init__(self, world: World, tape: Tape, scale: float) -> None:
         self._world = world

@@ -1,4 +1,4 @@
-"""The server's estimate for a query: its points, and the maximum size of its response."""
+"""The server's estimate of a query: its points, and the maximum size of its response."""
 
 from functools import cache
 
@@ -18,7 +18,7 @@ def weights() -> Weights:
 
 
 def demand_of(text: str) -> OperationCost:
-    """Return the cost of a query without variables, or nothing if the query cannot be parsed."""
+    """Return the cost of a query without variables, or zero if the query cannot be parsed."""
     try:
         return CostAnalysis(weights(), parse(text), {}).of(None)
     except (GraphQLError, KeyError):

@@ -43,7 +43,7 @@ IDS = re.compile(r'\["[^\]]*\]')
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one request: the server's CPU seconds, bytes of the response, and the points that it counted."""
+    """The cost of one request: the server's CPU seconds, the bytes of the response, and the points counted."""
 
     cpu: float
     bytes: int
@@ -141,7 +141,7 @@ class MostExpensive:
 
 
 def sized(candidate: Candidate, scale: float) -> str:
-    """Return a candidate with pages of up to 100 items, by a scale from 0 to 1."""
+    """Return a candidate with pages of up to 100 items, depending on a scale from 0 to 1."""
     return candidate(max(1, round(100 * scale)))
 
 
@@ -152,7 +152,7 @@ def by_hand(meter: Meter, written: Mapping[str, Candidate], tops: MostExpensive)
 
 
 def generated(meter: Meter, world: World, tops: MostExpensive, until: float) -> int:
-    """Let Hypothesis generate expensive queries until the time is over. Return the number of measured queries."""
+    """Let Hypothesis generate expensive queries until the time is up. Return the number of measured queries."""
     count = 0
     for run in itertools.count():
         if time.monotonic() >= until:

@@ -1,8 +1,8 @@
-"""The process under attack: runs the same as `fanline serve`, and reports its resources.
+"""The process under attack: runs the same code as `fanline serve`, and reports its resources.
 
 `python -m tests.attacks.serving` takes its settings from the environment and prints its port. It answers each line of
-its standard input with a line of JSON. The line `collect` runs the garbage collector first. The process ends with its
-input. With ATTACKS_CHEAP_HASHES in the environment, hashing a password takes next to no time.
+its standard input with a line of JSON. The line `collect` runs the garbage collector first. The process ends when its
+input ends. With ATTACKS_CHEAP_HASHES in the environment, hashing a password takes next to no time.
 """
 
 import asyncio

@@ -50,7 +50,7 @@ def token(victim: Victim) -> str:
 
 @pytest.fixture(scope="module")
 def log_in(unlimited_server: Victim, is_quick: bool) -> float:
-    """Return the CPU seconds of an ordinary log-in, nearly all for its hash."""
+    """Return the CPU seconds of an ordinary log-in, nearly all of them for its hash."""
     if is_quick:
         return ROUGH
     unlimited_server.restart_if_ended()
@@ -95,7 +95,7 @@ def log_in(unlimited_server: Victim, is_quick: bool) -> float:
 def test_x02_combining_characters(
     victim: Victim, bounds: Bounds, log_in: float, token: str, query: str, given: Callable[[str], Any], text: str
 ) -> None:
-    """X2: 250 KB of combining characters as a name took 45 seconds, and as long in every other text.
+    """X2: 250 KB of combining characters as a name took 45 seconds, and just as long in any other text.
 
     Only a log-in may cost more than a refusal, by one hash, so that its duration reveals nothing.
     """
@@ -138,7 +138,7 @@ def test_x06_hundred_log_ins_in_one_document(victim: Victim, bounds: Bounds) -> 
 
 @pytest.mark.parametrize("field", ["logIn", "signUp"])
 def test_x06_two_hashes_in_one_document(victim: Victim, bounds: Bounds, field: str) -> None:
-    """X6: a document runs at most one hash, for a log-in or a sign-up, also in fragments."""
+    """X6: a document runs at most one hash, for a log-in or a sign-up, even in fragments."""
 
     def attack(attempt: int) -> None:
         fields = " ".join(
@@ -153,7 +153,7 @@ def test_x06_two_hashes_in_one_document(victim: Victim, bounds: Bounds, field: s
 
 
 def test_x06_log_ins_of_clients_that_left(victim: Victim, log_in: float, is_quick: bool) -> None:
-    """X6: hashing continued after the client had left. Of 40 clients that leave, only a few may cost a hash."""
+    """X6: hashing continued after the client had disconnected. Of 40 such clients, only a few may cost a hash."""
     if is_quick:
         pytest.skip("measures CPU time: needs --long")
     inputs = ({"login": new_login(), "password": GOOD} for _ in itertools.count())
@@ -177,7 +177,7 @@ def test_x07_wrong_passwords_do_not_lock_a_user_out(limited: Victim) -> None:
 
 @pytest.mark.parametrize("forwarded", [False, True], ids=["one address", "a forged address each"])
 def test_x07_passwords_cannot_be_sprayed(limited: Victim, forwarded: bool) -> None:
-    """X7: one address could try a password on any number of logins. X19: it could name another in X-Forwarded-For."""
+    """X7: one address could try a password on any number of logins. X19: it could spoof X-Forwarded-For."""
     tried, begun = 0, time.monotonic()
     with from_address(limited, f"127.13.{forwarded:d}.1") as attacker:
         for at in range(30):
@@ -228,7 +228,7 @@ def test_x17_nothing_is_written_after_the_log_out(victim: Victim) -> None:
     "password", ["password", "12345678", "        ", "the login", "THE LOGIN", "qwertyuiop", "iloveyou"]
 )
 def test_x18_weak_passwords(victim: Victim, password: str) -> None:
-    """X18: `password`, the login itself and eight spaces were accepted."""
+    """X18: `password`, the login itself and eight spaces were accepted as passwords."""
     login = new_login()
     chosen = {"the login": login, "THE LOGIN": login.upper()}.get(password, password)
     with victim.client() as client:

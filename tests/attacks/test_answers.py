@@ -23,7 +23,7 @@ def salted(victim: Victim, query: str, attempt: int) -> int | None:
 
 
 def test_x03_the_largest_queries(victim: Victim, bounds: Bounds, calls: Iterator[int]) -> None:
-    """X3: 1.5 KB with `text` under 100 aliases returned 571 MB. Queries have the largest accepted pages."""
+    """X3: a 1.5 KB query of `text` under 100 aliases returned 571 MB. Queries here have the largest accepted pages."""
     written = candidates(victim.world)
     names = sorted(written)
     for name in itertools.takewhile(lambda call: call < len(names), calls):

@@ -1,4 +1,4 @@
-"""Attacks on connections: floods, held connections and protocol abuse. The server limits what each one may take."""
+"""Attacks on connections: floods, held connections and protocol abuse. The server limits the resources of each."""
 
 import pytest
 
@@ -18,7 +18,7 @@ GARBAGE = 64 * MEGABYTE  # growth of the server before it collects garbage
 
 @pytest.mark.parametrize("behind", ["a stream", "a slow body"])
 def test_x04_pipelined_requests(victim: Victim, behind: str) -> None:
-    """X4: requests pipelined behind an event stream, then closed, leaked 25 MB a connection for good."""
+    """X4: requests pipelined behind an event stream, then closed, leaked 25 MB per connection permanently."""
     first = streamed(EVENTS) if behind == "a stream" else request(b"{" * 1000)[:-900]
     pipelined = GET * (10 * MEGABYTE // len(GET))
     before = victim.resources(collect=True)
@@ -48,7 +48,7 @@ def test_x04_pipelined_requests_are_answered_in_order(victim: Victim) -> None:
 @pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("size", [60_000, 30 * MEGABYTE], ids=["60 KB", "30 MB"])
 def test_x05_headers(victim: Victim, bounds: Bounds, name: str, size: int) -> None:
-    """X5: a 30 MB `Accept` header took 24 seconds of CPU, 100 MB of headers 165 MB of memory."""
+    """X5: a 30 MB `Accept` header took 24 seconds of CPU; 100 MB of headers took 165 MB of memory."""
     content = HEADS[name](size)
     spent = assert_within(victim, bounds.refusal, lambda attempt: exchange(victim, content))
     assert spent.grown <= 4 * MEGABYTE
@@ -80,7 +80,7 @@ def test_x13_a_refusal_is_the_last_thing_that_is_written(victim: Victim) -> None
 
 
 def test_x13_invalid_requests(victim: Victim, long_profile: bool) -> None:
-    """X13: each refused request left 11 KB that was not collected, and 80 to 500 bytes of log."""
+    """X13: each refused request left 11 KB of uncollected memory, and 80 to 500 bytes of log."""
     count = LONG_JUNK if long_profile else JUNK
     before = victim.resources(collect=True)
     with victim.measure() as spent:

@@ -1,4 +1,4 @@
-"""Attacks with documents and variables: each costs at most as much as a refusal may."""
+"""Attacks with documents and variables: each costs at most what a refusal may cost."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def test_x01_lines_times_invalid_variables(victim: Victim, bounds: Bounds, trans
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_x01_lines_times_unknown_fields(victim: Victim, bounds: Bounds, transport: str) -> None:
-    """X1: validation errors are as few, and their locations as cheap, as those of variables."""
+    """X1: validation errors are limited as errors of variables are, and their locations are just as cheap."""
 
     def attack(attempt: int) -> None:
         query = "\n" * 40_000 + "{" + " ".join(f"nothing{attempt}{index}" for index in range(490)) + "}"
@@ -119,7 +119,7 @@ def test_x12_numbers_of_5000_digits_in_json(victim: Victim, bounds: Bounds) -> N
 @pytest.mark.parametrize("name", OVERLAPS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_x14_selections_that_overlap(victim: Victim, bounds: Bounds, name: str, transport: str) -> None:
-    """X14: 248 repeated or conflicting fields took 94 to 166 ms of validation, twice over SSE and WebSocket."""
+    """X14: 248 repeated or conflicting fields took 94 to 166 ms to validate, and twice that over SSE and WebSocket."""
     query = OVERLAPS[name]
     assert_within(victim, bounds.refusal, lambda attempt: send(victim, transport, f"{query} #{attempt}"))
 

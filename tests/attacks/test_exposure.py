@@ -11,7 +11,7 @@ UPGRADE = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 
 
 
 def test_x19_metrics_are_not_public(victim: Victim) -> None:
-    """X19: `/metrics` was public, and each request takes round trips."""
+    """X19: `/metrics` was public, although each request takes round trips to the store."""
     with victim.client() as client:
         assert client.get("/metrics").status_code in (401, 403, 404)
 

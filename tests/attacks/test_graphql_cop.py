@@ -159,7 +159,7 @@ async def test_mutations_by_get(api: Api, graph: Graph, mutation: str) -> None:
 
 
 async def test_a_posted_mutation_is_executed(api: Api, graph: Graph) -> None:
-    """The mutations of the tests for cross-site requests would succeed as JSON."""
+    """The mutations in the tests for cross-site requests would succeed if sent as JSON."""
     response = await api.ask(SIGN_UP)
 
     assert response.json()["data"]["signUp"]["credentials"]["token"]
@@ -170,7 +170,7 @@ async def test_queries_by_get(api: Api) -> None:
     """Queries by GET are allowed, as GraphQL over HTTP recommends for caches, and other sites cannot abuse them.
 
     A query changes nothing. A browser adds no credentials, because tokens are in `Authorization` and the server uses no
-    cookies. Without CORS headers, a page of another origin cannot read the response.
+    cookies. Without CORS headers, a page from another origin cannot read the response.
     """
     token = await api.token("alice")
 
@@ -204,7 +204,7 @@ async def test_posts_without_a_cors_preflight(api: Api, graph: Graph, content_ty
 
 
 async def test_a_preflight_from_another_origin(api: Api) -> None:
-    """A page of another origin may not post JSON."""
+    """A page from another origin may not post JSON."""
     asking = {
         "origin": "https://evil.example",
         "access-control-request-method": "POST",
@@ -219,7 +219,7 @@ async def test_a_preflight_from_another_origin(api: Api) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 async def test_graphiql(api: Api, path: str) -> None:
-    """No playground and no schema is served."""
+    """Neither the playground nor the schema is served."""
     response = await api.client.get(path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
 
     assert response.status_code in (400, 404)

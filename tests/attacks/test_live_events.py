@@ -1,4 +1,4 @@
-"""Attacks with many streams of one viewer, whose events strangers cause."""
+"""Attacks with many streams of one viewer, whose events are caused by strangers."""
 
 import asyncio
 import sys
@@ -71,7 +71,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory, is_quick: bool) -> Iterat
 
 
 def largest(victim: Victim) -> int:
-    """Return the largest page of notifications that an event may have."""
+    """Return the largest page of notifications that an event may contain."""
     low, high = 0, 101
     with open_socket(victim, victim.world.tokens[LOUD]) as opened:
         while high - low > 1:
@@ -85,7 +85,7 @@ def largest(victim: Victim) -> int:
 
 
 def attack(stack: ExitStack, victim: Victim, streams: int, page: int) -> list[Any]:
-    """Open streams of `loud`, each with an alias of its own. Return their sockets."""
+    """Open streams of `loud`, each with a different alias. Return their sockets."""
     sockets = [
         stack.enter_context(open_socket(victim, victim.world.tokens[LOUD], f"127.9.0.{1 + at}"))
         for at in range(SOCKETS)

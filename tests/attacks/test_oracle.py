@@ -1,4 +1,4 @@
-"""Attacks with guesses about a deleted post: right guesses and wrong ones get the same answers.
+"""Attacks with guesses about a deleted post: right and wrong guesses get the same answers.
 
 Each test runs many filters, some of which match the content or the place of the deleted post, and compares everything
 that a client can observe: the updates, their cursors, the round trips to the store and the commands in them.
@@ -53,7 +53,7 @@ class DeletedPost:
 
 @dataclass
 class Observation:
-    """What a client sees of one stream until it is live, and what the server asks the store for it."""
+    """What a client sees of one stream until it is live, and what the server requests from the store for it."""
 
     seen: Seen
     exchanges: list[list[str]]
@@ -71,7 +71,7 @@ def boxes() -> list[Box]:
 
 
 def guesses(count: int, author: int) -> list[EventFilter]:
-    """Return `count` filters: by words, of which some are right, by boxes, and by both with public criteria."""
+    """Return `count` filters: by words, some of them right, by boxes, and by both with public criteria."""
     words = [*RIGHT_WORDS, *(f"wrong{n} 深圳{chr(0x5000 + n)}" for n in range(count))]
     places = boxes()
     found = [EventFilter.of(within=box) for box in places]
@@ -112,7 +112,7 @@ async def delete_secret(graph: Graph) -> DeletedPost:
 
 
 class StoreLog:
-    """Records the commands that the store gets, without those of the log reader and of the clock: the watermark."""
+    """Records the commands sent to the store, except those of the log reader and those that read watermarks."""
 
     def __init__(self, graph: Graph) -> None:
         assert isinstance(graph.store, HookedStore)
@@ -152,7 +152,7 @@ async def observe(feed: Feed, store_log: StoreLog, guess: EventFilter, after: in
 
 
 def assert_alike(observed: Iterable[tuple[EventFilter, Observation]]) -> None:
-    """Assert that filters with the same public criteria were answered alike."""
+    """Assert that filters with the same public criteria got the same answers."""
     answers: dict[tuple[object, ...], tuple[EventFilter, Observation]] = {}
     for guess, observation in observed:
         other, expected = answers.setdefault(public(guess), (guess, observation))
@@ -161,7 +161,7 @@ def assert_alike(observed: Iterable[tuple[EventFilter, Observation]]) -> None:
 
 @asynccontextmanager
 async def recorded(store_url: str) -> AsyncIterator[tuple[Graph, Feed, StoreLog]]:
-    """Run a process whose reader is at the end of the log, and which has read the suspensions."""
+    """Run a process that has read the suspensions, and whose reader is at the end of the log."""
     graph = await open_graph(store_url, CHEAP, partial(HookedStore, single_slot=True))
     try:
         async with feed_of(graph, checkpoint_seconds=60) as feed:
@@ -187,7 +187,7 @@ FORMS: dict[str, Callable[[DeletedPost], int | None]] = {
 async def test_guesses_about_a_deleted_post_are_answered_alike(
     form: str, tidied: bool, graph: Graph, store_url: str
 ) -> None:
-    """From any cursor, whether the event of the post is still in the log or not."""
+    """This holds for any cursor, whether or not the event of the post is still in the log."""
     secret_post = await delete_secret(graph)
     if tidied:
         await graph.worker().drain()
@@ -257,7 +257,7 @@ def _received(step: "asyncio.Future[Any]") -> tuple[str, int] | None:
 
 
 async def test_live_streams_get_deletions_by_the_content_of_the_post(graph: Graph, store_url: str) -> None:
-    """They could read the post. This also shows that the observation distinguishes filters."""
+    """Live streams could have read the post. This also shows that the observation distinguishes filters."""
     [alice] = await people(graph, "alice")
     secret = await graph.posts.publish(alice, SECRET, location=PLACE)
     right, wrong = EventFilter.of(keywords=["rosebud"]), EventFilter.of(keywords=["thorn"])
@@ -282,7 +282,7 @@ async def test_live_streams_get_deletions_by_the_content_of_the_post(graph: Grap
 
 
 async def test_concurrent_deletions_are_one_event(graph: Graph, store_url: str) -> None:
-    """Streams that began after the first would match a second one by its words."""
+    """Otherwise, a stream that began after the first event would match a second one by the words of the post."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, SECRET)
     tab = await open_graph(store_url, CHEAP, partial(HookedStore, single_slot=True))
@@ -300,7 +300,7 @@ async def test_concurrent_deletions_are_one_event(graph: Graph, store_url: str) 
 
 
 async def test_a_deleted_post_is_answered_like_one_that_never_existed(graph: Graph) -> None:
-    """In queries by id, deletions, and attempts by other users."""
+    """The answers are the same in queries by id, deletions, and attempts by other users."""
     alice, bob = await people(graph, "alice", "bob")
     [gone] = await posts(graph, alice, SECRET)
     await graph.posts.delete(alice, gone)

@@ -1,4 +1,4 @@
-"""X10: silent, half-open and slow connections from one address. Clients of other addresses are not affected."""
+"""X10: silent, half-open and slow connections from one address. Clients at other addresses are not affected."""
 
 import resource
 import time
@@ -70,7 +70,7 @@ def test_x10_headers_byte_by_byte(victim: Victim, long_profile: bool) -> None:
 
 @pytest.mark.parametrize("rates", [True, False], ids=["limited", "unlimited"])
 def test_x10_descriptors_run_out(folder: Path, attacked_store: str, attacked_world: World, rates: bool) -> None:
-    """With few descriptors, stalled connections of many addresses leave enough for the store, files and a request.
+    """With few descriptors, stalled connections from many addresses leave enough for the store, files and a request.
 
     The server closes the connections that it refuses, and recovers when the others are closed.
     """

@@ -57,7 +57,7 @@ def test_x09_costly_selections_on_many_streams(victim: Victim, bounds: Bounds, n
 
 
 def test_x09_anonymous_streams_of_an_address(limited: Victim) -> None:
-    """X9: one address has at most 20 anonymous streams on all its sockets. Another address is not affected."""
+    """X9: one address has at most 20 anonymous streams across all its sockets. Another address is not affected."""
     query = 'subscription { events(filter: {keywords: ["rarely"]}) { cursor } }'
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(open_socket(limited, source="127.22.0.1")) for _ in range(5)]

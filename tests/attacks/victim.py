@@ -58,8 +58,8 @@ class Spent:
 class Resources:
     """The server's resources: unfinished tasks, live streams, objects, descriptors, bytes of memory.
 
-    The pools of connections to store and archive grow, up to a limit, with the requests that happen to run at the same
-    time. Their descriptors are not among the `unpooled` ones.
+    The pools of connections to the store and the archive grow, up to a limit, with the requests that happen to run at
+    the same time. Their descriptors are not among the `unpooled` ones.
     """
 
     tasks: int
@@ -84,7 +84,7 @@ class Victim:
         settings: Mapping[str, str] | None = None,
         quick: bool = False,
     ) -> None:
-        """With `quick`, password hashes are cheap, and nothing that is measured waits until the server is idle."""
+        """With `quick`, password hashes are cheap, and measurements do not wait until the server is idle."""
         self.world = world
         self._quick = quick
         self._folder = folder
@@ -209,7 +209,7 @@ class Victim:
         return Resources(**json.loads(self._line()), descriptors=len(descriptors), unpooled=unpooled, rss=self.rss())
 
     def _descriptors(self) -> list[str]:
-        """Return what each open descriptor is: the path of a file, or a name like `socket:[1234]`."""
+        """Return the target of each open descriptor: the path of a file, or a name like `socket:[1234]`."""
         found = []
         for entry in Path(f"/proc/{self.pid}/fd").iterdir():
             with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -217,14 +217,14 @@ class Victim:
         return found
 
     def wait_for_resources(self, enough: Callable[[Resources], bool]) -> Resources:
-        """Collect garbage until the resources are few `enough`, at most TIMEOUT_SECONDS. Return the resources."""
+        """Collect garbage until `enough` accepts the resources, for at most TIMEOUT_SECONDS. Return the resources."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not enough(found := self.resources(collect=True)) and time.monotonic() < deadline:
             time.sleep(IDLE_SECONDS)
         return found
 
     def wait_until_idle(self) -> None:
-        """Wait until the server is idle, at most TIMEOUT_SECONDS."""
+        """Wait until the server is idle, for at most TIMEOUT_SECONDS."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             before = self.cpu()
@@ -234,7 +234,7 @@ class Victim:
 
     @contextlib.contextmanager
     def measure(self) -> Iterator[Spent]:
-        """Measure what the server spends during a block, including work that the block has left unless it is quick."""
+        """Measure what the server spends during a block and, unless it is `quick`, on work that the block leaves."""
         if not self._quick:
             self.wait_until_idle()
         spent = Spent()
@@ -257,7 +257,7 @@ class Victim:
         return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS, source_address=(source, 0))
 
     def _line(self, seconds: float = TIMEOUT_SECONDS) -> str:
-        """Return the next line of the server. If none comes in time, fail with what each of its threads does."""
+        """Return the server's next line. If none comes in time, fail and show what each of its threads is doing."""
         assert self._process
         assert self._process.stdout
         ready, _, _ = select.select([self._process.stdout], [], [], seconds)

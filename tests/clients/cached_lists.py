@@ -89,11 +89,11 @@ class Timeline:
         await self.until(lambda each: each.texts[:1] == [text])
 
     async def hears(self, text: str) -> None:
-        """Wait until an event has brought a post. The list may not show it yet."""
+        """Wait until an event has delivered a post. The list may not show it yet."""
         await self.until(lambda each: each.latest == text)
 
     async def counted(self, name: str, number: int) -> None:
-        """Wait until something has happened so often: see driver.mjs."""
+        """Wait until a count of driver.mjs has reached a number."""
         await self.until(lambda each: each.counts[name] == number)
 
     async def holds(self) -> None:
@@ -101,7 +101,7 @@ class Timeline:
         await self.counted("held", 1)
 
     async def shows(self, texts: list[str]) -> None:
-        """Wait until the list begins with these texts, then load all other pages. Assert that they are the same."""
+        """Wait until the list begins with these texts, and load all other pages. Assert that the texts are equal."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while self.texts[: len(texts)] != texts[: len(self.texts)]:
@@ -146,7 +146,7 @@ class Stage:
         self.proxy.target = int(self.api.url.rsplit(":", 1)[1])
 
     async def restart(self, **changed: int) -> None:
-        """End the server, and start another on a port of its own, with some settings changed."""
+        """Stop the server, and start another one on a new port, with some settings changed."""
         await self.server.aclose()
         self.settings = self.settings.model_copy(update=changed)
         await self.start()
@@ -172,7 +172,7 @@ class Stage:
             yield
 
     async def each(self, action: Callable[[Timeline], Awaitable[None]]) -> None:
-        """Do something with all timelines at once."""
+        """Run an action on all timelines at once."""
         await asyncio.gather(*(action(timeline) for timeline in self.timelines))
 
     async def send(self, *commands: str) -> None:
@@ -181,14 +181,14 @@ class Stage:
             await self.each(partial(Timeline.send, command=command))
 
     async def check(self) -> None:
-        """Assert that each cache has each entry of the server once, in order, also when another one has arrived."""
+        """Assert that each cache has each entry of the server once, in order, even after another one has arrived."""
         for last in ([], ["the last post"]):
             await posts(self.graph, self.author, *last)
             texts = await self.expected()
             await self.each(lambda timeline: timeline.shows(texts))  # noqa: B023 - awaited at once
 
     async def expected(self) -> list[str]:
-        """Return what the home timeline shows, newest first: the texts of posts, and of what is reposted."""
+        """Return what the home timeline shows, newest first: the texts of posts and of reposted posts."""
         entries = await self.graph.posts.get_many(SYSTEM, await home(self.graph, self.viewer))
         reposted = await self.graph.posts.get_many(
             SYSTEM, [each.repost_of for each in entries if each and each.repost_of]

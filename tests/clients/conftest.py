@@ -1,4 +1,4 @@
-"""The fixtures of the tests of clients."""
+"""Fixtures for the tests of clients."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -25,7 +25,7 @@ KIT = FOLDER / "kit"
 
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path) -> Settings:
-    """Return settings of a patient server, which refuses and interrupts no request because the machine is busy."""
+    """Return settings for a patient server, which does not refuse or interrupt requests when the machine is busy."""
     return Settings(
         store_url=store_url,
         archive_url=archive_url_of(store_url),

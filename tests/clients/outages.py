@@ -91,7 +91,7 @@ class Proxy:
         return reset(self._open)
 
     def refuse_websockets(self) -> int:
-        """Reset all WebSockets, also new ones until `accept_websockets`. Return how many there were."""
+        """Reset all WebSockets, including new ones until `accept_websockets`. Return how many there were."""
         self._refuses_websockets = True
         return reset(self._websockets)
 
@@ -130,7 +130,7 @@ class Proxy:
     async def _send(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: set[asyncio.StreamWriter]
     ) -> None:
-        """Forward what the client sends. Its first data tell whether it opens a WebSocket."""
+        """Forward what the client sends. The first data shows whether the client opens a WebSocket."""
         with contextlib.suppress(OSError):
             first = await reader.read(CHUNK)
             if b"upgrade: websocket" in first.lower():
@@ -162,7 +162,7 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 @asynccontextmanager
 async def proxied(target: int, listening: socket.socket | None = None) -> AsyncIterator[Proxy]:
-    """Run a proxy on a socket that is listening, or on a free port."""
+    """Run a proxy on a listening socket, or on a free port."""
     proxy = Proxy(target, listening)
     await proxy.listen()
     try:
@@ -172,7 +172,7 @@ async def proxied(target: int, listening: socket.socket | None = None) -> AsyncI
 
 
 async def restart_store(store: EmbeddedStore) -> None:
-    """Kill the embedded store, and wait until the server that uses it has started it again."""
+    """Kill the embedded store, and wait until the server that uses it has restarted it."""
     killed = store.pid
     os.kill(killed, signal.SIGKILL)
     async with asyncio.timeout(PATIENCE):

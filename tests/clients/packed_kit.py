@@ -1,4 +1,4 @@
-"""The client kit as npm publishes it: packed into a file, and installed from it into a project without any script."""
+"""The client kit as npm publishes it: packed into a file, and installed from that file without scripts."""
 
 import shutil
 import subprocess
@@ -34,6 +34,6 @@ def packed(node: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def install(project: Path, packed: Path) -> None:
-    """Install the packed kit into an empty project, without scripts."""
+    """Install the packed kit into an empty project, without running scripts."""
     (project / "package.json").write_text('{"type": "module"}')
     command(project, "npm", "install", "--ignore-scripts", *QUIET, str(packed))

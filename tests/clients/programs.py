@@ -1,4 +1,4 @@
-"""Programs of Node, and what they need. Those that take long to start serve many tests over a Unix socket."""
+"""Node programs, and what they need. Programs that are slow to start serve many tests over a Unix socket."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def chromium_exists() -> None:
 
 
 def need_chromium() -> None:
-    """Skip a test without Chromium. Tell programs where it is."""
+    """Skip a test if Chromium is missing. Otherwise, tell programs where it is."""
     path = os.environ.get("CHROMIUM") or next((each for each in BROWSERS if Path(each).exists()), BROWSERS[-1])
     need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
     os.environ["CHROMIUM"] = path
@@ -52,7 +52,7 @@ async def run(*command: str) -> Any:
 
 
 def relay_artifacts(app: Path, language: str = "javascript") -> Path:
-    """Compile the documents in the folder `src` of an application in Relay. Return the folder of what was compiled."""
+    """Compile the documents in the folder `src` of an application in Relay. Return the output folder."""
     (app / "package.json").write_text('{"type": "module"}')
     shutil.copy(FOLDER.parents[1] / "schema.graphql", app)
     config = {"src": "./src", "schema": "./schema.graphql", "language": language, "eagerEsModules": True}
@@ -66,7 +66,7 @@ def relay_artifacts(app: Path, language: str = "javascript") -> Path:
 class Program:
     """A program that listens on a Unix socket until its standard input ends. It is started again if it has exited.
 
-    `path` is where its sockets are, with the number of the start.
+    Its sockets are at `path`, with a suffix that counts the starts.
     """
 
     def __init__(self, file: Path, path: Path) -> None:
@@ -101,7 +101,7 @@ class Program:
 
 @contextmanager
 def program(file: Path, path: Path) -> Iterator[Program]:
-    """Return a program that starts when it is needed, and ends with the block."""
+    """Return a program that starts when it is needed, and ends when the block ends."""
     found = Program(file, path)
     try:
         yield found

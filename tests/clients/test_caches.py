@@ -120,7 +120,7 @@ async def test_a_gap_replaces_the_list(stage: Stage) -> None:
 
 
 async def test_deletions_and_unfollows_remove_posts(stage: Stage) -> None:
-    """They remove posts of all pages, and the user continues to scroll."""
+    """They remove posts from all pages, and the user continues to scroll."""
     await befriend(stage.graph, stage.viewer, stage.stranger)
     await posts(stage.graph, stage.stranger, "one", "two")
     old = await home(stage.graph, stage.viewer)
@@ -134,7 +134,7 @@ async def test_deletions_and_unfollows_remove_posts(stage: Stage) -> None:
 
 
 async def test_reposts_come_and_go(stage: Stage) -> None:
-    """One repost is undone, and another ends with its post. No page is fetched again."""
+    """One repost is undone, and another is removed with its post. No page is fetched again."""
     graph, author = stage.graph, stage.author
     kept, undone, deleted = await posts(graph, stage.stranger, "kept", "undone", "deleted")
     await graph.reposts.repost(SYSTEM, author, kept)
@@ -151,7 +151,7 @@ async def test_reposts_come_and_go(stage: Stage) -> None:
 
 
 async def test_a_post_that_was_reposted_is_shown_once(stage: Stage) -> None:
-    """Its newest occurrence is shown, and the older ones of all pages are not. The list has all, and so has no hole."""
+    """Only its newest occurrence on all pages is shown. The list contains all of them, so it has no hole."""
     graph, author = stage.graph, stage.author
     old = (await home(graph, stage.viewer))[-1]
     [post] = await graph.posts.get_many(SYSTEM, [old])
@@ -169,7 +169,7 @@ async def test_a_post_that_was_reposted_is_shown_once(stage: Stage) -> None:
 
 
 async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> None:
-    """No page is fetched again for it, so a list that the user has scrolled stays as long as it is."""
+    """No page is fetched again for it, so a list that the user has scrolled keeps its length."""
     [quoted] = await posts(stage.graph, stage.author, "quoted")
     await stage.graph.posts.publish(stage.author, "a quote", quote_of=quoted)
     async with stage.open():
@@ -184,7 +184,7 @@ async def test_a_quote_stays_without_the_post_that_was_deleted(stage: Stage) -> 
 
 
 async def test_no_post_is_lost_while_the_app_fetches_the_page_on_its_own(stage: Stage) -> None:
-    """Its page, older than a post that has arrived, overwrites it: the subscription begins again at the page."""
+    """The page overwrites a newer post that has already arrived, so the subscription restarts from the page."""
     async with stage.open():
         await stage.each(lambda timeline: timeline.send("hold"))
         await stage.each(lambda timeline: timeline.send("refresh"))
@@ -197,7 +197,7 @@ async def test_no_post_is_lost_while_the_app_fetches_the_page_on_its_own(stage: 
 
 
 async def test_no_post_is_lost_after_the_app_has_emptied_the_cache(stage: Stage) -> None:
-    """Apollo Client then fetches the page. Those of later fetches are watched, too."""
+    """Apollo Client then fetches the page. The pages of later fetches are also watched."""
     async with stage.open(caches=["apollo"]):
         [timeline] = stage.timelines
         for number, command in enumerate(("reset", "refresh")):
@@ -212,7 +212,7 @@ async def test_no_post_is_lost_after_the_app_has_emptied_the_cache(stage: Stage)
 
 
 async def test_no_post_is_lost_when_the_app_fetches_a_newer_cursor(stage: Stage) -> None:
-    """Without the list, while the sockets are down: the subscription continues from its own cursor."""
+    """The app does so without the list, while sockets are down. The subscription continues from its own cursor."""
     async with stage.open():
         await posts(stage.graph, stage.author, "live")
         await stage.each(lambda timeline: timeline.sees("live"))
@@ -226,7 +226,7 @@ async def test_no_post_is_lost_when_the_app_fetches_a_newer_cursor(stage: Stage)
 
 
 async def test_an_event_arrives_while_the_cache_lacks_a_field(stage: Stage) -> None:
-    """The page cannot be read from the cache until it was fetched again, which takes a while."""
+    """The page cannot be read from the cache until it has been fetched again, which takes a while."""
     async with stage.open(caches=["relay", "apollo"]):
         await posts(stage.graph, stage.author, "live")
         await stage.each(lambda timeline: timeline.sees("live"))
@@ -239,7 +239,7 @@ async def test_an_event_arrives_while_the_cache_lacks_a_field(stage: Stage) -> N
 
 
 async def test_a_mute_removes_posts_and_reposts_of_them(stage: Stage) -> None:
-    """Those of the muted user, and those that a followed user reposted; not a quote."""
+    """The muted user's posts and a followed user's repost of one are removed, but not a quote."""
     graph, viewer, author, muted = stage.graph, stage.viewer, stage.author, stage.stranger
     await befriend(graph, viewer, muted)
     reposted, quoted, _ = await posts(graph, muted, "reposted", "quoted", "another")
@@ -274,7 +274,7 @@ async def test_no_post_is_lost_when_the_server_and_its_store_restart(
 
 
 async def test_no_post_is_lost_when_subscriptions_are_refused(stage: Stage) -> None:
-    """Again and again, with the same cursor: other subscriptions of the viewer use up the quota meanwhile."""
+    """They are retried with the same cursor while other subscriptions of the viewer use up the quota."""
     await stage.restart(max_streams=len(CACHES))
     async with AsyncExitStack() as others:
         for _ in CACHES:
@@ -288,7 +288,7 @@ async def test_no_post_is_lost_when_subscriptions_are_refused(stage: Stage) -> N
 
 
 async def test_a_session_that_ends_elsewhere_ends_the_timeline(stage: Stage) -> None:
-    """`onEnd` is called, so that the application can ask for a log-in."""
+    """`onEnd` is called, so that the application can ask the user to log in."""
     async with stage.open():
         await stage.graph.sessions.end(stage.viewer)
         await stage.each(Timeline.ended)

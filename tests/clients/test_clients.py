@@ -37,7 +37,7 @@ def chromium() -> None:
 
 @pytest.fixture
 async def api(settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
-    """Serve a small demo world like the demo, without checkpoints between two slow steps of a browser."""
+    """Serve a small demo world as the demo does, without checkpoints between slow browser steps."""
     monkeypatch.setitem(cast(dict[str, float], Feed.__init__.__kwdefaults__), "checkpoint_seconds", 3600.0)
     await load(graph, demo_source(people=40, posts=200), now=TODAY)
     async with serving(settings, graph, demo=Demo(tuple(role.person for role in SEVEN))) as api:
@@ -45,7 +45,7 @@ async def api(settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_all_audits_of_graphql_http_pass(api: Api, node: str) -> None:
-    """The 61 audits check what the specification of GraphQL over HTTP requires and recommends."""
+    """The 61 audits check what the GraphQL over HTTP specification requires and recommends."""
     report = await run(node, "audit.mjs", f"{api.url}/graphql")
     assert report == {"total": 61, "failed": []}
 
@@ -87,7 +87,7 @@ async def test_the_menus_and_failures_of_the_playground(api: Api, node: str, chr
 
 
 async def test_the_playground_keeps_the_events_of_a_subscription(node: str) -> None:
-    """The newest first and at most 100; consecutive checkpoints are one; an error does not replace the events."""
+    """The newest first, at most 100; consecutive checkpoints count as one; an error does not replace the events."""
     seen = await run(node, "live-events.mjs")
     assert seen["kinds"] == ["error", "Post", "Checkpoint", "Post", "Checkpoint"]
     assert seen["received"] == 7

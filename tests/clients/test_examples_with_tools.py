@@ -20,13 +20,13 @@ FILES = sorted(EXAMPLES.glob("*.graphql"))
 
 
 async def test_graphql_eslint_has_nothing_to_say(node: str) -> None:
-    """Its recommended rules for schemas, Relay and operations hold, with the exceptions in lint.mjs."""
+    """Its recommended rules for schemas, Relay and operations hold, apart from the exceptions in lint.mjs."""
     report = await run(node, "lint.mjs", str(SCHEMA), str(EXAMPLES))
     assert report == {"files": len(FILES) + 1, "messages": []}
 
 
 async def test_the_examples_cover_the_schema(node: str) -> None:
-    """GraphQL Inspector finds every root field, and every field of every type but a few, in an example."""
+    """GraphQL Inspector finds every root field, and all but a few fields of other types, in an example."""
     report = await run(node, "coverage.mjs", str(SCHEMA), str(EXAMPLES))
     assert report["sources"] == len(FILES)
     roots = {type_: report["unused"].pop(type_) for type_ in ("Query", "Mutation", "Subscription")}
@@ -34,7 +34,7 @@ async def test_the_examples_cover_the_schema(node: str) -> None:
 
 
 async def test_graphql_code_generator_knows_all_scalars(node: str, app: Path) -> None:
-    """With strict scalars and the configuration in docs/clients.md. Enums have values of later versions."""
+    """Strict scalars work with the configuration in docs/clients.md. Enums allow for values of later versions."""
     (app / "src").mkdir()
     for file in FILES:
         shutil.copy(file, app / "src")

@@ -1,4 +1,4 @@
-"""The applications in docs/client-kit.md work in projects with the packed kit, with each library, React 18 and 19."""
+"""The applications in docs/client-kit.md work with the packed kit, with each library, and with React 18 and 19."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def install_packages(project: Path, packed: Path, react: int) -> None:
 
 
 def write_application(project: Path, library: str, url: str, token: str) -> None:
-    """Write an application of the page for a server and a token."""
+    """Write an application from the page, for a server and a token."""
     folder = project / "src"
     if library == "relay":
         shutil.copytree(APP / "relay", folder)
@@ -75,7 +75,7 @@ def compiled(project: Path) -> Path:
 
 
 def for_node(program: str) -> str:
-    """Return a program with full names of files, and with what relay-compiler has made of its documents."""
+    """Return a program that imports files by their full names, and documents that relay-compiler has compiled."""
     document = r"graphql`\s*\w+ (\w+)[^`]*`"
     names = re.findall(document, program)
     imports = (f'import {name}Document from "./__generated__/{name}.graphql";\n' for name in names)

@@ -42,7 +42,7 @@ async def test_a_page_that_cannot_be_read_is_an_error_and_can_be_loaded_again(st
 
 
 async def test_a_late_response_for_a_former_id_changes_nothing(stage: Stage, artifacts: Path) -> None:
-    """Neither the error of the list that is shown now nor its pages."""
+    """It affects neither the error nor the pages of the list that is now shown."""
     slow, shown = (encode(Kind.USER_TIMELINE, user) for user in (stage.viewer, stage.author))
     program = str(FOLDER / "kit" / "former-id.mjs")
     seen = await run("node", program, f"{stage.api.url}/graphql", stage.token, str(artifacts), slow, shown)

@@ -11,17 +11,17 @@ FEED = [{"shows": "notifications"}]
 
 
 def mentions(numbers: range) -> list[str]:
-    """Return what the lists show of bob's numbered mentions."""
+    """Return what the lists show for bob's numbered mentions."""
     return [f"MentionNotification of bob: @alice {number}" for number in numbers]
 
 
 async def unread(timeline: Timeline, count: int) -> None:
-    """Wait until so many notifications are unread."""
+    """Wait until this many notifications are unread."""
     await timeline.until(lambda each: each.unread == count)
 
 
 async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
-    """New ones come on top, one that is known moves there, and changes fetch the first page; with the unread count."""
+    """New and updated ones move to the top. Changes refetch the first page. The unread count is kept up to date."""
     graph, alice, bob, carol = stage.graph, stage.viewer, stage.author, stage.stranger
     [liked] = await posts(graph, alice, "liked")
     numbered = await posts(graph, bob, *(f"@alice {number}" for number in range(25)))
@@ -48,7 +48,7 @@ async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
 
 
 async def test_no_notification_is_lost_while_the_app_fetches_the_page_on_its_own(stage: Stage) -> None:
-    """Its page, older than a notification that has arrived, overwrites it: the subscription begins again there."""
+    """The page overwrites a newer notification that has arrived, so the subscription restarts from the page."""
     [liked] = await posts(stage.graph, stage.viewer, "liked")
     await stage.graph.likes.like(stage.author, liked)
     async with stage.open(lists=FEED):

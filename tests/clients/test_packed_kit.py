@@ -1,4 +1,4 @@
-"""The client kit as npm publishes it: packed into a file, and installed from it into a project without any script."""
+"""The client kit as npm publishes it: packed into a file, and installed from that file without scripts."""
 
 import json
 import re
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def project(packed: Path, tmp_path: Path) -> Path:
-    """Install the file into an empty project, without scripts, next to the libraries whose types the kit uses."""
+    """Install the file without scripts into an empty project, next to the libraries whose types the kit uses."""
     project = tmp_path / "project"
     project.mkdir()
     install(project, packed)
@@ -25,7 +25,7 @@ def project(packed: Path, tmp_path: Path) -> Path:
 
 
 def test_the_package_has_its_programs_and_types_and_needs_no_script(packed: Path) -> None:
-    """It has nothing but what is compiled, and nothing runs when it is installed."""
+    """It contains the compiled files and no other code, and nothing runs when it is installed."""
     with tarfile.open(packed) as archive:
         names = {name.removeprefix("package/") for name in archive.getnames()}
         manifest = json.load(archive.extractfile("package/package.json") or pytest.fail("there is no manifest"))
@@ -40,7 +40,7 @@ def test_the_package_has_its_programs_and_types_and_needs_no_script(packed: Path
 
 
 def test_a_project_imports_the_installed_package(project: Path) -> None:
-    """Node finds all entry points, and TypeScript finds that their types fit those of the libraries."""
+    """Node finds all entry points, and their types are compatible with those of the libraries."""
     installed = project / "node_modules" / "@fanline" / "client"
     assert not installed.is_symlink()
     entries = [f"@fanline/client{name[1:]}" for name in json.loads((installed / "package.json").read_text())["exports"]]

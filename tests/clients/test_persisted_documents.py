@@ -42,7 +42,7 @@ def app(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def served(settings: Settings, small_world: World, graph: Graph, app: Path) -> Served:
-    """Return a function that serves a small world in production with a manifest, and yields a token."""
+    """Return a function that serves a small world in production mode with a manifest, and yields a token."""
 
     @asynccontextmanager
     async def serve(manifest: str, mode: TrustedDocumentsMode) -> AsyncIterator[tuple[Api, str]]:
@@ -104,7 +104,7 @@ async def test_documents_of_graphql_code_generator(node: str, app: Path, served:
 
 
 async def test_apollo_sends_ids(node: str, app: Path, served: Served) -> None:
-    """In the mode `only`, the client never sends a text, even after an unknown hash is rejected.
+    """In the mode `only`, the client never sends the text of a document, even after an unknown hash is rejected.
 
     In the mode `allow`, a listed document takes one request, and an unlisted one takes two each time.
     """

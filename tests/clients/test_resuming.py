@@ -108,7 +108,7 @@ class Stage:
 
     @asynccontextmanager
     async def listening(self, url: str, *names: str) -> AsyncIterator[None]:
-        """Run programs that subscribe at a server, and kill them when the block ends."""
+        """Run programs that subscribe to a server's updates, and kill them when the block ends."""
         async with AsyncExitStack() as stack:
             for name in names:
                 program = (sys.executable, "-W", "error") if name.endswith(".py") else ("node",)
@@ -140,7 +140,7 @@ class Stage:
             raise AssertionError({client.name: (post, client.shown[-1:]) for client in watched}) from None
 
     async def see_live(self) -> None:
-        """Wait until every client has printed a post from its subscription, not only those of its page."""
+        """Wait until every client has printed a post from its subscription, not only the posts of its page."""
         await self.see(self.published)
         await self.see(self.published + 2)
 
@@ -169,7 +169,7 @@ async def stage(graph: Graph, node: str) -> Stage:
 
 @pytest.fixture
 async def servers(store_url: str, tmp_path: Path) -> AsyncIterator[list[Server]]:
-    """Return two servers in processes of their own, like the store. The first one runs."""
+    """Return two servers in separate processes that share the store. The first one is running."""
     environment = {
         "FANLINE_STORE_URL": store_url,
         "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
@@ -186,7 +186,7 @@ async def servers(store_url: str, tmp_path: Path) -> AsyncIterator[list[Server]]
 
 
 async def the_network_fails(stage: Stage, proxy: Proxy) -> None:
-    """Freeze all connections, as when a phone changes its network, so that only pings detect it.
+    """Freeze all connections, as when a phone changes networks, so that only pings detect it.
 
     Then reset all connections, and all new ones for a second.
     """
@@ -238,7 +238,7 @@ async def api(stage: Stage, settings: Settings) -> AsyncIterator[Api]:
 
 
 async def test_every_client_shows_reposts(stage: Stage, api: Api) -> None:
-    """With the user who reposted and the post: one of the page, and one that arrives."""
+    """A repost on the page and one that arrives later are both shown with the user who reposted and the post."""
     old, new = await posts(stage.graph, stage.stranger, "old", "new")
     await stage.graph.reposts.repost(SYSTEM, stage.author, old)
     await stage.graph.worker().drain()

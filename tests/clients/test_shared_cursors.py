@@ -1,6 +1,6 @@
 """Lists share a cache: no page moves the cursor of another list, and each list stays equal to the server's.
 
-A list is that of a timeline, whatever the size of its pages, or the notifications of some kinds.
+A list is a timeline, whatever its page size, or the notifications of some kinds.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ async def look(stage: Stage, number: int) -> None:
 
 
 async def shows_everywhere(stage: Stage, *lists: list[str]) -> None:
-    """Wait until the lists have these texts."""
+    """Wait until each list has its texts."""
     for number, texts in enumerate(lists):
         await look(stage, number)
         await stage.each(lambda each: each.until(lambda each: each.texts[:1] == texts[:1]))  # noqa: B023 - awaited at once
@@ -56,7 +56,7 @@ async def test_two_page_sizes_of_a_timeline(stage: Stage) -> None:
 
 
 async def test_a_list_that_is_on_the_screen_twice(stage: Stage) -> None:
-    """Each begins again at a page that has overwritten what arrived: they share no subscription."""
+    """Each restarts from a page that has overwritten newer posts: they do not share a subscription."""
     async with stage.open(lists=[{}, {}]):
         await stage.send("hold", "fetch")
         await stage.each(Timeline.holds)
@@ -69,7 +69,7 @@ async def test_a_list_that_is_on_the_screen_twice(stage: Stage) -> None:
 
 
 async def test_a_timeline_of_another_page_size_does_not_move_the_cursor(stage: Stage) -> None:
-    """A list is left; the page of another size arrives late, and replaces what is newer. Then the first returns."""
+    """A list leaves the screen, a late page of another size replaces newer posts, and the list is shown again."""
     async with stage.open(lists=TWO_SIZES):
         await stage.send("look 1", "leave", "hold", "fetch")
         await stage.each(Timeline.holds)
@@ -81,7 +81,7 @@ async def test_a_timeline_of_another_page_size_does_not_move_the_cursor(stage: S
 
 
 async def test_later_pages_and_other_fields_do_not_move_the_cursor(stage: Stage) -> None:
-    """While the list is not on the screen, and no event arrives."""
+    """The cursor does not move while the list is not on the screen and no event arrives."""
     await befriend(stage.graph, stage.viewer, stage.stranger)
     await posts(stage.graph, stage.stranger, "removed with its author")
     old = await home(stage.graph, stage.viewer)
@@ -103,7 +103,7 @@ async def test_later_pages_and_other_fields_do_not_move_the_cursor(stage: Stage)
 
 @pytest.mark.parametrize("command", ["fetch", "fetch null"])
 async def test_a_cursor_variable_that_is_null_or_missing(stage: Stage, command: str) -> None:
-    """Both request the first page, which overwrites what has arrived meanwhile; then the list is left, and returns."""
+    """Both request the first page, which overwrites newer posts, whether or not the list is on the screen."""
     async with stage.open():
         await stage.send("hold", command)
         await stage.each(Timeline.holds)
@@ -121,7 +121,7 @@ async def test_a_cursor_variable_that_is_null_or_missing(stage: Stage, command: 
 
 
 async def test_notifications_of_some_kinds(stage: Stage) -> None:
-    """Each list has those of its kinds, which arrive, move and vanish. A page moves the cursor of no other list."""
+    """Each list has only its kinds, which arrive, move and vanish. A page does not move another list's cursor."""
     graph, alice, bob, carol = stage.graph, stage.viewer, stage.author, stage.stranger
     liked, other = await posts(graph, alice, "liked", "other")
     await posts(graph, bob, *(f"@alice {number}" for number in range(25)))
@@ -152,7 +152,7 @@ async def test_notifications_of_some_kinds(stage: Stage) -> None:
 
 
 async def test_a_list_that_returns_brings_nothing_back(stage: Stage) -> None:
-    """It repeats the events since its page, also one of a notification that has vanished from another list."""
+    """It repeats the events since its page, even that of a notification that has vanished from another list."""
     graph, alice, bob, carol = stage.graph, stage.viewer, stage.author, stage.stranger
     kept, undone = await posts(graph, alice, "kept", "undone")
     await graph.likes.like(bob, kept)
@@ -188,7 +188,7 @@ async def test_lists_that_begin_at_the_same_cursor(stage: Stage) -> None:
 
 
 async def test_a_badge_needs_no_list(stage: Stage) -> None:
-    """Documents without the id of the viewer leave the lists in the cache."""
+    """A document that does not select the viewer's id does not affect the lists in the cache."""
     async with stage.open(lists=[{}, ALL]):
         await stage.send("badge")
         await posts(stage.graph, stage.author, "live")

@@ -32,18 +32,18 @@ async def reply(graph: Graph, author: int, post: int, *texts: str) -> list[int]:
 
 
 async def all_show(stage: Stage, texts: list[str]) -> None:
-    """Wait until all lists have these texts, with all pages, and nothing else."""
+    """Wait until all lists, with all their pages, have exactly these texts."""
     await stage.each(lambda each: each.until(lambda each: each.texts and each.texts == texts[: len(each.texts)]))
     await stage.each(lambda each: each.shows(texts))
 
 
 async def is_gone(timeline: Timeline) -> None:
-    """Wait until a list is empty, because its owner does not exist any more."""
+    """Wait until a list is empty, because its owner no longer exists."""
     await timeline.until(lambda each: not each.texts)
 
 
 async def test_the_timeline_of_a_user(stage: Stage) -> None:
-    """Posts and reposts come and go, while sockets are down, too."""
+    """Posts and reposts come and go, even while sockets are down."""
     graph, carol = stage.graph, stage.stranger
     await graph.worker().drain()
     [old] = await posts(graph, stage.author, "by bob")
@@ -88,7 +88,7 @@ async def test_a_list_whose_members_change(stage: Stage) -> None:
 
 
 async def test_a_thread(stage: Stage) -> None:
-    """Replies come and go, while sockets are down, too, and likes are counted."""
+    """Replies come and go, even while sockets are down, and likes are counted."""
     graph, bob, carol = stage.graph, stage.author, stage.stranger
     [post] = await posts(graph, bob, "a thread")
     early = await reply(graph, carol, post, *(f"early {number}" for number in range(25)))
@@ -134,7 +134,7 @@ async def test_a_list_that_is_deleted_while_sockets_are_down(stage: Stage) -> No
 
 @pytest.mark.parametrize("how", ["deleted", "hidden"])
 async def test_the_post_of_a_thread_vanishes(stage: Stage, how: str) -> None:
-    """The thread is empty then, and its post is null."""
+    """The thread is then empty, and its post is null."""
     graph, bob, carol = stage.graph, stage.author, stage.stranger
     [post] = await posts(graph, bob, "a thread")
     await reply(graph, carol, post, "a reply")
@@ -148,7 +148,7 @@ async def test_the_post_of_a_thread_vanishes(stage: Stage, how: str) -> None:
 
 
 async def test_a_post_is_deleted_while_its_thread_and_the_timeline_are_open(stage: Stage) -> None:
-    """It leaves both, whichever hears of it first, and also what the cache keeps of the timeline."""
+    """It disappears from both, whichever gets the event first, and from the part of the timeline in the cache."""
     [post] = await posts(stage.graph, stage.author, "short-lived")
     await reply(stage.graph, stage.stranger, post, "a reply")
     await stage.graph.worker().drain()
@@ -163,7 +163,7 @@ async def test_a_post_is_deleted_while_its_thread_and_the_timeline_are_open(stag
 
 
 async def test_threads_share_a_cache_with_a_timeline(stage: Stage) -> None:
-    """Each list gets its own events: those of other lists, and of other pages, leave it as it is."""
+    """Each list gets its own events: those of other lists, and of other pages, leave it unchanged."""
     graph, bob, carol = stage.graph, stage.author, stage.stranger
     one, two = await posts(graph, bob, "one", "two")
     await reply(graph, carol, one, "to one")

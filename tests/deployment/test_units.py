@@ -78,7 +78,7 @@ def test_both_units_have_the_same_restrictions() -> None:
 
 
 def test_units_wait_for_running_requests_on_stop() -> None:
-    """Otherwise systemd kills the process while it answers requests."""
+    """Otherwise, systemd would kill the process while it answers requests."""
     for unit in UNITS:
         assert int(directives(unit)["TimeoutStopSec"][0]) > GRACE_SECONDS
 
@@ -110,7 +110,7 @@ def test_no_memory_is_both_written_and_executed(tmp_path: Path) -> None:
 
 
 def need_mdwe() -> None:
-    """Skip the test on kernels before Linux 6.3, which lack the option. CI may have one."""
+    """Skip the test on kernels before Linux 6.3, which lack the option. CI may run on one."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "prctl") or libc.prctl(PR_GET_MDWE, 0, 0, 0, 0) < 0:
         pytest.skip("needs Linux 6.3 or later")

@@ -42,7 +42,7 @@ class Block:
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """Return the blocks of a page in their order."""
+    """Return the blocks of a page in order."""
     text, page = path.read_text("utf-8"), path.relative_to(ROOT).as_posix()
     found = re.finditer(r"^```(.*)\n((?:.*\n)*?)```$", text, re.M)
     return [Block(page, text.count("\n", 0, match.start()) + 1, match[1], match[2]) for match in found]
@@ -53,7 +53,7 @@ CLAIMS: defaultdict[Block, list[str]] = defaultdict(list)
 
 
 def claim(by: str, *languages: str, page: str = "", containing: str = "") -> list[Block]:
-    """Return the blocks with one of some languages, on a page and with a text if given, as run by a module."""
+    """Return the blocks in some languages, on a page and with a text if given, and record who runs them: `by`."""
     found = [
         block
         for block in BLOCKS

@@ -73,7 +73,7 @@ def running(script: str, folder: Path, environ: dict[str, str], log: Path) -> It
 
 
 def commands(text: str) -> list[str]:
-    """Return the single commands of a block, without comments."""
+    """Return the individual commands of a block, without comments."""
     lines = [re.sub(r"(^|\s)#.*", "", line) for line in text.replace("\\\n", " ").splitlines()]
     return [command.strip() for line in lines for command in line.split("&&") if command.strip()]
 

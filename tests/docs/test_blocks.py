@@ -11,12 +11,12 @@ DRAWINGS = {"README.md", "docs/architecture.md", "docs/concepts.md"}
 
 
 def is_drawing(block: Block) -> bool:
-    """Return True for a picture made of characters: the only blocks that no test runs."""
+    """Return True for a picture made of characters: the only kind of block that no test runs."""
     return block.language == "text" and block.page in DRAWINGS and bool(re.search("[│─▶]", block.text))
 
 
 def test_every_block_has_a_language() -> None:
-    """It decides which test runs the block, and how the site colours it."""
+    """The language decides which test runs the block, and how the site highlights it."""
     assert [str(block) for block in BLOCKS if not block.language] == []
     for path in PAGES:
         fences = re.findall(r"^ *(?:```|~~~)", path.read_text("utf-8"), re.M)

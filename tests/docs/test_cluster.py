@@ -28,13 +28,13 @@ NODES = 9
 
 
 class Nodes:
-    """The nodes of the page, which has addresses of a private network, on ports of this machine."""
+    """The page's nodes, on ports of this machine instead of addresses in a private network."""
 
     def __init__(self, ports: list[int]) -> None:
         self.ports = ports
 
     def here(self, text: str) -> str:
-        """Return a text with the addresses of the nodes of this machine."""
+        """Return a text with its addresses replaced by those of the nodes on this machine."""
         text = re.sub(r"10\.0\.0\.(\d):6379", lambda node: f"127.0.0.1:{self.ports[int(node[1]) - 1]}", text)
         text = re.sub(r"-h 10\.0\.0\.(\d)", lambda node: f"-h 127.0.0.1 -p {self.ports[int(node[1]) - 1]}", text)
         return re.sub(r"(?<=REDISCLI_AUTH=)password|(?<=//:)password", PASSWORD, text)
@@ -94,7 +94,7 @@ def wait_for(nodes: Nodes, port: int) -> None:
 
 
 def test_the_page_explains_lines_of_the_configuration() -> None:
-    """The table names them as they are in the file."""
+    """The table quotes the lines exactly as they are in the file."""
     lines = (FOLDER / "valkey-cluster.conf").read_text("utf-8").splitlines()
     table = (FOLDER / "cluster.md").read_text("utf-8").partition("| line | reason |")[2].partition("\n\n")[0]
     named = [span for row in table.splitlines()[2:] for span in re.findall("`(.+?)`", row.split(" | ")[0])]

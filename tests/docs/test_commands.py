@@ -55,13 +55,13 @@ def ready(url: str, log: Path) -> httpx.Response:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a data folder for the demo, which the first start seeds for several seconds."""
+    """Return a data folder for the demo. The first start takes several seconds to seed it."""
     return str(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.mark.slow
 def test_the_demo_starts(tmp_path: Path, data: str) -> None:
-    """In a checkout, after the set-up. `uv sync` only reports what it would install."""
+    """The demo starts in a checkout after the set-up. `uv sync` only reports what it would install."""
     port, log = free_port(), tmp_path / "log"
     script = SET_UP.text.replace("uv sync", "uv sync --dry-run").replace("fanline demo", f"fanline demo --port {port}")
     with running(script, tmp_path, environment(**VENV, FANLINE_DATA_DIR=data), log):
@@ -71,7 +71,7 @@ def test_the_demo_starts(tmp_path: Path, data: str) -> None:
 
 @pytest.mark.slow
 def test_uv_in_a_virtual_environment(tmp_path: Path, long_profile: bool) -> None:
-    """It runs the same demo, so its version is enough here."""
+    """It would run the same demo, so `fanline --version` is enough here."""
     if not long_profile:
         pytest.skip("installs a package for ten seconds: run with --long")
     script = WITHOUT_PIP.text.replace("fanline demo", "fanline --version")
@@ -79,14 +79,14 @@ def test_uv_in_a_virtual_environment(tmp_path: Path, long_profile: bool) -> None
 
 
 def test_all_pages_start_the_demo_with_the_same_commands() -> None:
-    """Those that the tests above run, and the tests."""
+    """The pages have only the commands that the tests above run, and the one that runs the tests."""
     known = {*commands(SET_UP.text), *commands(WITHOUT_PIP.text), "python3 -m uv run pytest"}
     assert {command for block in DEMOS for command in commands(block.text)} == known
 
 
 @pytest.mark.slow
 def test_seeding_and_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """With a thousandth of the users and posts. A file of follows is in the format that the page describes.
+    """The users and posts are a thousandth of the page's. A file of follows is in the format on the page.
 
     The commands run in this process, because each process takes a second to start.
     """
@@ -116,7 +116,7 @@ def fanline(command: str) -> None:
 
 @contextmanager
 def log_restored() -> Iterator[None]:
-    """Undo what the block configures of the log, which would go on to write to the captured output of a test."""
+    """Undo the block's changes to logging, which would continue to write to the captured output of a test."""
     loggers = [logging.getLogger(name) for name in ("", *LOGGING["loggers"])]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
     try:
@@ -139,7 +139,7 @@ def copy_of_the_client_kit(checkout: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_tests_of_the_client_kit(node: str, tmp_path: Path) -> None:
-    """`npm install` is part of CI's own preparation."""
+    """CI runs `npm install` in its own preparation, so this test does not."""
     install, build, test, pack = commands(KIT.text)
     assert (install, build, test, pack) == ("npm install", "npm run build", "npm test", "npm pack")
     assert "\n  install client " in (ROOT / ".ci" / "run").read_text("utf-8")
@@ -180,7 +180,7 @@ def test_one_command_starts_the_web_app_and_its_demo(node: str, tmp_path: Path, 
 
 
 def test_the_usage_of_each_command_is_generated() -> None:
-    """A test of the pages compares the generated parts with the command line."""
+    """A test in test_pages.py compares the generated parts with the command line."""
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
     generated = re.findall(r"<!-- generated: commands -->(.*?)<!-- end -->", page, re.S)
     assert all(block.text in generated[0] for block in CLI)

@@ -51,7 +51,7 @@ runuser() { shift 3; "$@"; }
 
 
 class Machine:
-    """A folder that stands for the root of a machine, with ports of its own."""
+    """A folder that stands in for the root of a machine, with its own ports."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class Machine:
         return text.replace("/usr/bin/python3", sys.executable)
 
     def sh(self, script: str) -> str:
-        """Run a script as on this machine."""
+        """Run a script as if on this machine."""
         variables = {"REPOSITORY": str(ROOT), "VENV": sys.prefix, "UV_PROJECT_ENVIRONMENT": sys.prefix}
         return sh(ELSEWHERE + self.here(script), self.folder, environment(**variables))
 
@@ -152,7 +152,7 @@ def test_an_upgrade(machine: Machine) -> None:
 
 @pytest.mark.external
 def test_the_database_of_the_archive(tmp_path: Path) -> None:
-    """PostgreSQL's commands have the options."""
+    """PostgreSQL's commands accept the options on the page."""
     for command in commands(DATABASE.text):
         program, *options = command.removeprefix("sudo -u postgres ").split()
         need(has(program), "createuser and createdb, from the package postgresql-client-common or postgresql")
@@ -169,7 +169,7 @@ def test_the_settings_are_accepted() -> None:
 
 @pytest.mark.external
 def test_the_secrets_of_the_containers(tmp_path: Path) -> None:
-    """The block writes every value that compose.yaml requires, in a file for its user alone."""
+    """The block writes every value that compose.yaml requires to a file that only its owner can access."""
     need(has("openssl"), "openssl")
     secrets, _, rest = CONTAINERS.text.partition("docker compose up")
     assert rest == " --build --detach --wait\ncurl http://127.0.0.1:8000/health/ready\n"
@@ -183,7 +183,7 @@ def test_the_secrets_of_the_containers(tmp_path: Path) -> None:
 
 @pytest.mark.external
 def test_the_firewall_accepts_its_rules() -> None:
-    """In a network namespace, because even a check needs rights."""
+    """They are checked in a network namespace, because even a check needs privileges."""
     need(has("nft"), "nft, from the package nftables")
     path = environment()["PATH"]
     own = [] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
@@ -193,7 +193,7 @@ def test_the_firewall_accepts_its_rules() -> None:
 
 
 def test_the_commands_of_docker_name_services_of_the_composition() -> None:
-    """And their commands of Fanline exist; see test_pages.py."""
+    """That their Fanline commands exist is checked in test_pages.py."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]
     page = (FOLDER / "README.md").read_text("utf-8")
     named = re.findall(r"docker compose (?:exec|run)(?: -T| --rm)* (\w+)", page)

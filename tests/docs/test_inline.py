@@ -32,7 +32,7 @@ IN_OTHER_TESTS = {
 
 
 def inline() -> list[str]:
-    """Return the code spans that are commands, but not of Fanline, which test_pages.py checks."""
+    """Return the code spans that are commands, except Fanline's, which test_pages.py checks."""
     found = set()
     for path in PAGES:
         text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.S | re.M)
@@ -89,7 +89,7 @@ def test_a_command_names_what_exists(command: str) -> None:
 
 
 def test_no_exception_is_superfluous() -> None:
-    """Each command that tests cannot run, or run elsewhere, is on a page."""
+    """Each exception, a command that tests cannot run or that they run elsewhere, is on a page."""
     text = "\n".join([*COMMANDS, *(block.text for block in BLOCKS if block.language == "sh")])
     assert [start for starts in NOT_RUN for start in starts.split(", ") if start not in text] == []
     assert [command for command in IN_OTHER_TESTS if command not in COMMANDS] == []
@@ -98,7 +98,7 @@ def test_no_exception_is_superfluous() -> None:
 
 @pytest.mark.slow
 def test_the_backup_of_an_sqlite_archive(tmp_path: Path) -> None:
-    """While a connection has uncommitted changes, which the copy lacks."""
+    """The archive has a connection with uncommitted changes, which the copy lacks."""
     need(has("sqlite3"), "sqlite3")
     with closing(sqlite3.connect(tmp_path / "archive.sqlite")) as used:
         used.execute("PRAGMA journal_mode = WAL")

@@ -64,7 +64,7 @@ def test_the_dashboard_is_valid() -> None:
 
 
 async def test_every_metric_of_an_alert_is_served(api: Api) -> None:
-    """And rates are taken of counters only: of a gauge they would count each decrease as a restart."""
+    """Rates are taken of counters only: the rate of a gauge would count each decrease as a restart."""
     families = list(text_string_to_metric_families((await api.client.get("/metrics")).text))
     served = {f"{each.name}{suffix}": each.type for each in families for suffix in SUFFIXES[each.type]}
     for expression in [rule["expr"] for rule in rules()] + expressions():

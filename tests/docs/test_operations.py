@@ -1,4 +1,4 @@
-"""The operations in the documentation, and the commands that send some of them, answer as the pages say."""
+"""The operations in the documentation, and the commands that send some of them, return what the pages show."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ def matches(shown: str, printed: str) -> bool:
 
 
 async def executed(text: str, graph: Graph, alice: int) -> Any:
-    """Execute an operation as alice, and return its result; of a subscription, the first event."""
+    """Execute an operation as alice, and return its result; for a subscription, the first event."""
     [operation] = parse(text).definitions
     assert isinstance(operation, OperationDefinitionNode)
     session = await graph.sessions.start(alice)
@@ -91,7 +91,7 @@ async def executed(text: str, graph: Graph, alice: int) -> Any:
 
 @pytest.mark.parametrize("block", OPERATIONS, ids=str)
 async def test_an_operation_runs_as_it_is_shown(small_world: World, graph: Graph, block: Block) -> None:
-    """As alice, without errors, and with the data shown below the operation."""
+    """The operation runs as alice, without errors, and returns the data shown below it."""
     assert validate(schema._schema, parse(block.text)) == []
     if block.page in ("docs/errors.md", "docs/client-kit.md"):
         return  # it is refused, see below; and tests/clients runs the operations of the client kit
@@ -136,7 +136,7 @@ async def test_a_stream_with_curl(api: Api, settings: Settings, graph: Graph) ->
 
 
 async def test_the_warning_that_is_shown(api: Api) -> None:
-    """`/health/ready` of operations.md, while the archiver has stopped."""
+    """`/health/ready` returns what operations.md shows while the archiver is stopped."""
     shown = json.loads(WARNING.text)
     [warning] = shown["warnings"]
     await api.graph.store.run("SET", keys.ALARM, warning.removeprefix("The archiver has stopped: "))

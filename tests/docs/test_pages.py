@@ -34,7 +34,7 @@ def test_every_generated_part_is_on_a_page() -> None:
 
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_documented_with_its_default(name: str) -> None:
-    """A default that a clean environment gives, or words where it depends on other settings."""
+    """The page shows the default in a clean environment, or words where it depends on other settings."""
     [row] = re.findall(rf"^\| <a id=.+</a>`{PREFIX}{name.upper()}` \| (.+?) \| .+ \|$", CONFIGURATION, re.M)
     value = re.fullmatch(r"`(.+)`", row)
     default = Settings.model_fields[name].default
@@ -55,7 +55,7 @@ def commands() -> dict[str, set[str]]:
 
 
 def mentions() -> list[tuple[str, str, str]]:
-    """Yield the mentions of commands in the pages: page, command, and the rest of the line or code span."""
+    """Return the mentions of commands in the pages: page, command, and the rest of the line or code span."""
     found = []
     for page in PAGES:
         text = page.read_text("utf-8")
@@ -77,7 +77,7 @@ def test_every_command_that_is_mentioned_exists_with_its_options() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    """With all its options, in a section of cli.md."""
+    """Each command has a section in cli.md with all its options."""
     sections = dict(re.findall(r"^## fanline ([\w-]+)\n(.*?)(?=^## )", COMMANDS, re.M | re.S))
     assert set(sections) == set(commands())
     for command, options in commands().items():
@@ -126,7 +126,7 @@ def test_paths_that_are_mentioned_exist() -> None:
 
 
 def test_the_glossary_is_in_alphabetical_order() -> None:
-    """With every term in one row."""
+    """Each term has one row."""
     terms = [term.lower() for term in re.findall(r"^\| \*\*(.+?)\*\* \|", GLOSSARY, re.M)]
     assert len(terms) > 50
     assert terms == sorted(set(terms))
@@ -149,7 +149,7 @@ def test_every_decision_record_has_a_number_of_its_own() -> None:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name[:4])
 def test_a_decision_record_has_a_status_a_date_and_three_sections(record: Path) -> None:
-    """And a row with its number, title, file name and date in the index."""
+    """The index has a row with its number, title, file name and date."""
     text = record.read_text("utf-8")
     head = re.match(RECORD, text)
     assert head, record.name

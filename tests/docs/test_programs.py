@@ -1,4 +1,4 @@
-"""The programs and configurations in the documentation run: the tests of clients run files that have them unchanged."""
+"""The programs and configurations in the documentation run: the tests of clients run files that contain them."""
 
 import asyncio
 import json
@@ -33,14 +33,14 @@ SOURCES = [
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)
 def test_a_program_is_a_part_of_one_that_is_run(block: Block) -> None:
-    """The file is named by another one in the folder: by a test, or by a program that imports it."""
+    """Another file in the folder names the program's file: a test, or a program that imports it."""
     [program] = [path for path in SOURCES if path.suffix in (".mjs", ".py") and block.text in path.read_text("utf-8")]
     assert any(program.stem in path.read_text("utf-8") for path in SOURCES if path != program)
 
 
 @pytest.mark.parametrize("block", APPLICATIONS, ids=str)
 def test_an_application_consists_of_files_that_are_compiled_and_used(block: Block) -> None:
-    """By tests/clients/test_home_screen.py."""
+    """tests/clients/test_home_screen.py compiles and uses them."""
     files = [path for path in (FOLDER / "kit" / "app").rglob("*.ts*") if path.read_text("utf-8") == block.text]
     assert len(files) == 1
 

@@ -14,7 +14,7 @@ from tests.graph.archive.events import append
 
 
 async def test_the_moves_that_are_left_are_listed(tmp_path: Path) -> None:
-    """A suspension that was just archived: all posts of the author have to be moved."""
+    """After a suspension has just been archived, all posts of the author have to be moved."""
     archive = Archive(f"sqlite:///{tmp_path}/archive.sqlite")
     try:
         await archive.migrate()

@@ -12,5 +12,5 @@ __all__ = ["small_world"]
 
 @pytest.fixture
 async def alice(small_world: World, graph: Graph) -> Alice:
-    """Start a session of alice in the demo world."""
+    """Start a session for alice in the demo world."""
     return Alice(graph, small_world, await graph.sessions.start(small_world.people()["alice"]))

@@ -90,7 +90,7 @@ async def test_posts_and_reposts_in_the_home_timeline(alice: Alice) -> None:
 
 
 async def test_followers_with_relations(alice: Alice) -> None:
-    """Bob's newest followers have every relationship to alice."""
+    """Bob's newest followers include every kind of relationship to alice."""
     user = (await alice.run("followers-with-relations"))["user"]
     assert user["name"] == "Bob"
     shown = [(edge["node"]["login"], edge["node"]["relationship"]["state"]) for edge in user["followers"]["edges"]]
@@ -121,7 +121,7 @@ async def test_whats_new(alice: Alice) -> None:
 
 
 async def test_public_timeline(alice: Alice) -> None:
-    """The newest posts, with authors whom alice need not follow."""
+    """The newest posts are shown, including those of authors whom alice does not follow."""
     entries = (await alice.run("public-timeline"))["publicTimeline"]["entries"]
     assert [edge["node"]["__typename"] for edge in entries["edges"]] == ["Post"] * 10
     older = (await alice.run("public-timeline", after=entries["pageInfo"]["endCursor"]))["publicTimeline"]["entries"]
@@ -160,7 +160,7 @@ async def test_publish(alice: Alice) -> None:
 
 
 async def test_a_thread(alice: Alice) -> None:
-    """A reply and a quote, and the thread that shows them."""
+    """A reply and a quote are counted, and the thread shows the reply."""
     id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     replied = (await alice.run("reply", replyToId=id_))["publishPost"]["postEdge"]["node"]
     assert replied["replyTo"] == {"id": id_, "repliesCount": 1}
@@ -174,7 +174,7 @@ async def test_a_thread(alice: Alice) -> None:
 
 
 async def test_follow(alice: Alice) -> None:
-    """Each id has an outcome, and the relationship is that after the change."""
+    """Each id has an outcome, and the relationship is the one after the change."""
     followees = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("xiaoming", "bob")]
     answer = (await alice.run("follow", userIds=followees))["followUsers"]
     assert [result["outcome"] for result in answer["results"]] == ["FOLLOWED", "ALREADY_FOLLOWING"]
@@ -182,7 +182,7 @@ async def test_follow(alice: Alice) -> None:
 
 
 async def test_unfollow(alice: Alice) -> None:
-    """Each id has an outcome, and the relationship is that after the change."""
+    """Each id has an outcome, and the relationship is the one after the change."""
     followees = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("bob", "xiaoming")]
     answer = (await alice.run("unfollow", userIds=followees))["unfollowUsers"]
     assert [result["outcome"] for result in answer["results"]] == ["UNFOLLOWED", "NOT_FOLLOWING"]
@@ -202,7 +202,7 @@ async def test_the_examples_about_likes(alice: Alice) -> None:
 
 
 async def test_the_examples_about_reposts(alice: Alice) -> None:
-    """A repost is an entry of the home timeline, and has an id of its own, until it is undone."""
+    """A repost is an entry of the home timeline, with its own id, until it is undone."""
     id_ = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     edge = (await alice.run("repost", postId=id_))["repostPost"]["timelineEdge"]
     assert (edge["node"]["post"]["id"], edge["node"]["post"]["repostsCount"]) == (id_, 1)
@@ -216,7 +216,7 @@ async def test_the_examples_about_reposts(alice: Alice) -> None:
 
 
 async def test_the_variables_of_the_playground_name_posts_and_not_reposts(alice: Alice) -> None:
-    """Even if the newest entries of the viewer and of the home timeline are reposts."""
+    """This holds even if the newest entries of the viewer and of the home timeline are reposts."""
     written = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     for login in ("bob", "alice"):
         user = alice.people[login]
@@ -237,7 +237,7 @@ async def test_the_examples_about_bookmarks(alice: Alice) -> None:
 
 
 async def test_mute_and_block(alice: Alice) -> None:
-    """The relationship and the viewer's own lists show both, until they end."""
+    """The relationship and the viewer's own lists show both, until they are undone."""
     bob = ids.encode(ids.Kind.USER, alice.people["bob"])
     for name, undo, field, listed in (
         ("mute", "unmute", "muting", "muted-users"),
@@ -267,7 +267,7 @@ async def test_the_examples_about_one_post(alice: Alice) -> None:
 
 
 async def test_nodes(alice: Alice) -> None:
-    """Objects of all types, in the order of the ids."""
+    """Objects of all types are returned in the order of the requested ids."""
     bob = ids.encode(ids.Kind.USER, alice.people["bob"])
     post = (await alice.run("publish"))["publishPost"]["timelineEdge"]["node"]["id"]
     nodes = (await alice.run("nodes", ids=[post, POST, bob]))["nodes"]
@@ -289,7 +289,7 @@ async def test_notifications(alice: Alice) -> None:
 
 
 async def test_rate_limit(alice: Alice) -> None:
-    """There is none without a server that has rate limits."""
+    """The rate limit is null without a server that has rate limits."""
     assert await alice.run("rate-limit") == {"rateLimit": None}
 
 

@@ -10,7 +10,7 @@ from tests.support.graph_worlds import PATIENCE
 
 
 async def test_new_notifications(alice: Alice) -> None:
-    """From the page's live cursor: a new follower, and that the notification was read."""
+    """From the page's live cursor, events report a new follower, and then that the notification was read."""
     feed = (await alice.run("notifications"))["viewer"]["notifications"]
     cursor = feed["liveCursor"]
     await alice.graph.follows.follow(alice.people["xiaoming"], [alice.people["alice"]])
@@ -45,7 +45,7 @@ async def test_live(alice: Alice) -> None:
 
 
 async def test_live_reposts(alice: Alice) -> None:
-    """A repost arrives with the reposted post, and so does its end."""
+    """A repost arrives with the reposted post, and its removal arrives afterwards."""
     id_ = (await alice.run("publish", text="worth a repost"))["publishPost"]["timelineEdge"]["node"]["id"]
     events: list[dict[str, Any]] = []
     async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("live")) as live:
@@ -64,7 +64,7 @@ async def test_live_reposts(alice: Alice) -> None:
 
 
 async def test_live_timeline(alice: Alice) -> None:
-    """From the live cursor of a profile: a post, and its deletion."""
+    """From the live cursor of a profile, a post and its deletion arrive."""
     timeline = (await alice.run("profile", by={"login": "bob"}))["user"]["timeline"]
     post = await alice.graph.posts.publish(alice.people["bob"], "in between")
     events: list[dict[str, Any]] = []
@@ -82,7 +82,7 @@ async def test_live_timeline(alice: Alice) -> None:
 
 
 async def test_live_timeline_of_a_list(alice: Alice) -> None:
-    """From the live cursor of its page. A new member changes the timeline."""
+    """From the live cursor of its page, a member's post arrives. A new member changes the timeline."""
     users = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("bob", "carol")]
     created = (await alice.run("create-list", name="friends", userIds=users[:1]))["createList"]["list"]
     timeline = (await alice.run("list-timeline", id=created["id"]))["node"]["timeline"]
@@ -101,7 +101,7 @@ async def test_live_timeline_of_a_list(alice: Alice) -> None:
 
 
 async def test_live_thread(alice: Alice) -> None:
-    """From the live cursor of the thread: the new counts, a reply, and its deletion."""
+    """From the live cursor of the thread, the new counts, a reply and its deletion arrive."""
     edge = (await alice.run("publish", text="a question"))["publishPost"]["timelineEdge"]
     thread = (await alice.run("thread", id=edge["node"]["id"]))["post"]
     reply = (await alice.run("reply", replyToId=thread["id"]))["publishPost"]["postEdge"]
@@ -125,7 +125,7 @@ async def test_live_thread(alice: Alice) -> None:
 
 
 async def test_new_followers(alice: Alice) -> None:
-    """A follow and an unfollow of the user, and none of others."""
+    """A follow and an unfollow of the user arrive, but none of other users."""
     users = [alice.people[login] for login in ("xiaoming", "bob", "alice")]
     received = []
     ids_ = [ids.encode(ids.Kind.USER, users[2])]

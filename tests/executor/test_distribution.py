@@ -44,7 +44,7 @@ def wheel(uv: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_contains_the_whole_package(wheel: Path) -> None:
-    """All modules of `executor/` under the name `breadth_first`, type information, README and licence."""
+    """It has all modules of `executor/` under the name `breadth_first`, type information, README and licence."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         [metadata] = [archive.read(name).decode() for name in names if name.endswith("/METADATA")]
@@ -56,7 +56,7 @@ def test_the_wheel_contains_the_whole_package(wheel: Path) -> None:
 
 
 def test_the_installed_wheel_returns_what_graphql_core_returns(uv: str, wheel: Path, tmp_path: Path) -> None:
-    """The test uses a new environment and another schema than Fanline's. The README's example runs there unchanged."""
+    """The test uses a new environment and a schema other than Fanline's. The README's example runs there unchanged."""
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     run(uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "venv", cwd=tmp_path)
     run(uv, "pip", "install", "--quiet", "--python", python, wheel, cwd=tmp_path)

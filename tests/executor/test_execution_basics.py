@@ -158,7 +158,7 @@ async def test_leaf_values_are_coerced_according_to_the_specification() -> None:
 
 @pytest.mark.parametrize("number", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1])
 async def test_whole_numbers_have_32_bits(number: int) -> None:
-    """Also in a column that holds nothing but whole numbers."""
+    """This also holds for a column that contains only whole numbers."""
     schema = schema_of({"numbers": resolved(GraphQLList(GraphQLInt))})
 
     result = await ask_both(schema, "{ numbers }", root_value={"numbers": [1, number]})

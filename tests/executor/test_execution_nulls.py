@@ -49,7 +49,7 @@ def list_field(type_: str) -> GraphQLSchema:
     ],
 )
 async def test_lists_and_nulls(type_: str, values: Any, expected: Any) -> None:
-    """Nulls and errors in a list and instead of the list, for all four nullabilities."""
+    """Nulls and errors may occur in a list or instead of the list, for all four nullabilities."""
     result = await ask_both(list_field(type_), "{ o { list } }", root_value={"o": {"list": values}})
     assert result.data == {"o": expected}
     assert len(result.errors or []) <= 1

@@ -142,7 +142,7 @@ async def test_null_for_a_non_null_argument_is_an_error_of_the_field() -> None:
 
 
 async def test_each_run_has_its_own_variables() -> None:
-    """The plan is cached, the values are not."""
+    """The plan is cached; the values are not."""
     executor = Executor(echoing())
     document = parse("query ($n: Int) { one(n: $n) all(n: $n) }")
     for n in (1, None, 2):

@@ -72,12 +72,12 @@ def test_attributes_and_declared_fields_are_independent(fields: str, independent
 
 
 def test_a_query_is_not_independent() -> None:
-    """Only subscriptions ask."""
+    """Only subscriptions can be independent."""
     assert not prepared("{ size }").is_independent
 
 
 def test_equal_operations_have_equal_keys() -> None:
-    """The arguments of the root do not count, and those below do."""
+    """The arguments of the root field do not count, but those of fields below it do."""
     text = "subscription ($after: Int, $by: Int = 2) { ticks(after: $after) { double(by: $by) } }"
     keys = [prepared(text, **given).key for given in ({}, {"after": 1}, {"by": 2}, {"by": 3})]
     assert [key == keys[0] for key in keys] == [True, True, True, False]

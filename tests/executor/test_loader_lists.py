@@ -53,7 +53,7 @@ async def test_a_list_is_one_look_up(store: ManualStore, loader: DataLoader[int,
 async def test_a_list_costs_the_same_number_of_futures_whatever_its_length(
     store: ManualStore, loader: DataLoader[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One future for the caller; the store's future is the only other one."""
+    """The caller has one future; the store's future is the only other one."""
     created = 0
     loop = asyncio.get_running_loop()
     create = loop.create_future

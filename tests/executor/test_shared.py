@@ -1,4 +1,4 @@
-"""Awaitables of a shared future: callers do not affect each other, and failures are reported by who waits."""
+"""Awaitables of a shared future: callers do not affect each other, and only those that wait get failures."""
 
 import asyncio
 import gc

@@ -21,7 +21,7 @@ REPORT_SECONDS = 0.2
 
 
 async def archive(graph: Graph, begun: int | None = None) -> None:
-    """Archive events, in small batches so that processes often meet. Write to a pipe at the start."""
+    """Archive events, in small batches so that processes often overlap. Write to a pipe at the start."""
     await graph.binding.check()
     if begun is not None:
         os.write(begun, b"x")

@@ -21,7 +21,7 @@ class Write:
 
 
 class Load:
-    """Load: writers that each write new keys to one shard, one after another. Any error but StoreUnavailable fails.
+    """Writers that each write new keys to one shard, one after another. No error but StoreUnavailable may occur.
 
     Concurrent loads need different names.
     """

@@ -10,7 +10,7 @@ __all__ = ["another", "raw"]
 
 @pytest.fixture(autouse=True)
 def limited_projections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave projections to a worker after the same time as in production."""
+    """Leave projections to a worker after the same delay as in production."""
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", PROJECTION_SECONDS)
     monkeypatch.setattr("graph.projections.posts.FAN_OUT_SECONDS", FAN_OUT_SECONDS)
 

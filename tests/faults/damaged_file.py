@@ -30,7 +30,7 @@ KINDS = ("cut", "garbled", "zeroed", "zeros after the end")
 class Written:
     """What was acknowledged, and the bytes of the append-only file that hold it.
 
-    `events` are the numbers in the log, `requests` the posts by idempotency key, and `sessions` those that are live.
+    `events` are the numbers in the log, `requests` the posts by idempotency key, and `sessions` the live sessions.
     """
 
     author: int = 0
@@ -41,7 +41,7 @@ class Written:
     content: bytes = b""
 
     def place_of(self, text: str) -> tuple[int, int]:
-        """Return the first and last byte of the command that writes a text first."""
+        """Return the first and last byte of the first command that writes a text."""
         middle = self.content.index(text.encode())
         start = self.content.rfind(b"\r\n*", 0, middle) + 2
         return start, self.content.index(b"\r\n*", middle) + 1
@@ -65,7 +65,7 @@ class Change:
 
 
 async def write_store(folder: Path) -> Written:
-    """Fill a data folder, and kill the store. The archive lacks the last events, and the worker a few of them."""
+    """Fill a data folder, and kill the store. The archive lacks the last events, and some are not projected."""
     written = Written()
     with EmbeddedStore(folder, Durability.RELAXED) as store:
         async with serving(store, folder) as graph:
@@ -133,7 +133,7 @@ def copy_of(template: Path, folder: Path) -> Path:
 
 
 async def lost(graph: Graph, written: Written, change: Change) -> list[str]:
-    """Return what the undamaged bytes or the archive held, but the graph does not."""
+    """Return what the undamaged bytes or the archive held, but the graph lacks."""
     await graph.worker(timedelta(0)).drain()
     await archive_all(graph)
     archived = {row.number for row in await graph.archive.range(0, MAX_NUMBER, MANY)}

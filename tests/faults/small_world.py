@@ -1,4 +1,4 @@
-"""A world of three users with follows and posts, the mutations to kill, and a reading of all that clients see."""
+"""A world of three users with follows and posts, mutations to interrupt, and a reading of all that clients see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ MUTATIONS = {
 
 
 async def build(graph: Graph) -> None:
-    """Create the world and drain: Alice follows Bob, Bob and Carol follow Alice; all have posts and home caches."""
+    """Create and project the world: Alice follows Bob, Bob and Carol follow Alice; all have posts and home caches."""
     users = {login: (await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob", "carol")}
     for follower, followee in (("alice", "bob"), ("bob", "alice"), ("carol", "alice")):
         await graph.follows.follow(users[follower], [users[followee]])

@@ -144,7 +144,7 @@ def is_primary(cluster: Cluster, index: int) -> bool:
 
 @pytest.mark.slow
 async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> None:
-    """After a failover that the client does not know yet, it waits for the replica of the new primary."""
+    """After an unnoticed failover, one attempt fails, and later ones wait for the replica of the new primary."""
     with cluster_in(tmp_path) as cluster:
         store = Store(cluster.url)
         await seconds_of(store)

@@ -68,21 +68,21 @@ async def change(world: World, text: str) -> int:
 
 
 async def trim(graph: Graph, url: str, archive_url: str) -> None:
-    """Remove all events from the log that may be removed, whatever their age."""
+    """Remove all removable events from the log, whatever their age."""
     async with opened(url, archive_url, log_retention=timedelta(0)) as other:
         await other.housekeeping.tidy()
     await graph.log.watermark()
 
 
 async def undeleted(graph: Graph) -> list[int]:
-    """Return the numbers of the events in the log without deleted posts, which may leave the log at any time."""
+    """Return the numbers of the events in the log except deleted posts, which may leave the log at any time."""
     events = [event async for event in graph.log.replay(0, await graph.log.last())]
     deleted = {event.body.post for event in events if isinstance(event.body, PostDeleted)}
     return [event.number for event in events if event.number not in deleted]
 
 
 async def undeleted_rows(graph: Graph) -> list[EventRow]:
-    """Return the events in the archive without deleted posts."""
+    """Return the events in the archive except deleted posts."""
     return [row for row in await rows_of(graph) if row.kind != REDACTED]
 
 
@@ -168,7 +168,7 @@ async def test_an_archive_older_than_the_log_stops_the_archiver(world: World) ->
 
 
 async def test_an_old_archive_stops_an_archiver_that_was_idle(world: World) -> None:
-    """An archiver that had archived everything and read the watermarks before still reports the old archive."""
+    """An archiver that had already archived everything and read the watermarks still reports the old archive."""
     old = world.back_up("old")
     await change(world, "trimmed")
     await trim(world.graph, world.url, world.archive_url)

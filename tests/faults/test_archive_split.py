@@ -43,7 +43,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 @pytest.fixture
 async def split(tmp_path: Path, pair: Pair) -> AsyncIterator[Split]:
-    """Promote the replica, without the old primary, after everything is archived."""
+    """Promote the replica without demoting the old primary, after everything is archived."""
     pair.renew()
     archive_url = f"sqlite:///{tmp_path}/archive.sqlite"
     async with opened(pair.primary.url, archive_url) as old, opened(pair.replica.url, archive_url) as new:

@@ -1,4 +1,4 @@
-"""The black-box checker detects everything that is lost, repeated, left over or in disagreement."""
+"""The black-box checker detects everything that is lost, repeated, left over or inconsistent."""
 
 from collections.abc import AsyncIterator, Callable
 from copy import deepcopy
@@ -276,7 +276,7 @@ def test_live_lists_may_lack_events_only_if_the_log_may(outcome: Outcome, what: 
 
 
 def test_what_a_block_hides_is_not_missing(outcome: Outcome) -> None:
-    """Alice blocks bob: both see nothing of the other but the counts, and the follow has ended."""
+    """Alice blocks bob: neither sees anything of the other but the counts, and the follow has ended."""
     outcome.known.set_pair((ALICE, BOB), outcome.known.world.blocks, exists=True)
     outcome.readings[ALICE] = replace(
         outcome.alice,
@@ -336,7 +336,7 @@ async def test_a_live_home_leaves_older_posts_to_later_pages(outcome: Outcome) -
 
 @pytest.mark.parametrize("kind", ["AuthorRemoved", "AuthorHidden", "PostRemoved"])
 async def test_a_live_home_drops_reposts_with_their_original(outcome: Outcome, kind: str) -> None:
-    """All but `AuthorRemoved`, which follows an unfollow, concern the reposts of others."""
+    """All events but `AuthorRemoved`, which follows an unfollow, also remove reposts by other users."""
     event = {"__typename": kind, "userId": encode(Kind.USER, ALICE), "postId": encode(Kind.POST, ONE)}
     await outcome.home.take(event)
     assert set(outcome.home.held) == ({REPOST, TWO} if kind == "AuthorRemoved" else {TWO})

@@ -265,7 +265,7 @@ async def progress(load: Load) -> None:
 
 
 async def recovered(load: Load, node: Node, since: float) -> None:
-    """Wait until a write to a node's shard is acknowledged that began shortly after a time, or later."""
+    """Wait until a write to a node's shard is acknowledged more than 0.2 seconds after a given time."""
     async with asyncio.timeout(RECOVERY):
         while not any(map(partial(is_back, since), load.of(node))):  # noqa: ASYNC110
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A shard does not answer during the commit of a mutation: the mutation succeeds, and the worker does the rest."""
+"""A shard does not answer during the commit of a mutation: the mutation succeeds, and the worker completes it."""
 
 import asyncio
 
@@ -104,7 +104,7 @@ async def test_a_profile_that_cannot_be_written_is_returned_as_changed(graph: Gr
 
 
 async def test_a_user_whose_profile_cannot_be_written_logs_in_later(graph: Graph, another: Open) -> None:
-    """The credentials are valid, so the log-in is not refused as wrong."""
+    """The credentials are valid, so the log-in does not report them as wrong."""
     partial = await another()
     Fault(partial.store, runs("set_profile"))
     user = await partial.users.sign_up("alice", PASSWORD)

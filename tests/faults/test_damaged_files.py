@@ -35,7 +35,7 @@ WRITTEN: dict[Path, Written] = {}
 async def test_a_store_with_a_damaged_end_loses_only_what_was_damaged(
     folder: Path, written: Written, tmp_path: Path, kind: str, long_profile: bool
 ) -> None:
-    """Events, sessions and idempotency keys that the file or the archive still hold are there. Repair finds nothing."""
+    """Events, sessions and idempotency keys that the file or the archive still holds survive. Repair finds nothing."""
     for case in range(50 if long_profile else 1):
         copy = copy_of(folder, tmp_path / str(case))
         change = damage(written, f"{SEED} {kind} {case}", kind, copy)

@@ -82,7 +82,7 @@ async def test_commands_are_repeated_after_a_connection_error(store: Store, prox
 async def test_a_silent_connection_fails_its_exchange_only(
     proxy: TcpProxy, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It fails at its deadline: a repetition could take as long again. Later exchanges use another connection."""
+    """It fails at its deadline, since a repetition could take as long again. Later exchanges use another connection."""
     monkeypatch.setattr("graph.store.single.ANSWER_SECONDS", SHORT)
     store = Store(f"valkey://127.0.0.1:{proxy.port}")
     await counts(store, 1)
@@ -155,7 +155,7 @@ async def test_a_crowd_does_not_connect_to_a_server_that_refuses(
 async def test_connections_to_a_server_that_stays_a_replica_are_kept(
     store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Connections are dropped at most once a second: otherwise each refused write would drop those of all others."""
+    """Connections are dropped at most once a second: otherwise, each refused write would drop all other connections."""
     monkeypatch.setattr("graph.store.node.RECONNECT_SECONDS", 60.0)
 
     async def refuse(data: bytes, client: asyncio.StreamWriter) -> None:

@@ -86,7 +86,7 @@ async def number_served(raw: Redis, fans: list[int], post: int) -> int:
 
 
 async def test_the_same_primaries_cause_no_recovery(cluster: Graph) -> None:
-    """Unchanged primaries, the first look, or a primary that does not answer cause no recovery."""
+    """Unchanged primaries, the first check, or a primary that does not answer cause no recovery."""
     await people(cluster, "alice")
     await cluster.worker().drain()
     recovery = Recovery(cluster.store, RETENTION, cluster.losses)
@@ -148,7 +148,7 @@ async def position(raw: Redis) -> int:
 
 
 async def test_a_recovery_begins_before_the_lost_primary_was_last_seen(cluster: Graph, raw: Redis) -> None:
-    """The time without a successor, and changes of the other primaries in that time, make no difference."""
+    """The time without a successor, and changes to other primaries in that time, make no difference."""
     await people(cluster, "alice")
     await cluster.worker().drain()
     await views(cluster, "abc")

@@ -57,7 +57,7 @@ async def test_one_full_primary_of_a_cluster_stops_changes(cluster: Cluster, gra
 
 
 async def test_a_primary_that_hangs_does_not_hide_the_others(cluster: Cluster, graph: Graph) -> None:
-    """The fullest primary that answers counts, even if another was fuller before. Changes do not wait for a reading."""
+    """The fullest primary that answers counts, even if another was fuller before. Changes do not wait for a check."""
     *healthy, hung = cluster.primaries
     for node in cluster.primaries:
         node.run("CONFIG", "SET", "maxmemory", 1)

@@ -32,7 +32,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_stops_no_reads_and_loses_nothing(disk: Path) -> None:
-    """Between two looks at the disk, the server may fill it and stop. It is restarted once, and refuses writes then."""
+    """Between two checks of the disk, the server may fill it and stop. It is restarted once and then refuses writes."""
     with EmbeddedStore(disk) as store, redis.Redis.from_url(store.url) as client:
         written = 0
         client.set("first", VALUE)
@@ -64,7 +64,7 @@ async def append_all(archive: Archive, numbers: Iterator[int]) -> None:
 
 
 async def test_an_archive_on_a_full_disk_is_unavailable_to_writers(disk: Path) -> None:
-    """It can be read. When there is room again, it is written to."""
+    """It can still be read, and accepts writes once there is room again."""
     archive = Archive(f"sqlite:///{disk}/archive.sqlite")
     try:
         await append(archive, post(1))

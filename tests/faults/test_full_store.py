@@ -50,7 +50,7 @@ MANY = 3000
 
 
 class Small:
-    """A server whose memory and disk tests can fill."""
+    """A server that tests can make full or unable to save."""
 
     def __init__(self, store: EmbeddedStore) -> None:
         self.url = store.url
@@ -199,7 +199,7 @@ async def test_what_adds_something_is_refused(small: Small, full: Graph) -> None
 
 
 async def test_a_full_store_refuses_before_the_memory_was_read(small: Small, full: Graph) -> None:
-    """The store itself refuses. Repetitions of accepted requests are still answered."""
+    """The store itself refuses changes. Repetitions of accepted requests are still answered."""
     [alice] = await people(full, "alice")
     key = IdempotencyKey(alice, "k")
     first = await append_events(full, [PostPublished(alice, "one")], key)
@@ -211,13 +211,13 @@ async def test_a_full_store_refuses_before_the_memory_was_read(small: Small, ful
 
 
 async def see_memory(graph: Graph) -> None:
-    """Read the current memory, after any read that is already running."""
+    """Read the current memory usage, after any read that is already running."""
     await graph.capacity.read()
     await graph.capacity.read()
 
 
 async def test_changes_are_refused_before_the_store_is_full(small: Small, full: Graph) -> None:
-    """From nine tenths of the memory on, only withdrawals and repetitions are accepted."""
+    """Once nine tenths of the memory is used, only withdrawals and repetitions are accepted."""
     alice, bob = await people(full, "alice", "bob")
     first = await full.posts.publish(alice, "one", idempotency_key="k")
     small.limit(int(small.used() / 0.86))

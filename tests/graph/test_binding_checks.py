@@ -29,7 +29,7 @@ async def test_a_repeated_check_that_fails_forgets_the_binding(graph: Graph) -> 
 
 
 async def test_a_store_that_is_being_rebuilt_is_not_ready(graph: Graph) -> None:
-    """The reason says what to do. To clients, it is an outage."""
+    """The reason says what to do. Clients see an outage."""
     await graph.store.run("SET", keys.REBUILD, "store:archive")
     with pytest.raises(StoreNotReady, match="does not answer") as caught:
         await graph.binding.check()

@@ -104,7 +104,7 @@ async def test_archived_posts_are_exported_in_pages(graph: Graph, monkeypatch: p
 
 
 async def test_what_ends_during_an_export_is_exported_once(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its row in the archive changes its kind before or after it is read."""
+    """The kind of its archive row changes before or after the row is read."""
     monkeypatch.setattr("graph.export.PAGE", 1)
     alice, bob = await people(graph, "alice", "bob")
     liked = await posts(graph, bob, "1", "2", "3")
@@ -143,7 +143,7 @@ async def test_no_secret_is_exported(graph: Graph) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"ReportsClosed", "StoreRepaired", "UserDeleted", "UserErased"}))
 async def test_every_kind_of_event_is_exported(graph: Graph, kind: str) -> None:
-    """It is exported to the user who acted, from log and archive, with all fields that are not withheld.
+    """It is exported for the user who acted, from the log and the archive, with all fields that are not withheld.
 
     A deleted user has no export.
     """
@@ -166,7 +166,7 @@ async def test_every_kind_of_event_is_exported(graph: Graph, kind: str) -> None:
 
 
 def test_each_kind_with_a_subject_is_the_data_of_known_users() -> None:
-    """A new kind with a subject must be added to `ABOUT_USER` if it is also the data of its subject."""
+    """A new kind with a subject must be added to `ABOUT_USER` if its events are also data of the subject."""
     with_subject = {kind for kind, body in KINDS.items() if body.SUBJECT is not None}
     assert with_subject <= set(ABOUT_USER) | OTHERS_DATA
     assert not set(ABOUT_USER) & OTHERS_DATA

@@ -24,7 +24,7 @@ async def lasting(raw: Redis) -> Counter[str]:
 
 
 async def test_all_that_clients_without_an_account_write_expires(graph: Graph, raw: Redis) -> None:
-    """Failed log-ins, even to logins that do not exist, claims of logins, and rates expire."""
+    """Failed log-ins, even for logins that do not exist, claims of logins, and rates expire."""
     before = await lasting(raw)
 
     await outcomes_of(

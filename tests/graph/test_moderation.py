@@ -42,7 +42,7 @@ async def hidden(graph: Graph, viewer: int | None, *users: int) -> set[int]:
 
 
 async def test_a_suspended_user_is_hidden_from_everybody_at_once(graph: Graph, another: Open) -> None:
-    """The user is hidden in all processes, even in those that have already answered. It takes 3 round trips."""
+    """The user is hidden even in processes that have already shown the user. The suspension takes 3 round trips."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     other = await another()
     for process in (graph, other):
@@ -80,7 +80,7 @@ async def test_suspensions_take_no_round_trip(graph: Graph) -> None:
 
 
 async def test_everything_of_a_suspended_user_is_hidden(graph: Graph) -> None:
-    """Posts, lists, likes, reposts, threads, search, and follows both ways are hidden. Counts do not change."""
+    """Posts, lists, likes, reposts, threads, search results and follows both ways are hidden. Counts do not change."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, carol, bob)

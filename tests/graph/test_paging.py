@@ -19,7 +19,7 @@ def test_a_cursor_contains_its_number(kind: CursorKind, number: int) -> None:
 
 @given(st.sampled_from(KINDS), numbers, numbers)
 def test_cursors_compare_like_their_numbers(kind: CursorKind, one: int, other: int) -> None:
-    """They compare as texts, so that clients can insert live posts in the right place."""
+    """They compare as strings, so that clients can insert live posts in the right place."""
     cursors = encode_cursors(kind, [one, other])
     assert (cursors[0] < cursors[1]) is (one < other)
     assert cursors == [encode_cursor(kind, one), encode_cursor(kind, other)]
@@ -108,7 +108,7 @@ def test_cursors_bound_pages_in_either_direction() -> None:
 
 @given(st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 6))
 def test_a_page_shows_whether_there_are_more_entries(count: int, forward: bool, bounded: bool, found: int) -> None:
-    """The page reads one more entry in its direction. At the other end, the cursor shows it."""
+    """A page reads one extra entry in its direction. At the other end, a given cursor means that there are more."""
     low, high = (0, 50) if forward else (50, MAX_NUMBER + 1)
     window = Window(count, forward, *((low, high) if bounded else ()))
     entries = list(range(min(found, count + 1)))

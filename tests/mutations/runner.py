@@ -13,17 +13,17 @@ is 1 if a mutation survives.
 These mutations are not listed, because only the running time shows a difference:
 
 - A deletion that removes the post from the timeline before it writes the tombstone. The request has not returned yet, a
-  repetition does both, and other projections check both tombstones.
+  retry does both, and other projections check both tombstones.
 - A post that is listed before its record is written. Reads drop posts without a record, and fan-out follows both steps.
 - A follow number at the boundary of two tasks or chunks that is in both. Insertions are idempotent.
 - A slice that reads below its cache's floor, or a page that merges other authors above the floor. There are no posts
   below the floor, and duplicates are removed.
-- Of two racing deletions, the later number in the author's tombstones. That tombstone is only trimmed later.
-- Comparisons by `>=` instead of `>`. Numbers are unique, and repeated events change nothing.
+- An author's tombstone with the later number of two racing deletions. It is only trimmed later.
+- Comparisons with `>=` instead of `>`. Numbers are unique, and repeated events change nothing.
 - A page that reads more or fewer posts than are missing after deletions. It reads until it is full.
 - A promotion that begins although the delivery mode has changed. It marks all caches before it finishes.
 
-This module is also a pytest plugin, which the runs that it starts load.
+This module is also a pytest plugin that the runs it starts load.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def copied() -> Iterator[Path]:
 
 
 def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
-    """Run tests on a copy until one fails, and return its name and the reason, empty if all pass.
+    """Run tests on a copy until one fails, and return its name and the reason; both are empty if all pass.
 
     Raises RuntimeError if the tests cannot be run.
     """
@@ -241,7 +241,7 @@ failures: list[int] = []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print in which example the property machine failed."""
+    """Print the example in which the property machine failed."""
     for example in failures:
         terminalreporter.write_line(f"in example {example}")
 

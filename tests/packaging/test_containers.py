@@ -89,7 +89,7 @@ def test_the_image_runs_as_a_user_of_its_own_and_has_a_healthcheck() -> None:
 
 
 def test_the_image_has_every_extra() -> None:
-    """Otherwise a setting such as `FANLINE_TRACE_ENDPOINT` would need an image of one's own."""
+    """Otherwise a setting such as `FANLINE_TRACE_ENDPOINT` would require a custom image."""
     extras = {f"--extra={name}" for name in PROJECT["project"]["optional-dependencies"]}
     installs = [words for words in lines(BUILD, "RUN") if words[:2] == ["uv", "sync"]]
     assert installs
@@ -98,7 +98,7 @@ def test_the_image_has_every_extra() -> None:
 
 
 def test_compose_makes_a_safe_production(compose: dict[str, Any]) -> None:
-    """With one warning, which docs/deployment/README.md explains: the store's network is private."""
+    """The check gives one warning, which docs/deployment/README.md explains: the store's network is private."""
     for service, host in (("api", "0.0.0.0"), ("worker", None)):  # noqa: S104
         settings = settings_of(compose, service)
         facts = Facts(uid=10001, open_files=65536, modes={}, keys=settings.keys(), host=host)
@@ -108,7 +108,7 @@ def test_compose_makes_a_safe_production(compose: dict[str, Any]) -> None:
 
 
 def test_compose_runs_commands_of_fanline(compose: dict[str, Any]) -> None:
-    """With options that they have."""
+    """The commands accept the options that compose.yaml passes."""
     group = typer.main.get_command(cli)
     assert isinstance(group, TyperGroup)
     for service in ("api", "worker"):
@@ -139,7 +139,7 @@ def test_compose_keeps_the_data_in_volumes(compose: dict[str, Any]) -> None:
 
 
 def test_compose_has_no_secret_of_its_own() -> None:
-    """Each one is required from .env, so no service starts with a public password."""
+    """Each secret must be set in .env, so no service starts with a public password."""
     for name in CHOSEN:
         assert set(re.findall(rf"\$\{{{name}\b(:.)", COMPOSE)) == {":?"}
 

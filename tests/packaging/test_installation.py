@@ -45,7 +45,7 @@ class Stage:
                 assert (self.folder / target).is_dir()
 
     def uv(self, *arguments: str) -> None:
-        """Run uv, and copy the compiled modules of the packages that the tests use, too: compiling takes seconds."""
+        """Run uv, and copy compiled modules from the test environment, because compiling takes seconds."""
         uv(*arguments, "--quiet", cwd=self.folder, **self._variables)
         [installed] = (self.folder / "opt").glob("lib/python*/site-packages")
         copy_compiled(Path(sysconfig.get_path("purelib")), installed)
@@ -61,7 +61,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def copy_compiled(source: Path, target: Path) -> None:
-    """Copy compiled modules beside modules that are installed. Python ignores those that do not fit their module."""
+    """Copy compiled modules next to installed modules. Python ignores those that do not match their module."""
     for compiled in source.rglob("__pycache__"):
         beside = target / compiled.relative_to(source)
         if beside.parent.is_dir() and not beside.exists():
@@ -70,7 +70,7 @@ def copy_compiled(source: Path, target: Path) -> None:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    """Run the instructions."""
+    """Run the instructions of the build stage."""
     stage = Stage(tmp_path_factory.mktemp("build"))
     stage.copy()
     for words in lines(BUILD, "RUN"):
@@ -80,7 +80,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 def test_the_build_stage_installs_fanline(stage: Stage) -> None:
-    """Without checkout and development tools."""
+    """It runs without a checkout, and no development tools are installed."""
     program = stage.programs / "fanline"
     done = subprocess.run([program, "schema"], cwd="/", capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == (ROOT / "schema.graphql").read_text("utf-8")

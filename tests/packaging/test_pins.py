@@ -77,7 +77,7 @@ def test_nothing_is_pinned_twice() -> None:
 
 
 def test_the_pins_are_those_of_the_whole_resolution() -> None:
-    """For all platforms, groups and versions of Python: uv.lock has the same versions, and nothing else."""
+    """For all platforms, groups and versions of Python, uv.lock has exactly the pinned versions."""
     need(LOCK.is_file(), "uv.lock, which `uv run` writes")
     packages = tomllib.loads(LOCK.read_text("utf-8"))["package"]
     locked = {(each["name"], each["version"]) for each in packages if "registry" in each["source"]}

@@ -34,7 +34,7 @@ def own_files() -> set[str]:
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_the_examples(wheel: Path) -> None:
-    """Lua scripts, migrations, the playground's page and py.typed included; no test, no document."""
+    """These include Lua scripts, migrations, the playground's page and py.typed, but no tests or documents."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     examples = {f"server/playground/examples/{path.name}" for path in (ROOT / "examples").glob("*.graphql")}

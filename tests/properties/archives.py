@@ -119,7 +119,7 @@ class Database:
         return watermark_of(self.rows(STATE))
 
     def empty(self) -> None:
-        """Return the archive to the unused state."""
+        """Return the archive to its unused state."""
         driver = driver_of(self._own)
         driver.execute("BEGIN").close()
         for table in TABLES:
@@ -133,7 +133,7 @@ class Database:
         return [(table, self.rows(table)) for table in TABLES]
 
     def restore(self, backup: "Backup") -> None:
-        """Replace all rows of the archive by those of a backup."""
+        """Replace all rows of the archive with those of a backup."""
         driver = driver_of(self._own)
         driver.execute("BEGIN").close()
         for table, rows in backup:
@@ -149,7 +149,7 @@ class Database:
 
 
 def driver_of(connection: Connection) -> Any:
-    """Return SQLite's connection below a connection."""
+    """Return the SQLite connection that underlies a connection."""
     return connection.connection.dbapi_connection
 
 

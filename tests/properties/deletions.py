@@ -29,7 +29,7 @@ class DeletionRules(SuspensionRules):
     @precondition(lambda self: self.disaster is Disaster.NONE and len(self.history.deletions_begun()) < MOST_DELETIONS)
     @rule(process=apis, user=users, calls=calls)
     def delete_account(self, process: str, user: int, calls: int) -> None:
-        """A user deletes the account while other requests of the user run."""
+        """A user deletes their account while other requests by the user run."""
         subject = self.user_at(user)
         body = UserDeleted(subject, login_hash(self.login_of(subject)))
         self._launch(
@@ -47,7 +47,7 @@ class DeletionRules(SuspensionRules):
     @precondition(lambda self: self.history.deletions_begun())
     @rule(process=apis, calls=calls)
     def sign_up_again(self, process: str, calls: int) -> None:
-        """Somebody wants the login of a deleted user."""
+        """Somebody tries to sign up with the login of a deleted user."""
         self.texts += 1
         user = self.history.deletions_begun()[0].subject[0]
         work = sign_up(self.graph_of(process), self.login_of(user), f"nonce {self.texts}", f"hash {self.texts}")

@@ -22,7 +22,7 @@ MAX_SNAPSHOTS = 3
 
 
 class Disaster(Enum):
-    """What may happen in an example, any number of times. The values are the patterns of the keys that roll back."""
+    """What may happen in an example, any number of times. The values are patterns of the keys that are rolled back."""
 
     NONE = ""
     LOG_FAILS_OVER = "{log}*"
@@ -55,7 +55,7 @@ class Disasters(RuleBasedStateMachine):
         self.disasters = 0
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine to its end on the machine's own loop."""
+        """Run a coroutine to completion on the machine's own event loop."""
         return self.loop.run_until_complete(coroutine)
 
     def restart(self, process: str) -> None:

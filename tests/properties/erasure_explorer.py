@@ -30,7 +30,7 @@ class Explorer:
     """Explores what tabs can do with an element of this kind while the account is deleted.
 
     `late` is the number of late repetitions, `runs` the number of erasers that are started, one after the other or side
-    by side. With `archived`, the element is old: it is only in the archive at first.
+    by side. With `archived`, the element is old: at first it is only in the archive.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Explorer:
                 yield after if moved is None else after._replace(erasers=tuple(sorted((*after.erasers, moved))))
 
     def of_eraser(self, state: State, eraser: Eraser) -> Iterator[tuple[State, Eraser | None]]:
-        """Wait for the watermark; read the user's set, then the archive; append an end, or that the user is erased."""
+        """Wait for the watermark; read the user's set, then the archive; append a removal or the user's erasure."""
         match eraser.step:
             case "wait":
                 if watermark_of(state) >= eraser.upto or self.is_hasty(state, eraser):
@@ -184,7 +184,7 @@ class Explorer:
     # The projection of events.
 
     def of_job(self, state: State, job: Job) -> tuple[State, Job | None]:
-        """Return the state after the next step of a projection, and the job before the step after it, if any."""
+        """Return the state after the next step of a projection, and the job before the following step, or None."""
         match state.log[job.number - 1]:
             case "add":
                 state, steps = self.change(state, job, self.kind.adds[job.step]), len(self.kind.adds)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A kind of element: the slots that its events change, in their order, and whether old elements are cut.
+    """A kind of element: the slots that its events change, in order, and whether old elements are cut.
 
     `own` is the user's slot, in which an eraser looks for elements; `theirs` is the slot of the other user or of the
     post.
@@ -123,11 +123,11 @@ def watermark_of(state: State) -> int:
 
 
 def standing(log: Sequence[str], upto: int) -> int:
-    """Return the number of the event that added the element, 0 if it is not there after the first `upto` events."""
+    """Return the number of the event that added the element, or 0 if it is not there after the first `upto` events."""
     last = max((n for n, kind in enumerate(log[:upto], 1) if kind in ("add", "remove")), default=0)
     return last if last and log[last - 1] == "add" else 0
 
 
 def deletion_of(log: Sequence[str]) -> int:
-    """Return the number of the deletion of the user, 0 if the user is not deleted."""
+    """Return the number of the user's deletion, or 0 if the user is not deleted."""
     return next((n for n, kind in enumerate(log, 1) if kind == "delete"), 0)

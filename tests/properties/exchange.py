@@ -28,8 +28,8 @@ def ignore(place: int, messages: Sequence[Any]) -> None:
 class Servers:
     """The servers of a machine, whose URLs are separated by commas. Their places are 0, 1, 2, ….
 
-    Unlike the slots of a cluster, the places of keys depend on the order of the events, and not on their numbers, which
-    depend on the time: a property can be checked again with the same outcome.
+    Unlike the slots of a cluster, the places of keys depend on the order of the events and not on their numbers, which
+    depend on the time. Checks of a property are therefore reproducible.
     """
 
     def __init__(self, url: str) -> None:
@@ -59,7 +59,7 @@ def tag_of(key: str) -> str:
 
 @cache
 def servers_of(url: str) -> Servers:
-    """Return the servers with a URL. All callers share them."""
+    """Return the servers of a URL. All callers share them."""
     return Servers(url)
 
 
@@ -117,7 +117,7 @@ class Exchange:
         return replies
 
     def by_place(self, commands: Sequence[Command]) -> dict[int, list[int]]:
-        """Return the indexes of the commands for each server. `CACHING` goes where the next command goes."""
+        """Return the indexes of the commands for each server. `CACHING` goes to the same server as the next command."""
         groups: defaultdict[int, list[int]] = defaultdict(list)
         for index, command in enumerate(commands):
             named = commands[index + 1] if command == CACHING else command
@@ -127,7 +127,7 @@ class Exchange:
         return groups
 
     def _scan(self, name: Any, cursor: Any, *words: Any) -> list[Any]:
-        """Return a reply to `SCAN` from one server after the other. The cursor also encodes the server."""
+        """Return a reply to `SCAN`. The cursor also encodes the server, so that servers are scanned in turn."""
         left, place = divmod(int(cursor), len(self.lines))
         [[following, found]] = self.lines[place]([(name, left, *words)])
         if int(following):

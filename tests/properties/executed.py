@@ -75,7 +75,7 @@ class Executed:
     async def stream(
         self, subscribe: Subscribe, document: str, viewer: int | None, *, own: bool, by_courier: bool
     ) -> AsyncGenerator[Any]:
-        """Execute each update of a viewer's stream and check the result. If `own`, it depends on the viewer.
+        """Execute each update of a viewer's stream and check the result. If `own`, the result depends on the viewer.
 
         If `by_courier`, a courier delivers the updates that it can.
         """

@@ -81,7 +81,7 @@ class Gate:
             raise asyncio.CancelledError
 
     def kill(self, process: str) -> None:
-        """Cancel the calls of a process, also in tasks that would go on after a cancellation, and refuse others."""
+        """Cancel a process's calls, even in tasks that would continue after a cancellation, and refuse new ones."""
         self.dead.add(process)
         for turn in [turn for turn in (*self.waiting, *self._fatal) if turn.process == process]:
             turn.killed.set()

@@ -40,8 +40,8 @@ class Journal:
     """All appended events by number, including those that a failover has lost.
 
     `rolled_back` are the events that a failover has removed from the log, and `lost` those that the archive does not
-    hold either, found at rest. `late` are posts whose rows were created from their records, because the log had lost
-    the events.
+    hold either, as found when the graph is at rest. `late` are posts whose rows were created from their records,
+    because the log had lost the events.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Journal:
         return rows
 
     def _changes_of(self, events: Collection[Event], user: int, post: int, after: int) -> list[int]:
-        """Return the numbers of the likes and unlikes of a post by a user after a number."""
+        """Return the numbers, above `after`, of a user's likes and unlikes of a post."""
         return [
             event.number
             for event in events

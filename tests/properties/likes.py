@@ -29,7 +29,7 @@ class LikeRules(Requests):
         calls=calls,
     )
     def toggle_like(self, process: str, user: int, which: int, again: bool, calls: int) -> None:
-        """A user likes or unlikes a post, mostly one of a few: usually the opposite of the current state."""
+        """A user likes or unlikes a post, mostly one of a few. Usually this changes the current state."""
         published = [op.result for op in self.history.operations if op.kind == "publish" and op.done]
         if published:
             user, post = self.user_at(user), published[which % len(published)].id

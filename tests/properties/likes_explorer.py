@@ -29,7 +29,7 @@ class Running(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A cut up to `upto` that has read the floor and the live rows of the archive: per user a number or 0."""
+    """A cut up to `upto` that has read the floor and the live rows of the archive: a number or 0 for each user."""
 
     floor: int
     upto: int
@@ -182,7 +182,7 @@ class Explorer:
 
 
 def live(history: Sequence[Change], user: int) -> int:
-    """Return the number of a user's like after a history, 0 if the user does not like the post then."""
+    """Return the number of a user's like after a history, or 0 if the user does not like the post then."""
     last = max((number for number, change in enumerate(history, 1) if change.user == user), default=0)
     return last if last and history[last - 1].is_like else 0
 

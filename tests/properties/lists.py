@@ -105,7 +105,7 @@ class ListRules(NotificationRules):
 
 
 def certainly_contains(history: History, list_id: int, user: int, start: int, end: int) -> bool | None:
-    """Return whether a list existed with a member, or without, throughout a period; None if that is uncertain."""
+    """Return True if a list contained a user throughout a period, False if never, None if that is uncertain."""
     if any(op.started < end for op in history.of("delete list", list_id)):
         return None
     changes = [op for op in history.operations if op.kind == "change list" and op.subject[0] == list_id]
@@ -137,7 +137,7 @@ def deletions_of(history: History, created: Operation) -> list[Operation]:
 
 
 def check_once(history: History, created: Operation) -> None:
-    """Check that all requests with one key return one list, and find it deleted only if it may be deleted."""
+    """Check that all requests with one key return the same list, and find it deleted only if it may be deleted."""
     user, key = created.subject
     assert len({op.result.id for op in history.of(ONCE, user, key) if op.done}) <= 1, (
         f"key {key} of user {user} created two lists"

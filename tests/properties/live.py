@@ -190,7 +190,7 @@ class TimelineClient(Client):
 
 
 class ThreadClient(TimelineClient):
-    """Holds the replies to a post and its counts, which it reads anew when the stream says that they have changed."""
+    """Holds the replies to a post and its counts, which it reads again when the stream reports that they changed."""
 
     def __init__(self, world: World, post: int, viewer: int | None) -> None:
         super().__init__(world, Thread(post, viewer), viewer)
@@ -203,7 +203,7 @@ class ThreadClient(TimelineClient):
         await self._count(graph)
 
     async def apply(self, update: Any, graph: Graph) -> None:
-        """Apply an update. Read the counts if they have changed, and if the last read has failed."""
+        """Apply an update. Read the counts if they have changed or the last read has failed."""
         await super().apply(update, graph)
         if self.counts is None or isinstance(update, PostChanged | Gap):
             await self._count(graph)
@@ -265,7 +265,7 @@ class EventsClient(Client):
         return not users.isdisjoint(self.world.suspected)
 
     async def check(self, graph: Graph) -> None:
-        """Assert that each matching event was received once, unless it is hidden or deleted or retention removed it.
+        """Assert that each matching event was received once, unless hidden, deleted or removed by retention.
 
         Deletions that were in the log when the client subscribed match, whatever the content of the post is.
         """

@@ -80,7 +80,7 @@ class World:
         return {other for user, other in self.mutes if user == viewer}
 
     def hides(self, viewer: int | None, user: int) -> bool:
-        """Return whether a user is hidden from a viewer, or from an anonymous client for None."""
+        """Return True if a user is hidden from a viewer. None is an anonymous client."""
         return user in self.suspended or any({viewer, user} == {*pair} for pair in self.blocks)
 
     def by(self, authors: set[int]) -> set[int]:

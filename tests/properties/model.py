@@ -116,7 +116,7 @@ class History:
         return True if True in found else None if None in found else False
 
     def certainly_apart(self, user: int, other: int, start: int, end: int) -> bool | None:
-        """Return True if two users were blocked throughout a period, False if never, None if that is uncertain."""
+        """Return True if a block separated two users throughout a period, False if never, None if uncertain."""
         found = [self.certainly(("block", "unblock"), pair, start, end) for pair in ((user, other), (other, user))]
         return True if True in found else None if None in found else False
 
@@ -203,7 +203,7 @@ class History:
         """Check that a post that was shown after a time was not deleted, or taken back, before that time.
 
         In the machine, tombstones are dropped at any age. A publication that is projected again after its post's
-        tombstone was dropped writes the record, and a later call frees it, or the scan if the process dies.
+        tombstone was dropped writes the record, and a later call frees it, or the scan does if the process dies.
         """
         if any(not repeat.done_before(start) for repeat in self.of("repeat", post.id)):
             return

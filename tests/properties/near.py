@@ -19,7 +19,7 @@ PREFIXES = (
 
 
 class CheckedCache(NearCache):
-    """A near cache that compares its values with the store, except of keys that were written since the last read.
+    """A near cache that compares its values with the store, except those of keys written since the last read.
 
     For each server, `executed` is the number of its last read, and `written` the keys written since then, according to
     connections on which the servers report all writes. `now` reads the store.

@@ -24,7 +24,7 @@ class NotificationRules(BlockRules):
 
     @rule(process=apis, author=users, whom=users, calls=calls)
     def mention(self, process: str, author: int, whom: int, calls: int) -> None:
-        """A user mentions another user or itself."""
+        """A user mentions another user or themselves."""
         self.texts += 1
         user, text = self.user_at(author), f"text {self.texts} @user{whom % self.population}"
         operation = self.history.start(process, "publish", user, text)

@@ -67,7 +67,7 @@ class Notified:
 
     @classmethod
     def of(cls, events: Iterable[Event], kept: int) -> "Notified":
-        """Return the model after events, applied in the order of the log. Some are void, because others were faster."""
+        """Return the model after events, applied in the order of the log. Some are void because others came first."""
         model = cls(kept)
         for event in sorted(events, key=lambda event: event.number):
             model.apply(event)
@@ -121,7 +121,7 @@ class Notified:
         return bool({(user, other), (other, user)} & self.blocks)
 
     def follow(self, user: int, other: int, number: int, *, renewed: bool) -> None:
-        """A user followed another one."""
+        """A user followed another user."""
         self.follows[user, other] = number
         self.notify(other, user, "FOLLOW", day(number), number, renewed=renewed)
 
@@ -131,7 +131,7 @@ class Notified:
         self.notify(self.posts[post].author, user, "LIKE", post, number, renewed=renewed)
 
     def repost(self, user: int, post: int, number: int, *, renewed: bool) -> None:
-        """A user reposted a post without a text."""
+        """A user reposted a post without adding a text."""
         self.reposts[user, post] = number
         self.notify(self.posts[post].author, user, "REPOST", post, number, renewed=renewed)
 
@@ -152,7 +152,7 @@ class Notified:
             told |= users
 
     def notify(self, recipient: int, user: int, kind: str, subject: int, number: int, *, renewed: bool = False) -> None:
-        """A user did something that concerns another one. A `renewed` action does not notify again."""
+        """A user did something that concerns another user. A `renewed` action does not notify again."""
         if recipient != user and not renewed:
             self.groups.setdefault(recipient, {})[kind, subject] = number
 
@@ -165,7 +165,7 @@ class Notified:
         self.marks[user] = max(upto, self.marks.get(user, 0))
 
     def block(self, user: int, other: int) -> None:
-        """A user blocked another one, which ends the follows between them."""
+        """A user blocked another user, which ends the follows between them."""
         self.blocks.add((user, other))
         for pair in ((user, other), (other, user)):
             self.follows.pop(pair, None)

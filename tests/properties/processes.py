@@ -34,7 +34,7 @@ EXPECTED = (Rejected, ArchiveUnavailable, LikesUnknown, Overloaded, AccountDelet
 
 
 class Processes:
-    """Starts, kills and finishes processes. `limits` are their push limits, and `tuning` everything else."""
+    """Starts, kills and finishes processes. `limits` are their push limits, and `tuning` all their other settings."""
 
     def __init__(self, url: str, database: Database, history: History, tuning: dict[str, Any]) -> None:
         self.url = url

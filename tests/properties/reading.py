@@ -1,4 +1,4 @@
-"""Reading of whole timelines."""
+"""Helpers that read whole timelines."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

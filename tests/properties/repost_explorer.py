@@ -49,7 +49,7 @@ class Wrong(AssertionError):
 
 
 class Explorer:
-    """Explores what tabs can do. `late` limits late repetitions; `expires`: idempotency keys may be forgotten."""
+    """Explores what tabs can do. `late` limits late repetitions. With `expires`, idempotency keys may be forgotten."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Explorer:
     # The projection of events.
 
     def of_job(self, state: State, job: Job) -> tuple[State, Job | None]:
-        """Return the state after the next step of a projection, and the job before the step after it, if any."""
+        """Return the state after the next step of a projection, and the job before the following step, or None."""
         entry = state.log[job.number - 1]
         steps = {"repost": self.project_repost, "unrepost": self.project_unrepost, "delete": self.project_deletion}
         return steps[entry.kind](state, job)
@@ -328,5 +328,5 @@ class Explorer:
 
 
 def after(state: State, job: Job, step: str | None) -> tuple[State, Job | None]:
-    """Return the state, and the job with its next step, or None without one."""
+    """Return the state, and the job with its next step, or None if there is none."""
     return state, None if step is None else job._replace(step=step)

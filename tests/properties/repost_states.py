@@ -113,7 +113,7 @@ class State(NamedTuple):
 
 
 def bury(state: State, reposts: Collection[int], number: int) -> State:
-    """Replace records by tombstones with a number. If a record has several, the lowest number counts."""
+    """Replace records with tombstones that have this number. If a record has several, the lowest number counts."""
     buried = with_tombstones(state.buried, reposts, number)
     return state._replace(buried=buried, records=state.records.difference(reposts))
 
@@ -121,7 +121,7 @@ def bury(state: State, reposts: Collection[int], number: int) -> State:
 def with_tombstones(
     held: frozenset[tuple[int, int]], elements: Collection[int], number: int
 ) -> frozenset[tuple[int, int]]:
-    """Return tombstones after elements got one with a number. Of several numbers of an element, the lowest counts."""
+    """Return tombstones after adding one with a number for each element. An element keeps its lowest number."""
     numbers = dict(held)
     numbers.update({element: min(number, numbers.get(element, number)) for element in elements})
     return frozenset(numbers.items())
@@ -161,11 +161,11 @@ def is_repost(log: Sequence[Entry], number: int) -> bool:
 
 
 def standing(log: Sequence[Entry], upto: int) -> int:
-    """Return the repost that exists after the first `upto` events, 0 if there is none."""
+    """Return the repost that exists after the first `upto` events, or 0 if there is none."""
     last = max((n for n, entry in enumerate(log[:upto], 1) if entry.kind != "delete"), default=0)
     return last if last and is_repost(log, last) else 0
 
 
 def deletion(log: Sequence[Entry]) -> int:
-    """Return the number of the deletion of the original, 0 if it is not deleted."""
+    """Return the number of the deletion of the original, or 0 if it is not deleted."""
     return next((n for n, entry in enumerate(log, 1) if entry.kind == "delete"), 0)

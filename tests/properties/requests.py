@@ -25,7 +25,7 @@ calls = st.sampled_from((ALL_CALLS, 0, 1, 2, 3, 4, 8))
 
 
 class Requests(Disasters):
-    """The part of the machine with users."""
+    """The part of the machine in which users send requests."""
 
     population: int
     sync: int
@@ -81,7 +81,7 @@ class Requests(Disasters):
 
     @rule(process=apis, pair=pairs, again=st.sampled_from((False, False, False, True)), calls=calls)
     def toggle_follow(self, process: str, pair: tuple[int, int], again: bool, calls: int) -> None:
-        """A user follows or unfollows another user: usually the opposite of the current state."""
+        """A user follows or unfollows another user. Usually this changes the current state."""
         v, a = self.user_at(pair[0]), self.user_at(pair[0] + 1 + pair[1] % (self.population - 1))
         follows = self.raw.zscore(keys.following(v), str(a)) is not None
         kind = "unfollow" if follows is not again else "follow"

@@ -1,4 +1,4 @@
-"""Snapshots of the store: what a lagging replica holds. A failover replaces the store's keys by those of a snapshot."""
+"""Snapshots of the store: what a lagging replica holds. A failover restores the keys of a snapshot."""
 
 import time
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class Snapshots:
         return Snapshot(pattern, [values_of(server, pattern) for server in self._servers])
 
     def roll_back(self, snapshot: Snapshot) -> set[int]:
-        """Replace the keys by those of a snapshot, and return the numbers of the events that the log then lacks.
+        """Replace the keys with those of a snapshot, and return the numbers of the events that the log then lacks.
 
-        A failover takes longer than a millisecond, so no number is assigned again.
+        A failover takes longer than a millisecond, so no number is assigned twice.
         """
         before = self.log()
         for server, values in zip(self._servers, snapshot.values, strict=True):

@@ -26,7 +26,7 @@ LOADED: set[str] = set()
 
 
 class DirectClient(Redis):
-    """The client library's client over blocking sockets, much faster than its pools of connections."""
+    """The client library's client over blocking sockets, much faster than its connection pools."""
 
     def __init__(self, url: str) -> None:
         super().__init__(protocol=3, decode_responses=True)
@@ -96,7 +96,7 @@ class DirectStore(InterceptedStore):
         await self._exchange([("SET", key, int(time.time()))])
 
     async def ask_primaries(self, *commands: Command) -> dict[str, list[Any]]:
-        """Return no replies: the memory limit of the server is unknown, and it has room."""
+        """Return no replies: the server's memory limit is unknown, so it counts as having room."""
         return {}
 
     async def close(self) -> None:
@@ -118,9 +118,9 @@ class GatedStore(DirectStore):
 
 
 class NearStore(GatedStore):
-    """The store of one process with a near cache, behind the gate. Reads have connections of their own.
+    """The store of one process with a near cache, behind the gate. Reads have separate connections.
 
-    On a cluster, the reads of each server have a turn of their own, so that anything may happen between them.
+    On a cluster, the reads of each server have a separate turn, so that anything may happen between them.
     """
 
     def __init__(self, url: str, journal: Journal, gate: Gate, process: str, *, single_slot: bool) -> None:

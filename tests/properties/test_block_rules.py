@@ -52,7 +52,7 @@ Step: TypeAlias = Callable[[World, bool], tuple[World, bool]]
 
 
 def in_a(number: int, kind: Kind, *, forget: bool | None = None) -> Step:
-    """Return the step in the slot of `a`. `forget`: whether it deletes the cache; None: only if the slot changes."""
+    """Return the step in the slot of `a`. It deletes the cache if `forget`, or if that is None and the slot changes."""
 
     def step(world: World, memory: bool) -> tuple[World, bool]:
         slot = apply(world.of_a, number, kind)

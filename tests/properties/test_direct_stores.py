@@ -1,4 +1,4 @@
-"""The stores of the property machine check what the others check."""
+"""The stores of the property machine make the same checks as other stores."""
 
 import pytest
 
@@ -10,7 +10,7 @@ APART = [("MGET", "{a}", "{b}")]
 
 
 async def test_keys_of_different_slots_are_found(store_url: str) -> None:
-    """In reads and in other commands: a cluster would refuse them."""
+    """They are found in reads and in other commands, which a cluster would refuse."""
     store = DirectStore(store_url, Journal(), single_slot=True)
     with pytest.raises(SlotError):
         await store.send(APART)

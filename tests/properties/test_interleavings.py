@@ -331,7 +331,7 @@ class Interleavings(DeletionRules):
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let batches be small, so that each operation needs several, and nothing depend on the time."""
+    """Make batches small, so that each operation needs several, and make nothing depend on the time."""
     monkeypatch.setattr("graph.archiver.hot_window_cutter.POSTS_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.like_windows.LIKES_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
@@ -351,7 +351,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
     store_url: str, tmp_path: Path, long_profile: bool, part: int
 ) -> None:
-    """Crashes, repetitions, outages and failovers included."""
+    """This includes crashes, repetitions, outages and failovers."""
     interleave(store_url, tmp_path, (LONG_STEPS // STEPS if long_profile else EXAMPLES) // PARTS)
 
 

@@ -9,7 +9,7 @@ from tests.properties.likes_explorer import Change, Explorer, Rule, Wrong
 
 
 def histories(length: int, users: int) -> list[tuple[Change, ...]]:
-    """Return all histories of a length in which the users appear in their order."""
+    """Return all histories of a length in which the users first appear in order."""
     found = []
     for who in product(range(users), repeat=length):
         if all(user <= max(who[:place], default=-1) + 1 for place, user in enumerate(who)):
@@ -48,7 +48,7 @@ def test_counts_and_pages_are_right_for_longer_histories(length: int, users: int
     ids="+".join,
 )
 def test_no_part_of_the_rule_can_be_left_out(parts: tuple[str, ...]) -> None:
-    """The explorer finds a history that goes wrong without it."""
+    """The explorer finds a history that goes wrong without that part."""
     without = replace(Rule(), **dict.fromkeys(parts, False))
     with pytest.raises(Wrong):
         explore([history for length in (2, 3, 4) for history in histories(length, 2)], without)

@@ -69,7 +69,7 @@ class Acting:
 
     @property
     def graph(self) -> Graph:
-        """The process that acts now. They take turns."""
+        """The process that acts now. The processes take turns."""
         return self.graphs[self.turn % len(self.graphs)]
 
     async def step(self, name: str, *arguments: Any) -> None:
@@ -171,7 +171,7 @@ class Acting:
             self.model.delete(gone)
 
     async def _read(self, who: int, which: int) -> None:
-        """A user marks notifications as read from one on, which may no longer exist or be in the future."""
+        """A user marks notifications as read, up to one that may no longer exist or may be in the future."""
         user = self.people[who]
         numbers = [*sorted(self.model.groups.get(user, {}).values(), reverse=True), MAX_NUMBER]
         upto = numbers[which % len(numbers)]

@@ -1,6 +1,6 @@
 """The rule for plain reposts holds in every interleaving, and each part of it is needed.
 
-What is explored is a model, so only a change of the rule can break what takes long here.
+These tests are slow, but they explore a model, so only a change of the rule can break them.
 """
 
 import pytest

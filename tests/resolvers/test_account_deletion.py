@@ -1,4 +1,4 @@
-"""Deletions of accounts: the answers, and what other users see afterwards."""
+"""Deletions of accounts: the responses, and what other users see afterwards."""
 
 import pytest
 
@@ -21,7 +21,7 @@ SEEN = """query ($user: ID!, $post: ID!) {
 
 
 async def test_a_viewer_deletes_their_account(world: World) -> None:
-    """Eight round trips, with the session check; later fields of the document have no viewer."""
+    """This takes eight round trips, including the session check. Later fields of the document have no viewer."""
     [bob] = await world.users("bob")
 
     answer = await world.ask(DELETE % 'publishPost(input: {text: "too late"}) { post { id } }', bob, password=PASSWORD)
@@ -39,7 +39,7 @@ async def test_a_viewer_deletes_their_account(world: World) -> None:
 
 @pytest.mark.parametrize("password", ["a wrong password", "", "x" * 1000])
 async def test_a_wrong_password_names_the_field(world: World, password: str) -> None:
-    """Nothing is written, and the viewer stays."""
+    """Nothing is written, and the viewer stays logged in."""
     [bob] = await world.users("bob")
     last = await world.graph.log.last()
 
@@ -55,7 +55,7 @@ async def test_a_wrong_password_names_the_field(world: World, password: str) -> 
 
 
 async def test_a_deletion_needs_a_viewer_who_is_not_deleted(world: World) -> None:
-    """Of requests that were under way, the second one answers like one without a session."""
+    """Of two requests in progress, the second one is answered like a request without a session."""
     [bob] = await world.users("bob")
     assert (await world.ask(DELETE % "", None, password=PASSWORD)).errors == [(("deleteAccount",), "UNAUTHENTICATED")]
     context = await world.viewer(bob)
@@ -71,7 +71,7 @@ async def test_a_deletion_needs_a_viewer_who_is_not_deleted(world: World) -> Non
 
 
 async def test_nobody_finds_a_deleted_user(world: World) -> None:
-    """By id, login, search and lists, or in home timelines. The count of followers stays until the erasure."""
+    """No id, login, search, list or home timeline leads to the user. Follower counts stay until the erasure."""
     alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)
     await world.follow(bob, alice)
@@ -92,7 +92,7 @@ async def test_nobody_finds_a_deleted_user(world: World) -> None:
 
 
 async def test_a_deleted_login_is_refused(world: World) -> None:
-    """In log-ins like an unknown one, in sign-ups like a taken one."""
+    """Log-ins treat it like an unknown login, sign-ups like a taken one."""
     [bob] = await world.users("bob")
     await world.ask(DELETE % "", bob, password=PASSWORD)
 

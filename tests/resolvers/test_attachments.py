@@ -72,7 +72,7 @@ async def test_refused_attachments(world: World, given: dict[str, Any], code: st
 
 
 async def test_attachments_on_hosts_that_are_no_longer_listed_are_not_shown(world: World, store_url: str) -> None:
-    """A preview neither. The record keeps them, in case the host comes back."""
+    """Nor are previews on such hosts. The record keeps both, in case a host is listed again."""
     [alice] = await world.users("alice")
     other = "https://old.example.org/a"
     files = [

@@ -1,4 +1,4 @@
-"""Actions across a block: refused in both directions with `BLOCKED`, and nothing is written."""
+"""Actions across a block: they are refused in both directions with `BLOCKED`, and nothing is written."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ async def refusals(world: World, viewer: User, action: str, id_: str) -> list[di
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("action", OF_POSTS)
 async def test_actions_on_posts_across_a_block_are_refused(world: World, action: str, direction: str) -> None:
-    """A third user's repost of the post is no post, as always. After an unblock, they are allowed."""
+    """A third user's repost of the post is not found, as always. After an unblock, the actions are allowed."""
     viewer, other, third = await separated(world, direction)
     [post] = await world.post(other, "hi")
     repost = await world.graph.reposts.repost(world.graph.visibility.of(third.id), third.id, post.id)
@@ -82,7 +82,7 @@ async def test_a_mute_refuses_nothing(world: World) -> None:
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 async def test_likes_and_reposts_across_a_block_can_be_taken_back(world: World, direction: str) -> None:
-    """Once. Then the post is like one that does not exist."""
+    """They can be taken back once. After that, the post is treated like one that does not exist."""
     viewer, other, _ = await world.users("alice", "bob", "carol")
     [post] = await world.post(other, "hi")
     await world.graph.likes.like(viewer.id, post.id)

@@ -37,7 +37,7 @@ async def test_forget_drops_loaded_values(world: World) -> None:
 
 
 async def test_the_live_cursor_is_the_watermark_from_before_the_page(world: World) -> None:
-    """The page after a drain has another one."""
+    """The page after a drain has a different live cursor."""
     [alice] = await world.users("alice")
     document = "query ($id: ID!) { node(id: $id) { ... on User { timeline { liveCursor } } } }"
     before = await world.ask(document, id=user_id(alice))
@@ -49,7 +49,7 @@ async def test_the_live_cursor_is_the_watermark_from_before_the_page(world: Worl
 
 
 async def test_a_page_that_is_read_once_has_one_live_cursor(world: World) -> None:
-    """A later field gets the page that was read first: with a newer cursor, a stream would skip the posts between."""
+    """A later field gets the page that was read first: with a newer cursor, a stream would skip posts."""
     [alice] = await world.users("alice")
     context = await world.context(alice)
     timeline, window = [Timeline(alice.id, TimelineKind.USER)], Window.of(CursorKind.POST, first=10)

@@ -29,7 +29,7 @@ def mention(start: int, end: int, user: Any) -> dict[str, Any]:
 
 
 async def test_entities_of_a_post(world: World) -> None:
-    """In their order, with the user, the folded tag and the URL as written."""
+    """Entities are in order, with the user, the folded tag and the URL as written."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(alice, "😀 @Bob ＃Ｆｏｏ https://Example.org/a. @nobody")
 
@@ -100,7 +100,7 @@ async def test_mentions_of_a_page_share_the_round_trip_of_the_authors(world: Wor
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 async def test_a_mentioned_user_across_a_block_is_null(world: World, direction: str) -> None:
-    """In a third user's post, until the block ends. Others, and anonymous clients, see the user."""
+    """This holds in a third user's post until the block ends. Others and anonymous clients see the user."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     [post] = await world.post(carol, "@bob and @alice")
     pair = (alice, bob) if direction == DIRECTIONS[0] else (bob, alice)
@@ -141,7 +141,7 @@ async def test_a_viewer_with_many_blocks_sees_no_mention_of_one_of_them(world: W
 
 
 async def test_a_live_event_hides_a_mention_from_the_viewers_across_a_block(world: World) -> None:
-    """Also if it is executed once for several viewers, of whom each gets what it would get alone."""
+    """This also holds if the event is executed once for several viewers: each gets the same result as alone."""
     users = alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.graph.blocks.block(alice.id, bob.id)
     [post] = await world.post(carol, "for @bob")

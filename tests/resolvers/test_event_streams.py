@@ -101,7 +101,7 @@ async def test_events_of_all_kinds_contain_their_users_posts_and_reposts(world: 
     ],
 )
 async def test_posts_and_reposts_are_kinds_of_their_own(world: World, kinds: list[str], expected: list[str]) -> None:
-    """The stream has those that it asks for, and no others between them."""
+    """The stream has the kinds that it asks for, and no others in between."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(alice, "hi")
     view, reposts, found = world.graph.visibility.of(bob.id), world.graph.reposts, []

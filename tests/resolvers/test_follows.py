@@ -54,7 +54,7 @@ async def test_follow_and_unfollow(world: World) -> None:
 
 
 async def test_some_ids_cannot_be_followed(world: World) -> None:
-    """The viewer, unknown users, posts and malformed ids have an error, in order; the others are followed."""
+    """Results are in order. The viewer, unknown users, posts and malformed ids get errors; the others are followed."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hello")
     unknown = ids.encode(ids.Kind.USER, 12345)
@@ -74,7 +74,7 @@ async def test_some_ids_cannot_be_followed(world: World) -> None:
 
 
 async def test_only_ids_of_other_types(world: World) -> None:
-    """If no id is that of a user, the result is not an error."""
+    """If no id is that of a user, only the individual results report errors."""
     [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     answer = await world.ask(UNFOLLOW, alice, ids=[post_id(post)])
@@ -83,7 +83,7 @@ async def test_only_ids_of_other_types(world: World) -> None:
 
 
 async def test_a_follow_returns_its_edge_in_the_list_of_followed_users(world: World) -> None:
-    """Also if the viewer followed the user before. An unfollow has none, nor has a user who was not followed."""
+    """It does so even if the viewer already followed the user. Unfollows and failed follows have no edge."""
     alice, bob = await world.users("alice", "bob")
     mutation = "mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) { results { followEdge { ...Edge } } } }"
     edge = "fragment Edge on FollowEdge { cursor followedAt node { login } }"
@@ -108,7 +108,7 @@ async def test_no_ids_and_too_many_ids_write_nothing(world: World) -> None:
 
 
 async def test_over_the_limit_of_follows(store_url: str) -> None:
-    """No user is followed, which the errors of the results report, and they alone."""
+    """No user is followed. Only the errors of the individual results report this."""
     graph = await open_graph(store_url, replace(CHEAP, max_following=2))
     try:
         world = World(graph)

@@ -58,9 +58,9 @@ def posts_in(answer: Any) -> Iterator[dict[str, Any]]:
 
 
 def without_quotes(answer: Any, quotes: Mapping[str, int]) -> Any:
-    """Return what this version answers: quotes were counted as reposts.
+    """Return an answer as this version gives it: earlier versions counted quotes as reposts.
 
-    `quotes` has the number of the quotes of each post.
+    `quotes` has the number of quotes of each post.
     """
     if isinstance(answer, list):
         return [without_quotes(each, quotes) for each in answer]
@@ -73,9 +73,9 @@ def without_quotes(answer: Any, quotes: Mapping[str, int]) -> Any:
 
 
 async def test_a_former_data_folder_answers_as_before(folder: Path, opened: Graph) -> None:
-    """Also after what was not archived is archived, which only reads of the archive show. A repair finds nothing.
+    """Archiving the rest changes only answers that are read from the archive. A check finds nothing.
 
-    In the end the store is converted: quotes count as reposts no longer. They are in no list of reposts before, either.
+    Finally, the store is converted, and quotes no longer count as reposts. Even before, they are in no list of reposts.
     """
     world = World(opened)
     logins = ("alice", "bob", "erin", "frank")

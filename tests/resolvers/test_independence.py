@@ -49,7 +49,7 @@ SUBSCRIPTIONS = {
 def selection(type_: GraphQLNamedType, passed: Sequence[str] = (), *, leaves_open: bool = False) -> str:
     """Return the selection of everything independent below a type, each type at most twice on a path.
 
-    If it `leaves_open`, also of fields that depend on the viewer, with what is independent below them.
+    With `leaves_open`, fields that depend on the viewer are also selected, with the independent fields below them.
     """
     if is_abstract_type(type_):
         possible = SCHEMA.get_possible_types(type_)
@@ -172,7 +172,7 @@ async def events(world: World) -> dict[str, list[Any]]:
 
 
 async def test_independent_fields_are_the_same_for_every_viewer(world: World, events: dict[str, list[Any]]) -> None:
-    """For viewers who block, mute and are blocked, for anonymous clients, and where there is no viewer to ask for."""
+    """This holds for viewers who block, mute or are blocked, for anonymous clients and for shared executions."""
     found = set[str]()
     executor = Executor(SCHEMA)
     alice, bob = [await world.graph.users.get_many([id_]) for id_ in await ids_of(world, "alice", "bob")]
@@ -197,7 +197,7 @@ async def test_independent_fields_are_the_same_for_every_viewer(world: World, ev
 
 
 async def test_open_runs_give_each_viewer_what_it_gets_alone(world: World, events: dict[str, list[Any]]) -> None:
-    """Every field that events reach, for viewers who block, mute and are blocked, and for anonymous clients."""
+    """All fields that events reach are compared, for viewers with blocks and mutes and for anonymous clients."""
     found = set[str]()
     users = await world.graph.users.get_many(await ids_of(world, "alice", "bob", "carol"))
     viewers = [await world.viewer(user) for user in (*users, None)]
@@ -261,14 +261,14 @@ def operation_of(field: str) -> Operation:
 
 @pytest.mark.parametrize("field", DEPENDENT)
 def test_a_selection_that_depends_on_the_viewer_makes_an_operation_dependent(field: str) -> None:
-    """Wherever it is, also in a fragment, and also if a condition leaves it out."""
+    """This holds wherever the selection is, even in a fragment, and even if a condition leaves it out."""
     assert not operation_of(field).is_independent
 
 
 async def test_an_execution_for_several_viewers_fails_if_it_needs_one(
     world: World, events: dict[str, list[Any]]
 ) -> None:
-    """So that a wrong declaration is noticed, and shows nobody anything."""
+    """A wrong declaration is therefore noticed, and reveals nothing to anybody."""
     published = [event for event in events["homeTimeline"] if isinstance(event, updates.PostAdded)]
     [answer] = [event for event in published if event.post.reply_to]
     for field in DEPENDENT:

@@ -1,4 +1,4 @@
-"""The largest filters of subscriptions: the event loop goes on while they are checked."""
+"""The largest filters of subscriptions: the event loop keeps running while they are checked."""
 
 import asyncio
 
@@ -14,13 +14,13 @@ from resolvers.subscriptions import _building
 
 
 def filter_of(users: list[str], keywords: list[str] | None = None) -> EventFilter:
-    """Return the input of a client."""
+    """Return a filter as a client sends it."""
     given_ids = [strawberry.ID(user) for user in users]
     return EventFilter(users=given_ids, keywords=keywords, within=None, sample=None, firehose=None, kinds=None)
 
 
 async def test_a_large_filter_is_checked_in_slices() -> None:
-    """Other work goes on between two slices."""
+    """Other work runs between two slices."""
     users = ids.encode_all(ids.Kind.USER, range(1, filters.MAX_USERS + 1))
     keywords = [f"word{number}" for number in range(filters.MAX_KEYWORDS)]
     turns = 0

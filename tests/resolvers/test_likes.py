@@ -43,7 +43,7 @@ async def shown(world: World, viewer: User | None, post: Post) -> tuple[int, boo
 
 
 async def test_a_like_and_an_unlike_are_shown_at_once(world: World) -> None:
-    """Everybody sees the count, and only the viewer that the viewer likes the post. One's own post may be liked."""
+    """Everybody sees the count. Only the viewer sees their own like. Users can like their own posts."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hi")
 
@@ -72,7 +72,7 @@ async def test_a_repeated_like_or_unlike_has_the_same_answer_and_writes_nothing(
 
 @pytest.mark.parametrize("document", [LIKE, UNLIKE])
 async def test_unknown_malformed_and_deleted_posts_are_not_found(world: World, document: str) -> None:
-    """All in the same way, and nothing is written."""
+    """All get the same answer, and nothing is written."""
     alice, bob = await world.users("alice", "bob")
     post, gone = await world.post(bob, "hi", "bye")
     await world.graph.posts.delete(bob.id, gone.id)
@@ -97,7 +97,7 @@ async def test_anonymous_requests_cannot_like(world: World, document: str) -> No
 
 
 async def test_a_like_takes_four_round_trips_with_the_payload(world: World) -> None:
-    """The session and the post; the append; both sets; the payload."""
+    """They read the session and the post, append the event, update both sets, and read the payload."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hi")
     await world.graph.binding.token()
@@ -155,7 +155,7 @@ async def pages(world: World, document: str, viewer: User, path: tuple[str, ...]
 
 
 async def test_likes_are_read_in_pages_from_both_ends(world: World) -> None:
-    """The newest like first, with its time."""
+    """The newest like comes first, and each like has its time."""
     bob, *fans = await world.users("bob", *(f"fan_{n}" for n in range(5)))
     [post] = await world.post(bob, "hi")
     for fan in fans:
@@ -181,7 +181,7 @@ async def test_liked_posts_are_ordered_by_the_like_and_lack_deleted_posts(world:
 
 
 async def test_a_deleted_post_loses_its_likes(world: World) -> None:
-    """Nothing of the likes is left with the post."""
+    """No data about the likes is left with the post."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hi")
     await like(world, alice, post)

@@ -81,7 +81,7 @@ async def test_a_list_is_created_again_with_the_same_key(world: World) -> None:
 
 
 async def test_nobody_else_can_see_or_change_a_list(world: World) -> None:
-    """Lists of others, unknown and malformed ids, ids of other types and deleted lists have the same answers."""
+    """Lists of others, unknown and malformed ids, ids of other types and deleted lists get the same answers."""
     alice, bob = await world.users("alice", "bob")
     private = await created(world, alice, "private", bob)
     gone = await created(world, bob, "gone")
@@ -142,7 +142,7 @@ async def test_limits_name_the_length_and_the_limit(world: World) -> None:
 
 
 async def test_the_timeline_of_a_list_is_paged(world: World) -> None:
-    """Also by its own id. Muted users are left out, and posts of blocked users with the entry in the list."""
+    """It can also be read by its own id. It leaves out muted users, and the list of members leaves out blocked ones."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     list_id = await created(world, alice, "both", bob, carol)
     [one] = await world.post(bob, "one")
@@ -187,9 +187,9 @@ async def test_members_are_paged(world: World) -> None:
 @pytest.mark.counts_reads
 @pytest.mark.parametrize("size", [1, 10])
 async def test_round_trips(world: World, size: int) -> None:
-    """All lists with their members in three; a page of a timeline in five, as many as posts; changes in four.
+    """Lists with members take three, a page of any size five, the timelines of all lists four, a deletion three.
 
-    A timeline: the list with the session check; the members; their timelines; the posts; the authors.
+    A page reads the list with the session check; the members; their timelines; the posts; and the authors.
     """
     alice, *others = await world.users("alice", "bob", "carol", "dave")
     for user in others:

@@ -270,7 +270,7 @@ async def test_each_mutation_of_a_document_shows_its_own_state(world: World) -> 
 
 
 async def test_a_problem_has_the_values_of_its_message(world: World) -> None:
-    """So that a client can show it in another language."""
+    """With the values, a client can show the message in another language."""
     [alice] = await world.users("alice")
     document = (
         "mutation ($input: PublishPostInput!) { publishPost(input: $input) { userErrors { params { name value } } } }"

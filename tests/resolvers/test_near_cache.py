@@ -1,4 +1,4 @@
-"""Requests of a process with a near cache: few commands, and never an old value."""
+"""Requests of a process with a near cache: they take few commands, and never show an old value."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ async def world(graph: Graph, store_url: str) -> AsyncIterator[World]:
 @pytest.mark.single_server("a cluster keeps less")
 @pytest.mark.parametrize("first", [30, 100])
 async def test_a_home_page_takes_few_commands(world: World, graph: Graph, first: int) -> None:
-    """However long it is: the session, the viewer, the slice and the relationships."""
+    """A page of any length needs the session, the viewer, the slice and the relationships."""
     alice, _, others = await crowd(world, 25)
     for n in range(110):
         await world.post(others[n % len(others)], f"post {n}")
@@ -57,7 +57,7 @@ async def test_a_home_page_takes_few_commands(world: World, graph: Graph, first:
 
 
 async def test_a_page_takes_few_commands_on_a_cluster_too(world: World, graph: Graph) -> None:
-    """Besides those above: blocks, suspensions, and a read of each other node. Once all nodes have answered these."""
+    """Once all nodes have answered, a page needs only blocks, suspensions and a read of each other node in addition."""
     alice, _, others = await crowd(world, 25)
     for n in range(30):
         await world.post(others[n % len(others)], f"post {n}")
@@ -74,7 +74,7 @@ async def test_a_page_takes_few_commands_on_a_cluster_too(world: World, graph: G
 
 
 async def test_changes_by_another_process_are_shown(world: World, graph: Graph) -> None:
-    """A request that begins after the change has returned shows it, whatever it is."""
+    """A request that begins after a change has returned shows the change, whatever it is."""
     other = World(graph)
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(alice, "hello")
@@ -120,7 +120,7 @@ async def test_a_request_uses_nothing_from_before_it_began(world: World, graph: 
 
 
 async def test_a_mutation_shows_its_own_change(world: World) -> None:
-    """And so do the next requests of the process."""
+    """The next requests of the process show it, too."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(alice, "hello")
     await world.ask(POST, bob, id=post_id(post))

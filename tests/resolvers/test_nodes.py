@@ -74,7 +74,7 @@ async def test_an_unknown_id_is_null(world: World) -> None:
 
 
 async def test_post_of_another_kind_of_id_is_null(world: World) -> None:
-    """`post` is null for the id of a user and of a repost, and an error for a malformed id."""
+    """`post` is null for the id of a user or a repost, and an error for a malformed id."""
     [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     repost = await world.graph.reposts.repost(world.graph.visibility.of(alice.id), alice.id, post.id)

@@ -73,9 +73,9 @@ async def test_the_number_of_actors_is_an_argument(world: World) -> None:
 
 @pytest.mark.parametrize("reposts", [False, True], ids=["no reposts", "reposts"])
 async def test_a_page_breadth_first_takes_four_trips(world: World, reposts: bool) -> None:
-    """With users, posts and their authors, the number of unread ones, and the session check, however long it is.
+    """This includes users, posts, authors, the unread count and the session check, for any page size.
 
-    Also with the counts and relationships of the users who act.
+    The counts and relationships of the users who act add none.
     """
     alice, *others = await world.users("alice", *(f"user_{n}" for n in range(10)))
     for other in others:
@@ -102,7 +102,7 @@ async def test_a_page_breadth_first_takes_four_trips(world: World, reposts: bool
 
 
 async def test_pages_of_some_kinds(world: World) -> None:
-    """Their cursors continue the list, also where other kinds are between them."""
+    """Cursors continue the list even if notifications of other kinds are in between."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     first = await mention(world, bob, alice)
     await world.follow(bob, alice)
@@ -123,7 +123,7 @@ async def test_pages_of_some_kinds(world: World) -> None:
 
 
 async def test_the_live_cursor_belongs_to_the_first_page(world: World) -> None:
-    """It is null with a cursor as an argument. The count of unread ones ends at 100, and tells if there are more."""
+    """It is null if a cursor is given. The unread count ends at 100, and a flag shows if there are more."""
     alice, bob = await world.users("alice", "bob")
     posts = [await mention(world, bob, alice) for _ in range(100)]
     cursor = encode_cursor(CursorKind.NOTIFICATION, posts[5])
@@ -170,7 +170,7 @@ async def test_nobody_has_no_notifications(world: World) -> None:
 
 
 async def test_notifications_are_marked_as_read(world: World) -> None:
-    """Up to the cursor of an edge or of a live event; an older cursor changes nothing."""
+    """They are marked up to the cursor of an edge or of a live event. An older cursor changes nothing."""
     alice, bob = await world.users("alice", "bob")
     first, second, third = [await mention(world, bob, alice) for _ in range(3)]
     feed = ids.encode(ids.Kind.NOTIFICATION_FEED, alice.id)
@@ -204,7 +204,7 @@ async def test_marking_requires_a_viewer(world: World) -> None:
 
 
 async def test_nodes_are_the_viewers_own(world: World) -> None:
-    """A notification of another user, or one that has vanished, is null."""
+    """A notification of another user, or one that no longer exists, is null."""
     alice, bob = await world.users("alice", "bob")
     post = await mention(world, bob, alice)
     feed = ids.encode(ids.Kind.NOTIFICATION_FEED, alice.id)

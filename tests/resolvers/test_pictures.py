@@ -41,7 +41,7 @@ async def test_update_profile(picturing: World) -> None:
 
 
 async def test_a_picture_on_a_host_that_is_not_listed_is_not_shown(world: World) -> None:
-    """One that was stored before the host was removed, or by a version that permitted any host."""
+    """It may have been stored before the host was removed, or by a version that permitted any host."""
     [alice] = await world.users("alice")
     url = "https://example.org/a.png"
     await world.graph.commit([ProfileChanged(alice.id, avatar_url=url, website_url=url)])

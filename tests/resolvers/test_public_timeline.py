@@ -20,7 +20,7 @@ async def archive(world: World) -> None:
 
 
 async def test_everybody_sees_the_newest_posts(world: World) -> None:
-    """Also anonymous requests, in pages in both directions."""
+    """This includes anonymous clients, and pages in both directions."""
     alice, bob = await world.users("alice", "bob")
     await world.post(alice, "1", "2")
     await world.post(bob, "3")
@@ -43,7 +43,7 @@ async def test_everybody_sees_the_newest_posts(world: World) -> None:
 
 
 async def test_it_is_a_node(world: World) -> None:
-    """One id for all viewers; its live cursor comes from the same archive watermark."""
+    """It has one id for all viewers, and its live cursor comes from the same archive watermark."""
     [alice] = await world.users("alice")
     await world.post(alice, "1")
     await archive(world)
@@ -59,7 +59,7 @@ async def test_it_is_a_node(world: World) -> None:
 
 
 async def test_a_page_with_authors_costs_two_round_trips(world: World) -> None:
-    """One for the posts and the session check, one for the authors; the rest is SQL."""
+    """One reads the posts and checks the session, the other reads the authors; the rest is SQL."""
     alice, bob = await world.users("alice", "bob")
     await world.post(bob, *(str(n) for n in range(40)))
     await archive(world)
@@ -77,7 +77,7 @@ async def test_an_invalid_page_is_refused(world: World, arguments: dict[str, Any
 
 
 async def test_without_the_archive_it_fails_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The field is null, also as a node, and also if the archive goes down after the timeline has been found."""
+    """The field is null, even as a node, and even if the archive goes down after the timeline has been found."""
     [alice] = await world.users("alice")
     await archive(world)
     known = (await world.ask(PUBLIC, None, first=2)).data["publicTimeline"]

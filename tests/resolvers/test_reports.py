@@ -45,7 +45,7 @@ async def report(world: World, by: User | None, subject: str, **fields: Any) -> 
 
 
 async def test_users_and_posts_are_reported(world: World) -> None:
-    """Again, the answer is the same."""
+    """A repeated report gets the same answer."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "buy this")
 
@@ -82,7 +82,7 @@ async def test_invalid_reports_name_the_field(world: World) -> None:
 
 
 async def test_nothing_of_a_suspended_user_is_shown(world: World) -> None:
-    """No field fails. Afterwards, all is as before."""
+    """No field fails. After the suspension, everything is shown as before."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     graph = world.graph
     await world.follow(alice, bob, carol)

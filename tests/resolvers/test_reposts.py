@@ -118,7 +118,7 @@ ON_POSTS = {
 
 @pytest.mark.parametrize("name", ON_POSTS)
 async def test_no_mutation_takes_a_repost_for_a_post(world: World, name: str) -> None:
-    """Neither by its own id nor by that of a post with its number, from its user, the author and others."""
+    """The reposter, the author and others can use neither the repost's own id nor a post id with its number."""
     users = alice, bob, _ = await world.users("alice", "bob", "carol")
     [post] = await world.post(bob, "hi")
     view = world.graph.visibility.of(alice.id)
@@ -192,7 +192,7 @@ HIDES = ("a block by the viewer", "a block by the author", "a suspension", "a de
 
 @pytest.mark.parametrize("hide", HIDES)
 async def test_a_hidden_post_takes_its_reposts_with_it(world: World, hide: str) -> None:
-    """They are in no timeline and no nodes. A quote stays, without the post."""
+    """The reposts are in no timeline and no nodes. A quote stays, without the post."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     [post] = await world.post(carol, "hi")
@@ -241,7 +241,7 @@ async def test_a_quote_is_no_repost(world: World) -> None:
 
 
 async def test_the_reposts_of_a_post_are_paged(world: World) -> None:
-    """With cursors that are valid in timelines, too."""
+    """Their cursors are valid in timelines, too."""
     users = await world.users("alice", "bob", "carol")
     [post] = await world.post(users[0], "hi")
     made = [await world.graph.reposts.repost(world.graph.visibility.of(each.id), each.id, post.id) for each in users]
@@ -261,7 +261,7 @@ async def test_the_reposts_of_a_post_are_paged(world: World) -> None:
 
 @pytest.mark.parametrize("document", [REPOST, UNREPOST])
 async def test_unknown_malformed_and_deleted_posts_are_not_found(world: World, document: str) -> None:
-    """All in the same way, and nothing is written."""
+    """All get the same answer, and nothing is written."""
     alice, bob = await world.users("alice", "bob")
     post, gone = await world.post(bob, "hi", "bye")
     await world.graph.posts.delete(bob.id, gone.id)
@@ -286,7 +286,7 @@ async def test_reposts_require_a_viewer(world: World, document: str) -> None:
 
 @pytest.mark.counts_reads
 async def test_a_home_page_with_originals_takes_four_round_trips(world: World) -> None:
-    """The session check and the ids; the posts; the originals and the relationships; the authors of both."""
+    """They read the session and the ids; the posts; the originals and the relationships; and the authors of both."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     for n in range(10):

@@ -202,7 +202,7 @@ async def test_followers_breadth_first_take_two_trips(world: World, executor: Ex
 
 @pytest.mark.counts_reads
 async def test_relationships_breadth_first_are_two_commands(world: World, executor: Executor) -> None:
-    """They take no round trip of their own, since they are read together with the users."""
+    """They take no extra round trip, because they are read together with the users."""
     alice, bob, _ = await crowd(world, 10)
     page = "query ($id: ID!) { user(by: {id: $id}) { followers(first: 10) { edges { node { login %s } } } } }"
 

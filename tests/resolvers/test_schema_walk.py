@@ -52,7 +52,7 @@ MUTED_AT = {"Viewer_homeTimeline", "Viewer_notifications", "Query_publicTimeline
 
 
 def selection(type_: GraphQLNamedType, hops: int) -> str:
-    """Return the selection of everything that leads from a type to users and posts, with so many of them in a row."""
+    """Return the selection of everything that leads from a type to users and posts, with up to `hops` in a row."""
     if isinstance(type_, GraphQLInterfaceType):
         possible = SCHEMA.get_possible_types(type_)
         return " ".join(["__typename", *(f"... on {each.name} {{ {selection(each, hops)} }}" for each in possible)])
@@ -73,7 +73,7 @@ def fields_of(type_: GraphQLNamedType, *passed: str) -> Iterator[tuple[str, str,
 
 
 def leads_to_entities(type_: GraphQLNamedType, *passed: str) -> bool:
-    """Return True if a user or a post can be reached from a type without passing others again."""
+    """Return True if a user or a post can be reached from a type without going through `passed` types again."""
     if type_.name in ENTITIES:
         return True
     if isinstance(type_, GraphQLInterfaceType):
@@ -84,7 +84,7 @@ def leads_to_entities(type_: GraphQLNamedType, *passed: str) -> bool:
 
 
 def arguments(coordinate: str) -> str:
-    """Return the arguments of a field below the root: only pages have some."""
+    """Return the arguments of a field below the root: only pages have any."""
     type_, name = coordinate.split("_")
     declared = cast(GraphQLObjectType, SCHEMA.type_map[type_]).fields[name].args
     assert not any(map(is_required_argument, declared.values())), f"add arguments of {coordinate}"
@@ -148,7 +148,7 @@ def in_home(found: Iterable[Sight]) -> set[str]:
 
 @dataclass
 class Stage:
-    """Everybody has done everything that users do, with and about everybody else."""
+    """A world in which everybody has done everything that users can do, with and about everybody else."""
 
     world: World
     users: dict[str, User]
@@ -168,7 +168,7 @@ class Stage:
         }
 
     def roots(self) -> dict[str, list[Any]]:
-        """Return the values of the arguments in ROOTS, once for each call."""
+        """Return the values of the arguments in ROOTS, one for each call."""
         users, posts = ([self.id(name) for name in names] for names in (self.users, self.posts))
         reposts = [self.id(name) for name, post in self.posts.items() if isinstance(post, Repost)]
         some = [users[1], *posts[:2], *reposts[:2]]
@@ -182,7 +182,7 @@ class Stage:
         }
 
     async def seen_by(self, login: str | None) -> list[Sight]:
-        """Return what a viewer sees through all fields, from all users and posts."""
+        """Return what a viewer sees through all fields, starting from all users and posts."""
         found: list[Sight] = []
         viewer = await self.world.viewer(self.users[login] if login else None)
         roots = self.roots()
@@ -234,7 +234,7 @@ async def stage(world: World) -> Stage:
 
 
 async def test_a_block_hides_posts_likes_and_lists_at_every_field(stage: Stage) -> None:
-    """In both directions. The profile of the other user is visible where it was asked for, and nothing below it."""
+    """This holds in both directions. The other user's profile is visible where requested, but nothing below it."""
     graph, users = stage.world.graph, stage.users
     everything = {sight.id for sight in await stage.seen_by("dave")}
     hidden = stage.of("bob")
@@ -252,7 +252,7 @@ async def test_a_block_hides_posts_likes_and_lists_at_every_field(stage: Stage) 
 
 
 async def test_a_suspension_hides_the_user_at_every_field(stage: Stage) -> None:
-    """From everybody: the profile, all posts and reposts, and reposts of the posts. Others stay visible."""
+    """The profile, all posts and reposts, and reposts of the posts are hidden from everybody. Others stay visible."""
     everything = {sight.id for sight in await stage.seen_by("dave")}
     hidden = {*stage.of("bob"), stage.id("bob")}
     assert hidden <= everything
@@ -264,7 +264,7 @@ async def test_a_suspension_hides_the_user_at_every_field(stage: Stage) -> None:
 
 
 async def test_a_deletion_hides_the_user_at_every_field(stage: Stage) -> None:
-    """From everybody: the profile, all posts and reposts, and reposts of the posts. Others stay visible."""
+    """The profile, all posts and reposts, and reposts of the posts are hidden from everybody. Others stay visible."""
     everything = {sight.id for sight in await stage.seen_by("dave")}
     hidden = {*stage.of("bob"), stage.id("bob")}
     await stage.world.graph.account_deletion.delete(stage.users["bob"].id, PASSWORD)
@@ -294,7 +294,7 @@ async def test_an_anonymous_client_sees_what_belongs_to_nobody(stage: Stage) -> 
 
 
 async def test_the_walk_meets_every_field(stage: Stage) -> None:
-    """So that the other tests prove something: at each field, the viewer sees a user or a post."""
+    """The viewer sees a user or a post at each field. Otherwise, the other tests would prove nothing."""
     graph, users = stage.world.graph, stage.users
     await graph.blocks.mute(users["alice"].id, users["carol"].id)
     await graph.blocks.block(users["alice"].id, users["dave"].id)

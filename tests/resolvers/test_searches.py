@@ -22,7 +22,7 @@ async def archive(world: World) -> None:
 
 
 async def test_posts_are_found_by_author_words_and_place(world: World) -> None:
-    """All given fields must match, and any entry of a list. Anonymous requests can search."""
+    """All given fields must match, and at least one entry of each list. Anonymous clients can search."""
     alice, bob = await world.users("alice", "bob")
     await world.post(alice, "red tea", "Green tea", "红茶")
     await world.post(bob, "GREEN", "绿茶")
@@ -58,7 +58,7 @@ async def test_posts_of_a_time_are_found(world: World) -> None:
 
 
 async def test_a_search_is_paged_in_both_directions(world: World) -> None:
-    """With authors, and with a live cursor that paging does not change."""
+    """Pages include authors, and paging does not change the live cursor."""
     [alice] = await world.users("alice")
     await world.post(alice, *(f"tea {n}" for n in range(1, 6)))
     await archive(world)
@@ -90,7 +90,7 @@ async def test_an_invalid_filter_is_refused(world: World, filter_: dict[str, Any
 
 
 async def test_a_search_without_the_archive_fails_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The field is null, also if the archive goes down after the search has begun."""
+    """The field is null, even if the archive goes down after the search has begun."""
     [alice] = await world.users("alice")
     await world.post(alice, "tea")
     await archive(world)

@@ -76,7 +76,7 @@ async def test_fields_before_the_log_out_of_a_document_are_executed(world: World
 
 
 async def test_too_many_concurrent_passwords_are_an_error(world: World) -> None:
-    """It is not a user error, because the input is valid and a retry is safe."""
+    """This is not a user error, because the input is valid and a retry is safe."""
 
     async def reject(network: str) -> None:
         raise Overloaded("busy")
@@ -108,7 +108,7 @@ async def test_failed_log_ins_are_counted_by_network(world: World) -> None:
 
 
 async def test_a_viewer_sees_their_sessions(world: World) -> None:
-    """One of them is that of the request. One round trip, with the session check."""
+    """One of them is the session of the request. They take one round trip, including the session check."""
     [alice] = await world.users("alice")
     viewer = await world.viewer(alice)
     await world.graph.sessions.start(alice.id, "Phone")
@@ -124,7 +124,7 @@ async def test_a_viewer_sees_their_sessions(world: World) -> None:
 
 
 async def test_sessions_are_nodes_of_their_user_only(world: World) -> None:
-    """Of live sessions. One round trip for any number."""
+    """Only live sessions are found. Any number of them takes one round trip."""
     alice, bob = await world.users("alice", "bob")
     await world.viewer(alice)
     await world.graph.sessions.start(alice.id, "Phone")
@@ -141,7 +141,7 @@ async def test_sessions_are_nodes_of_their_user_only(world: World) -> None:
 
 
 async def test_end_session(world: World) -> None:
-    """A session of the viewer, once. Others, malformed and unknown ids are not found, and nothing is written."""
+    """It ends a session of the viewer, once. Others, malformed and unknown ids are not found; nothing is written."""
     alice, bob = await world.users("alice", "bob")
     await world.viewer(alice)
     await world.graph.sessions.start(alice.id, "Phone")
@@ -197,7 +197,7 @@ async def test_change_password(world: World) -> None:
 
 
 async def test_a_refused_change_of_the_password(world: World) -> None:
-    """It names the field, and changes nothing. Anonymous clients have no password."""
+    """The error names the field, and nothing changes. Anonymous clients have no password."""
     [alice] = await world.users("alice")
     await world.viewer(alice)
     before = await world.graph.log.last()

@@ -96,7 +96,7 @@ async def test_events_of_all_types_arrive_in_order(world: World) -> None:
 
 
 async def test_reposts_have_events_of_their_own(world: World) -> None:
-    """With the post, and with an edge that is like that of a post."""
+    """The event has the post, and an edge like that of a post."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     [post] = await world.post(carol, "hi")

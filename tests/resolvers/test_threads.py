@@ -82,7 +82,7 @@ async def test_deleting_a_reply_returns_its_targets_with_their_new_counts(world:
 
 @pytest.mark.counts_reads
 async def test_a_thread_with_ancestors_and_replies_takes_four_round_trips(world: World) -> None:
-    """The session check included. The live cursor takes none."""
+    """This includes the session check. The live cursor takes none."""
     alice, bob = await world.users("alice", "bob")
     chain = await world.post(alice, "root")
     for n in range(22):
@@ -107,7 +107,7 @@ async def test_a_thread_with_ancestors_and_replies_takes_four_round_trips(world:
 
 @pytest.mark.counts_reads
 async def test_a_home_page_with_quoted_posts_takes_four_round_trips(world: World) -> None:
-    """With the authors, the counts, the originals and their authors."""
+    """This includes the authors, the counts, the originals and their authors."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.graph.follows.follow(alice.id, [bob.id])
     originals = await world.post(carol, *(f"original {n}" for n in range(30)))
@@ -127,7 +127,7 @@ async def test_a_home_page_with_quoted_posts_takes_four_round_trips(world: World
 
 
 async def test_deleted_posts_of_a_thread_are_null(world: World) -> None:
-    """Their replies stay, and say where they belong."""
+    """Their replies stay, and still refer to them by id."""
     alice, bob = await world.users("alice", "bob")
     [root] = await world.post(alice, "root")
     middle = await world.graph.posts.publish(bob.id, "middle", reply_to=root.id, quote_of=root.id)

@@ -80,7 +80,7 @@ async def timeline_of(world: World, login: str, field: str = "timeline") -> tupl
 
 
 async def test_anybody_can_subscribe_to_the_timeline_of_a_user(world: World) -> None:
-    """It begins from the live cursor of a page."""
+    """The stream begins from the live cursor of a page."""
     alice, bob = await world.users("alice", "bob")
     [by_bob] = await world.post(bob, "by bob")
     timeline, cursor = await timeline_of(world, "alice")
@@ -120,7 +120,7 @@ async def test_the_owner_of_a_list_can_subscribe_to_its_timeline(world: World) -
 
 
 async def test_a_viewer_can_subscribe_to_the_home_timeline_by_its_id(world: World) -> None:
-    """Only to the viewer's own."""
+    """Subscriptions to the home timelines of others are refused."""
     alice, bob = await world.users("alice", "bob")
     timeline, start = ids.encode(ids.Kind.HOME_TIMELINE, alice.id), await world.graph.log.last()
     await world.post(alice, "by alice")
@@ -140,7 +140,7 @@ async def test_other_ids_are_refused(world: World) -> None:
 
 
 async def test_a_thread_tells_of_replies_and_counts(world: World) -> None:
-    """It begins from the live cursor of the post."""
+    """The stream begins from the live cursor of the post."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(alice, "post")
     found = (await world.ask(POST, bob, id=post_id(post))).data["post"]
@@ -189,7 +189,7 @@ async def test_a_client_that_resumes_learns_that_the_post_was_deleted(world: Wor
 
 
 async def test_a_cursor_does_not_open_the_thread_of_a_hidden_post(world: World) -> None:
-    """Nor that of a post that never existed."""
+    """Nor does it open the thread of a post that never existed."""
     alice, bob = await world.users("alice", "bob")
     [post] = await world.post(alice, "post")
     after = encode_cursor(CursorKind.LOG, await world.graph.log.last())

@@ -13,7 +13,7 @@ HOME = """query ($first: Int, $after: String, $last: Int, $before: String) { vie
 
 
 async def test_home_shows_own_and_followed_posts(world: World) -> None:
-    """The posts of the viewer and of all followed users, newest first, with their authors."""
+    """The home timeline has the posts of the viewer and of all followed users, newest first, with their authors."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     await world.post(bob, "b1")
@@ -64,7 +64,7 @@ async def test_the_live_cursor_belongs_to_the_first_page(world: World) -> None:
 
 
 async def test_the_viewer_is_a_node_of_their_own(world: World) -> None:
-    """Others do not see it, and it is not the user. It costs no round trip."""
+    """Only the viewer can read it, and its id differs from the user's."""
     alice, bob = await world.users("alice", "bob")
     answer = await world.ask("{ viewer { id user { id } } }", alice)
     viewer = answer.data["viewer"]
@@ -125,7 +125,7 @@ async def test_post_fields(world: World) -> None:
     "arguments", ["", "(first: 101)", '(first: 1, after: "follow-00000000000001")', '(last: 1, before: "x")']
 )
 async def test_invalid_paging_fails_the_connection_alone(world: World, arguments: str) -> None:
-    """A missing or excessive count, or a cursor that is malformed or of another list, is BAD_USER_INPUT."""
+    """A missing or excessive count, a malformed cursor, or a cursor from another list gives BAD_USER_INPUT."""
     [alice] = await world.users("alice")
     answer = await world.ask(f"{{ viewer {{ homeTimeline {{ entries{arguments} {{ nodes {{ id }} }} }} }} }}", alice)
     assert answer.data == {"viewer": {"homeTimeline": {"entries": None}}}
@@ -133,7 +133,7 @@ async def test_invalid_paging_fails_the_connection_alone(world: World, arguments
 
 
 async def test_a_post_cursor_is_valid_in_every_timeline(world: World) -> None:
-    """A cursor of a home timeline pages a user's timeline."""
+    """A cursor from a home timeline can be used to page through a user's timeline."""
     alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)
     await world.post(bob, "b1")
@@ -147,7 +147,7 @@ async def test_a_post_cursor_is_valid_in_every_timeline(world: World) -> None:
 
 
 async def test_relationships(world: World) -> None:
-    """Every state from the viewer's side, with the times of the follows."""
+    """Every state is returned from the viewer's side, with the times of the follows."""
     alice, bob, carol, dave, _ = await world.users("alice", "bob", "carol", "dave", "erin")
     await world.follow(alice, bob, dave)
     await world.follow(carol, alice)

@@ -1,4 +1,4 @@
-"""The table of what people really type, through the API: what is shown, who is notified and what is found agrees."""
+"""The table of texts that users really type, through the API: entities, notifications and searches agree."""
 
 import json
 from collections import defaultdict
@@ -25,13 +25,13 @@ NOTIFIED = """query ($after: String) { viewer { notifications { entries(first: 1
 
 
 def storable(given: dict[str, Any]) -> bool:
-    """Return whether a post can keep this text as it is. NFC may move the entities in it."""
+    """Return True if this text is neither trimmed nor too long. Normalisation to NFC may still change it."""
     text = given["text"]
     return text == text.strip() and len(text) <= MAX_TEXT
 
 
 def shown(entity: dict[str, Any]) -> dict[str, Any]:
-    """Return an entity from the API as the table has it."""
+    """Convert an entity from the API to the format of the table."""
     match entity["__typename"]:
         case "MentionEntity":
             kind, value = "mention", entity["user"]["login"]
@@ -43,7 +43,7 @@ def shown(entity: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_value(inputs: Collection[dict[str, Any]], kind: str) -> dict[str, set[str]]:
-    """Return the texts that mention each login, or have each hashtag."""
+    """Return the texts by the login that they mention, or by the hashtag that they contain."""
     found = defaultdict(set)
     for given in inputs:
         for entity in given["entities"]:
@@ -53,7 +53,7 @@ def by_value(inputs: Collection[dict[str, Any]], kind: str) -> dict[str, set[str
 
 
 async def notified(world: World, user: User) -> set[str]:
-    """Return the texts that have notified a user."""
+    """Return the texts of all mentions that a user was notified of."""
     found, after = set(), None
     while True:
         entries = (await world.ask(NOTIFIED, user, after=after)).data["viewer"]["notifications"]["entries"]

@@ -1,4 +1,4 @@
-"""The answer to a mutation shows it, or is an error: the store does not answer while the change is projected."""
+"""The response to a mutation shows its effect or is an error, even if the store fails during the projection."""
 
 import pytest
 
@@ -24,12 +24,12 @@ FOLLOW = """
 
 
 async def another_world(another: Open) -> World:
-    """Return a world of another process, whose calls of the store can fail."""
+    """Return a world in another process whose calls to the store can fail."""
     return World(await another())
 
 
 async def test_a_follow_that_is_not_projected_shows_no_old_counts(world: World, graph: Graph, another: Open) -> None:
-    """The follow is committed. Everything about the two users is an error until it can be read."""
+    """The follow is committed. All fields of the two users are errors until the follow can be read."""
     alice, bob = await world.users("alice", "bob")
     other = await another_world(another)
     Fault(other.graph.store, runs("add_follows"))
@@ -46,7 +46,7 @@ async def test_a_follow_that_is_not_projected_shows_no_old_counts(world: World, 
 
 
 async def test_other_users_are_shown_in_the_same_answer(world: World, another: Open) -> None:
-    """Only look-ups of what was changed fail."""
+    """Only look-ups of the changed users fail."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     other = await another_world(another)
     Fault(other.graph.store, runs("add_follows"))
@@ -73,7 +73,7 @@ async def test_other_users_are_shown_in_the_same_answer(world: World, another: O
 async def test_nothing_is_withdrawn_before_it_is_hidden(
     world: World, another: Open, document: str, script: str
 ) -> None:
-    """The client must not believe that it is gone: the mutation is an error, and can be repeated."""
+    """The client must not assume that the content is gone: the mutation fails and can be repeated."""
     alice, bob = await world.users("alice", "bob")
     await befriend(world.graph, alice.id, bob.id)
     [post] = await posts(world.graph, alice.id, "a post")

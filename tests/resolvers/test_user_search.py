@@ -1,4 +1,4 @@
-"""The search of users through the schema."""
+"""User search through the schema."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ async def test_users_are_found_in_pages_in_both_directions(world: World) -> None
 
 
 async def test_a_page_with_profiles_costs_two_round_trips(world: World) -> None:
-    """The login and the profiles; the counts are one more. The rest is SQL."""
+    """One is for the login and one for the profiles; counts would add one more. The rest is SQL."""
     [viewer] = await world.users("viewer")
     await world.users(*(f"bob{n}" for n in range(30)))
     await archive(world)

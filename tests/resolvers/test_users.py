@@ -42,7 +42,7 @@ async def test_unknown_or_impossible_login(world: World, login: str) -> None:
 
 
 async def test_user_by_an_unknown_or_malformed_id(world: World) -> None:
-    """An unknown id or one of another type is null; a malformed one is an error."""
+    """An unknown id, or an id of another type, gives null; a malformed id gives an error."""
     [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     document = "query ($id: ID!) { user(by: {id: $id}) { id } }"
@@ -113,7 +113,7 @@ async def test_following_and_nodes(world: World) -> None:
 
 
 async def test_a_follow_cursor_is_valid_in_every_list_of_follows(world: World) -> None:
-    """A cursor of followers pages the list of followed users by the time of the follow."""
+    """A cursor from the followers list can be used in the list of followed users, by the time of the follow."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     await world.follow(bob, alice)
@@ -142,7 +142,7 @@ async def test_a_follow_cursor_is_valid_in_every_list_of_follows(world: World) -
     ],
 )
 async def test_invalid_paging_fails_the_connection_alone(world: World, arguments: str) -> None:
-    """A missing, double or excessive count, or a cursor that is malformed or of another list, is BAD_USER_INPUT."""
+    """A missing, duplicate or excessive count, a malformed cursor, or one from another list is BAD_USER_INPUT."""
     [alice] = await world.users("alice")
     answer = await world.ask(f"{{ viewer {{ user {{ login followers{arguments} {{ totalCount }} }} }} }}", alice)
     assert answer.data == {"viewer": {"user": {"login": "alice", "followers": None}}}

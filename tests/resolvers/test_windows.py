@@ -1,4 +1,4 @@
-"""Windows of one list in one operation: they share one read, and have the pages of separate reads."""
+"""Windows of one list in one operation share one read and return the same pages as separate reads."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def page_of(window: Window) -> Page[int]:
 
 
 class Reads:
-    """A batch function of pages, which notes its calls."""
+    """A batch function for pages that records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[Sequence[tuple[str, Window]]] = []
@@ -36,7 +36,7 @@ class Reads:
 
 @pytest.mark.parametrize("seed", range(20))
 async def test_a_page_is_cut_like_it_would_be_read(seed: int) -> None:
-    """In both directions, with bounds."""
+    """This holds in both directions, with bounds."""
     random = Random(seed)  # noqa: S311
     bounds = [(0, 1 << 40), (10, 50), (0, 30), (55, 1 << 40)]
     windows = [
@@ -52,7 +52,7 @@ async def test_a_page_is_cut_like_it_would_be_read(seed: int) -> None:
 
 
 async def test_calls_of_one_iteration_share_a_read() -> None:
-    """As the aliases of a field make them. A failure is that of one list."""
+    """Aliases of a field make such calls. A failure affects only its own list."""
     reads = Reads()
     shared = SharedWindows(reads, Window.cut)
     calls = [shared([("list", Window(count, True))]) for count in (3, 9, 5)]
@@ -96,7 +96,7 @@ async def commands_of(world: World, document: str, by: Any, **variables: Any) ->
     ids=[*FIELDS, *OTHERS],
 )
 async def test_the_same_connection_with_other_sizes_is_read_once(world: World, template: str) -> None:
-    """Eighteen sizes cost the store what the largest one costs."""
+    """Eighteen page sizes cost the store as much as the largest one alone."""
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(bob, alice, carol)
     await world.follow(carol, alice)

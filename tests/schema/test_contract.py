@@ -48,7 +48,7 @@ def test_changes_that_break_clients_are_found(after: str, found: list[str]) -> N
 
 
 def test_the_last_release_is_the_newest_tag(tmp_path: Path) -> None:
-    """By its version, among those of the branch. There may be none, nor a repository."""
+    """The highest version among the branch's tags counts. There may be no tags, or no repository."""
     assert last_release(tmp_path) is None
     git(tmp_path, "init", "-q")
     for number, tags in enumerate((["v0.9.0"], ["v0.10.0", "other"], [])):
@@ -60,13 +60,13 @@ def test_the_last_release_is_the_newest_tag(tmp_path: Path) -> None:
 
 
 def test_few_arguments_have_a_default() -> None:
-    """The others are null, without a default in the SDL."""
+    """Other optional arguments are null if omitted, without a default in the SDL."""
     found = {line.strip() for line in schema.sdl().splitlines() if " = " in line}
     assert found == {"everywhere: Boolean = false", "limit: Int! = 3", "limit: Int! = 20"}
 
 
 def test_the_schema_has_a_description() -> None:
-    """In the SDL, which tools read from a file, and by introspection."""
+    """The description is in the SDL, which tools read from a file, and in introspection results."""
     assert "unknown `__typename`" in (build_schema(schema.sdl()).description or "")
     answer = schema.schema.execute_sync("{ __schema { description } }")
     assert answer.data == {"__schema": {"description": build_schema(schema.sdl()).description}}

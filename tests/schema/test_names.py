@@ -1,6 +1,6 @@
-"""Names that generators of code in other languages cannot use are not in the schema.
+"""The schema avoids names that code generators for other languages cannot use.
 
-Generators escape keywords. What remains are names that have another meaning where they are written.
+Generators escape keywords. The remaining problem is names that already have another meaning in the generated code.
 """
 
 import re

@@ -75,9 +75,10 @@ def members(hint: Any) -> set[Any]:
 
 
 def fits(actual: Any, expected: Any) -> bool:
-    """Return True if each value of one type is a value of the other. Supports unions, sequences and classes.
+    """Return True if each value of `actual` is also a value of `expected`. Supports unions, sequences and classes.
 
-    A class with subclasses stands for them: the values of an interface are never instances of the base of its records.
+    A class with subclasses stands for its subclasses: the values of an interface are never direct instances of the base
+    class.
     """
     if get_origin(actual) in (Union, UnionType):
         return all(fits(member, expected) for member in members(actual))
@@ -118,7 +119,7 @@ def without_exceptions_and_none(hint: Any, *, allow_none: bool) -> Any:
 
 @pytest.mark.parametrize("case", cases(), ids=name_of)
 def test_a_field_and_its_record_or_resolver_agree(case: tuple[type, StrawberryField, type | None]) -> None:
-    """The record has an attribute of the field's type, or the resolver returns values of it."""
+    """The record has an attribute of the field's type, or the resolver returns values of that type."""
     _, field, record = case
     expected = python_type(field.type)
     must_exist = not isinstance(field.type, StrawberryOptional)

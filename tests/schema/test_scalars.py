@@ -76,6 +76,6 @@ def test_rejects_what_is_no_time_of_rfc_3339(text: object) -> None:
     ],
 )
 def test_rejects_times_that_do_not_exist(text: str) -> None:
-    """Nor are there leap seconds."""
+    """Leap seconds are rejected too."""
     with pytest.raises(GraphQLError, match=f"{re.escape(text)} is not a valid date and time: "):
         parse_time(text)

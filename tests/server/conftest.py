@@ -112,7 +112,7 @@ class Api:
         return await self.graph.sessions.start(user.id)
 
     async def log_in(self, login: str) -> Credentials:
-        """Sign up a user and start a session in the served process, which then need not note its use for an hour."""
+        """Sign up a user and start a session in the served process, which then records no use of it for an hour."""
         user = await self.graph.users.sign_up(login, "correct horse", login.title())
         served: Graph = self.app.state.graph
         return await served.sessions.start(user.id)
@@ -201,7 +201,7 @@ async def served(app: Application, graph: Graph) -> AsyncIterator[Api]:
 
 
 async def end(server: uvicorn.Server) -> None:
-    """Shut a server down, at once if nothing is open: uvicorn waits for a tenth of a second in any case."""
+    """Shut a server down, immediately if nothing is open: uvicorn always waits for a tenth of a second."""
     state = server.server_state
     for _ in range(20):  # iterations of the event loop, in which it learns of closed connections
         if state.connections:
@@ -221,7 +221,7 @@ def _no_idle_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Clock:
-    """The clock of the event loop, which goes on, and which a test sets forward."""
+    """The clock of the event loop, which keeps running and which tests can set forward."""
 
     def __init__(self) -> None:
         self._time = asyncio.get_running_loop().time
@@ -238,7 +238,7 @@ class Clock:
 
 @pytest.fixture
 async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Return the clock by which timeouts are measured in this test, of the server and of its clients."""
+    """Return the clock that measures the timeouts of the server and its clients in this test."""
     clock = Clock()
     monkeypatch.setattr(asyncio.get_running_loop(), "time", clock.now)
     return clock
@@ -261,7 +261,7 @@ async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_api(running_store: SharedStore, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
-    """Serve an application to all tests of a module, which change nothing, in the event loop of the module."""
+    """Serve an application to all tests of a module, in the module's event loop. The tests change nothing."""
     url = running_store.url
     empty(url)
     graph = await open_graph(url)

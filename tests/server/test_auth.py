@@ -34,7 +34,7 @@ def signed(key: str = NEW, algorithm: str = "HS256", drop: str = "", **claims: A
 
 
 def forged(header: bytes, claims: bytes = b'{"sub":"42","sid":"abc","exp":4000000000}', key: str = NEW) -> str:
-    """Return a token of arbitrary header and claims, signed with HMAC-SHA256."""
+    """Return a token with an arbitrary header and claims, signed with HMAC-SHA256."""
     parts = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (header, claims))
     mac = hmac.digest(key.encode(), parts, "sha256")
     return b".".join([parts, base64.urlsafe_b64encode(mac).rstrip(b"=")]).decode()
@@ -51,7 +51,7 @@ def test_a_token_identifies_user_session_and_expiry() -> None:
 
 
 def test_keys_rotate_without_ending_sessions() -> None:
-    """A token of the old key is valid while that key is listed; the first key signs new tokens."""
+    """A token signed with the old key is valid while that key is listed; the first key signs new tokens."""
     old = Tokens([OLD]).issue(SESSION)
     assert Tokens([NEW, OLD]).verify(old).user == 42
     assert Tokens([NEW]).verify(Tokens([NEW, OLD]).issue(SESSION)).user == 42
@@ -94,7 +94,7 @@ def test_the_id_of_a_key_does_not_reveal_it() -> None:
 
 
 def test_the_last_of_repeated_claims_counts() -> None:
-    """In verification and in the cache."""
+    """This holds in verification and in the cache."""
     header = b'{"alg":"HS256","kid":"%b"}' % key_id(NEW).encode()
     token = forged(header, b'{"sub":"41","sub":"42","sid":"abc","exp":4000000000}')
     tokens = Tokens([NEW])
@@ -158,13 +158,13 @@ def test_a_cached_token_expires() -> None:
     ],
 )
 def test_weak_keys_are_detected(key: str, complaint: str | None) -> None:
-    """Short, repetitive or monotonous keys."""
+    """Weak keys are short, repetitive or monotonous."""
     found = weakness(key)
     assert found == complaint if complaint is None else complaint in str(found)
 
 
 def test_random_keys_are_strong() -> None:
-    """In every common notation."""
+    """This holds in every common notation."""
     for _ in range(200):
         for key in (secrets.token_urlsafe(48), secrets.token_hex(32), secrets.token_hex(16)):
             assert weakness(key) is None
@@ -227,7 +227,7 @@ def test_random_keys_are_strong() -> None:
     ],
 )
 def test_a_bad_token_is_refused(token: str, complaint: str) -> None:
-    """With its reason, which does not contain the token."""
+    """The error has the reason, which does not contain the token."""
     with pytest.raises(BadToken, match=complaint) as caught:
         Tokens([NEW]).verify(token)
     assert not token or token not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The dashboard for Grafana shows metrics that exist, and nearly all of them."""
+"""The Grafana dashboard shows exactly the metrics that are served."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def expressions() -> list[str]:
 
 
 async def test_every_metric_of_the_dashboard_is_served(api: Api) -> None:
-    """And every metric that is served is on the dashboard."""
+    """Every metric that is served is also on the dashboard."""
     families = list(text_string_to_metric_families((await api.client.get("/metrics")).text))
     served = {f"{each.name}{suffix}" for each in families for suffix in SUFFIXES[each.type]}
     variables = [each["definition"] for each in dashboard()["templating"]["list"] if "definition" in each]
@@ -33,7 +33,7 @@ async def test_every_metric_of_the_dashboard_is_served(api: Api) -> None:
 
 
 async def test_labels_of_the_dashboard_exist(api: Api) -> None:
-    """Those that expressions group by, apart from `le` and `instance`, which Prometheus adds."""
+    """These are the labels by which expressions group, apart from `le` and `instance`, which Prometheus adds."""
     await api.ask("query Home { viewer { user { login } } }")
     text = (await api.client.get("/metrics")).text
     groups = [names for each in expressions() for names in re.findall(r"by \(([^)]*)\)", each)]

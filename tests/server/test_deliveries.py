@@ -14,7 +14,7 @@ LIVE = "subscription ($after: String) { homeTimeline(after: $after) { __typename
 
 
 async def counted(api: Api) -> tuple[float, float, float]:
-    """Return the number of started subscriptions and of delivered events, and the seconds these took."""
+    """Return the numbers of started subscriptions and delivered events, and the seconds that the deliveries took."""
     text = (await api.client.get("/metrics")).text
     samples = {each.name: each.value for family in text_string_to_metric_families(text) for each in family.samples}
     return (
@@ -25,7 +25,7 @@ async def counted(api: Api) -> tuple[float, float, float]:
 
 
 async def test_live_events_are_measured_and_replayed_ones_are_not(api: Api) -> None:
-    """One event for each subscription that gets it; neither checkpoints nor what happened before."""
+    """Each subscription that gets an event counts; checkpoints and replayed events do not."""
     session = await api.session("alice")
     token = Tokens([KEY]).issue(session)
     async with api.socket(token) as socket:
@@ -55,7 +55,7 @@ async def test_refused_subscriptions_are_not_counted(api: Api) -> None:
 
 
 def test_a_clock_that_is_ahead_gives_no_negative_time() -> None:
-    """The process that committed the event may have one."""
+    """The process that committed the event may have such a clock."""
     registry = CollectorRegistry()
     deliveries = Deliveries(registry)
     live_from = deliveries.start()

@@ -244,7 +244,7 @@ def events(connection: redis.Redis) -> list[str]:
 
 
 def test_zero_bytes_at_the_end_are_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A crash of the machine may leave them. The log says so."""
+    """A crash of the machine may leave them. The removal is logged."""
     with damaged(tmp_path, lambda content: content + bytes(512)) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
         assert connection.get("user:{1}") == "derived"
@@ -264,7 +264,7 @@ def test_zero_bytes_at_the_end_are_removed(tmp_path: Path, caplog: pytest.LogCap
 def test_events_and_sessions_after_the_damage_are_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, change: Callable[[bytes], bytes]
 ) -> None:
-    """What follows from events is removed: the worker writes it again. A copy of the removed bytes is kept."""
+    """Data derived from events is removed; the worker writes it again. A copy of the removed bytes is kept."""
     with damaged(tmp_path, change) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
         assert connection.get("user:{1}") is None
@@ -276,7 +276,7 @@ def test_events_and_sessions_after_the_damage_are_kept(
 
 
 def test_an_incomplete_command_at_the_end_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says how much, and there is a copy."""
+    """The size is logged, and a copy is kept."""
     with damaged(tmp_path, lambda content: content[:-7]) as store, client(store) as connection:
         assert events(connection) == ["First", "Second"]
         assert not connection.exists("session:{1}")
@@ -284,7 +284,7 @@ def test_an_incomplete_command_at_the_end_is_removed(tmp_path: Path, caplog: pyt
 
 
 def test_a_key_without_its_events_is_not_kept(tmp_path: Path) -> None:
-    """The request that appended them may be repeated, and must append them then."""
+    """The request that appended them may be repeated, and must then append them again."""
     with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:
         connection.set("whole", "before")
         for ms, name in ((EPOCH_MS + 1, "lost"), (EPOCH_MS + 2, "kept")):
@@ -303,7 +303,7 @@ def test_a_key_without_its_events_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_store_that_would_forget_its_archive_is_refused(tmp_path: Path) -> None:
-    """The binding was written in the damaged bytes."""
+    """The binding was in the damaged bytes."""
     with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:
         connection.set("first", "command")
         connection.set("user:{1}", "derived")
@@ -316,7 +316,7 @@ def test_a_store_that_would_forget_its_archive_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_cut_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash after the cut is planned, before the file is complete: the next start continues."""
+    """After a crash between planning the cut and completing the file, the next start continues."""
     store = damaged(tmp_path, lambda content: content.replace(b"\r\nSET\r\n", b"\r\nSXT\r\n"))
     file = last_file(store.folder)
     assert file is not None
@@ -352,7 +352,7 @@ def test_damage_far_from_the_end_is_refused(tmp_path: Path) -> None:
 def test_a_nearly_full_disk_accepts_no_writes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reads work. When there is room again, writes do, too. The log says each once."""
+    """Reads still work. When there is room again, writes work too. Each change is logged once."""
     free = 2**30
     monkeypatch.setattr("server.embedded.shutil.disk_usage", lambda _: SimpleNamespace(free=free))
     with EmbeddedStore(tmp_path) as store, client(store) as connection:
@@ -376,7 +376,7 @@ def test_a_nearly_full_disk_accepts_no_writes(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and other C libraries return free memory themselves")
 def test_the_memory_of_deleted_data_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if a little data remains everywhere in between. That data is kept, also after a restart."""
+    """This works even if a little data remains everywhere in between. That data survives a restart."""
     monkeypatch.setattr("server.embedded.TRIM_SECONDS", 0.0)
     kept = {f"kept{n}": str(n) for n in range(0, 8000, 10)}
     with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:

@@ -80,7 +80,7 @@ async def test_readiness_costs_one_round_trip(api: Api) -> None:
 
 
 async def test_a_store_that_is_being_rebuilt_is_not_ready(api: Api) -> None:
-    """Until the rebuild is complete. The reason says what to do."""
+    """It becomes ready when the rebuild is complete. The reason says what to do."""
     await api.graph.store.run("SET", keys.REBUILD, "store:archive")
     status, body = await readiness(api)
     await api.graph.store.run("DEL", keys.REBUILD)
@@ -90,7 +90,7 @@ async def test_a_store_that_is_being_rebuilt_is_not_ready(api: Api) -> None:
 
 
 async def test_a_store_that_is_nearly_full_is_not_ready(api: Api, store: Any) -> None:
-    """Until it has room again. The reason says what to do."""
+    """It becomes ready when it has room again. The reason says what to do."""
     store.config_set("maxmemory", int(store.info("memory")["used_memory"] / 0.95))
     status, body = await readiness(api)
     store.config_set("maxmemory", 0)
@@ -102,7 +102,7 @@ async def test_a_store_that_is_nearly_full_is_not_ready(api: Api, store: Any) ->
 
 
 async def test_a_store_that_refuses_writes_is_not_ready(api: Api, store: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Here it has too few replicas. The text of the server is in the log only."""
+    """Here it has too few replicas. The error text of the server is only in the log."""
     store.config_set("min-replicas-to-write", 5)
     status, body = await readiness(api)
     store.config_set("min-replicas-to-write", 0)
@@ -115,7 +115,7 @@ async def test_a_store_that_refuses_writes_is_not_ready(api: Api, store: Any, ca
 async def test_a_degraded_process_can_stay_ready(
     settings: Settings, graph: Graph, store: Any, stop_at: Callable[[datetime], None]
 ) -> None:
-    """If so configured: what makes other processes unavailable is a warning. Without a usable store, nothing helps."""
+    """If so configured, what makes other processes unavailable is only a warning, except an unusable store."""
     tolerant = settings.model_copy(update={"ready_while_degraded": True, "worker_lag": timedelta(milliseconds=1)})
     async with serving(tolerant, graph) as api:
         store.config_set("maxmemory", int(store.info("memory")["used_memory"] / 0.95))
@@ -137,9 +137,10 @@ async def test_a_degraded_process_can_stay_ready(
 async def test_a_cluster_without_the_shard_of_the_log_is_degraded(
     settings: Settings, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other shards serve pages. Without any, the process is not ready, however tolerant it is.
+    """The other shards serve pages. Without any shard, no process is ready, whatever it tolerates.
 
-    The memory of the store is read for each request: a reading of the last second counts shards that answered then.
+    The memory of the store is read for each request: a reading from the last second would count shards that answered
+    then.
     """
     monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
     with cluster_in(tmp_path) as cluster:
@@ -169,7 +170,7 @@ def test_a_lag_is_told_in_words(seconds: float, words: str) -> None:
 
 
 async def test_a_store_whose_clock_is_ahead_is_not_ready(api: Api) -> None:
-    """Here the log is: it was written with such a clock. Half an hour is no problem."""
+    """Here the log was written with such a clock. Half an hour is tolerated."""
     api.graph.log.clock = lambda: datetime.now(UTC) + timedelta(days=30)
     api.graph.log.seen = number_at(datetime.now(UTC) + timedelta(minutes=30))
     await publish(api.graph, 1)
@@ -182,7 +183,7 @@ async def test_a_store_whose_clock_is_ahead_is_not_ready(api: Api) -> None:
 
 
 async def test_a_full_log_is_not_ready(api: Api) -> None:
-    """From the length on from which changes are refused."""
+    """It is not ready from the length at which changes are refused."""
     api.app.state.graph.log.limit = 10
     await publish(api.graph, 8)
     assert (await readiness(api))[0] == 200
@@ -226,7 +227,7 @@ async def test_a_process_is_ready_without_the_archive(settings: Settings, tmp_pa
 
 
 async def test_a_lagging_archive_is_a_warning(settings: Settings, graph: Graph) -> None:
-    """By the age of the oldest event, until the archive has caught up."""
+    """The age of the oldest event decides, until the archive has caught up."""
     impatient = settings.model_copy(update={"archive_lag": timedelta(milliseconds=1)})
     async with serving(impatient, graph) as api:
         await publish(graph, 3)
@@ -241,7 +242,7 @@ async def test_a_lagging_archive_is_a_warning(settings: Settings, graph: Graph) 
 
 
 async def test_many_unarchived_events_are_a_warning(store_url: str) -> None:
-    """From half the limit of the log on, however young they are. A log that is nearly full is another warning."""
+    """The warning starts at half the log's limit, whatever their age. A log that is nearly full is another warning."""
     graph = await open_graph(store_url, Tuning(log_limit=10))
     try:
         found = []
@@ -260,7 +261,7 @@ async def test_many_unarchived_events_are_a_warning(store_url: str) -> None:
 async def test_a_process_far_behind_the_log_is_not_ready(
     settings: Settings, graph: Graph, setting: str, who: str, stop_at: Callable[[datetime], None]
 ) -> None:
-    """By the age of the oldest event, until the worker or the archiver has caught up."""
+    """The age of the oldest event decides, until the worker or the archiver has caught up."""
     impatient = settings.model_copy(update={setting: timedelta(milliseconds=1)})
     async with serving(impatient, graph) as api:
         await append_events(graph, [PostPublished(1, "waiting")])
@@ -275,7 +276,7 @@ async def test_a_process_far_behind_the_log_is_not_ready(
 
 
 async def test_a_stopped_archiver_is_a_warning(api: Api) -> None:
-    """With the reason, here an archive that lacks events which the log no longer holds."""
+    """The warning has the reason: here, the archive lacks events that the log no longer holds."""
     await publish(api.graph, 2)
     await api.graph.store.run("SET", keys.TRIMMED, await api.graph.log.watermark())
     async with background(api.graph.archiver.run()), asyncio.timeout(PATIENCE):
@@ -290,7 +291,7 @@ async def test_a_stopped_archiver_is_a_warning(api: Api) -> None:
 async def test_an_archive_that_hangs_delays_readiness_briefly(
     settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a time limit, and only once until the next check, even if the database accepts connections."""
+    """A time limit applies, and only one request waits per check, even if the database accepts connections."""
     monkeypatch.setattr("server.lifespan.TIMEOUT_SECONDS", 2 * PATIENCE)
     monkeypatch.setattr(health, "ARCHIVE_SECONDS", 0.2)
     monkeypatch.setattr(health, "CHECK_SECONDS", 2 * PATIENCE)

@@ -26,7 +26,7 @@ async def served_counts(api: Api) -> dict[str, float]:
 
 
 def test_the_number_of_names_is_bounded() -> None:
-    """Trusted names have labels whenever they come; of the others, the first hundred."""
+    """Names of trusted documents always have labels; of the others, the first hundred have labels."""
     registry = CollectorRegistry()
     latency = Latency(registry)
     latency.trust(["Trusted"])
@@ -51,7 +51,7 @@ def test_a_long_name_has_no_label() -> None:
 
 
 async def test_operations_are_counted_by_name(api: Api) -> None:
-    """Those that are executed: by POST, WebSocket, with a name in the document or chosen by the request."""
+    """Executed operations count: by POST or WebSocket, with a name in the document or chosen by the request."""
     await api.ask("query Home { viewer { user { login } } }")
     await api.ask("{ viewer { user { login } } }")
     await api.ask("query Wrong { nothing }")

@@ -32,7 +32,7 @@ async def exchange(cluster: LocalCluster, *, write: bool) -> list[str]:
 
 
 def refuse_connections(*ports: int) -> None:
-    """Assert that nothing listens on ports of this machine."""
+    """Assert that nothing listens on these ports."""
     for port in ports:
         with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
             pass
@@ -71,7 +71,7 @@ def test_a_node_whose_port_is_taken_at_the_last_moment_takes_another(
 def test_a_node_never_has_one_port_for_clients_and_for_other_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even if random choice gives it one twice, or if it was saved so."""
+    """This holds even if it was given one port twice at random, or if such ports were saved."""
     first, second = local_cluster._free_port(), local_cluster._free_port()
     ports = iter([first, first, second])
     monkeypatch.setattr("server.local_cluster._free_port", lambda: next(ports))
@@ -85,7 +85,7 @@ def test_a_node_never_has_one_port_for_clients_and_for_other_nodes(
 
 
 def test_nodes_that_a_killed_process_left_behind_are_used_and_stopped(tmp_path: Path) -> None:
-    """Also if most of them are dead."""
+    """This works even if most of them are dead."""
     left = LocalCluster(tmp_path, Durability.SAFE)
     left.start()
     asyncio.run(exchange(left, write=True))
@@ -101,9 +101,9 @@ def test_nodes_that_a_killed_process_left_behind_are_used_and_stopped(tmp_path: 
 
 
 def test_the_demo_is_served_on_a_cluster(tmp_path: Path) -> None:
-    """Its data is beside that of the demo on one store, and SIGTERM ends all nodes.
+    """Its data is stored next to that of the demo on one store, and SIGTERM ends all nodes.
 
-    Changes wait for the replicas if they must.
+    With `strict` durability, changes wait for the replicas.
     """
     environment = {"FANLINE_DATA_DIR": str(tmp_path), "FANLINE_DURABILITY": "strict"}
     with serving("cluster-demo", log=tmp_path / "log", environment=environment, program=SMALL_DEMO) as (process, port):

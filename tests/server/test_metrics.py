@@ -52,7 +52,7 @@ async def test_metrics_report_the_backlog_of_workers(settings: Settings, graph: 
 
 
 async def test_metrics_report_the_memory_of_the_store(api: Api) -> None:
-    """As the part of its limit that is used."""
+    """It is reported as the used part of its limit."""
     assert 0 < (await metrics(api))["fanline_store_fullness"] < 0.5
 
 
@@ -92,7 +92,7 @@ async def test_in_production_metrics_are_served_only_with_a_token(settings: Sett
 
 
 async def test_metrics_count_open_sockets(api: Api) -> None:
-    """From the acknowledgement until the close."""
+    """A socket counts from the acknowledgement until the close."""
     async with api.open_socket(), api.socket():
         assert (await metrics(api))["fanline_open_sockets"] == 1
     await until(lambda: not api.quotas.sockets.held)
@@ -116,7 +116,7 @@ PAGE = """query($after: String) {
 
 
 async def test_metrics_report_the_lag_and_the_work_of_the_archiver(settings: Settings, graph: Graph) -> None:
-    """From the store, so that any process reports them, whichever process archives."""
+    """They come from the store, so any process reports them, whichever process archives."""
     async with serving(settings, graph) as api:
         await append_events(graph, [PostPublished(1, "hi"), PostPublished(1, "again")])
         await graph.worker().drain()
@@ -135,7 +135,7 @@ async def test_metrics_report_the_lag_and_the_work_of_the_archiver(settings: Set
 
 @pytest.mark.single_server("a cluster has no near cache")
 async def test_metrics_count_what_the_near_cache_finds(settings: Settings, graph: Graph) -> None:
-    """And what it lacks, what it holds and what was invalidated. The setting turns it on."""
+    """Misses, entries and invalidations are counted too. The setting turns the cache on."""
     async with serving(settings.model_copy(update={"near_cache": 100}), graph) as api:
         token = await api.token("alice")
         alice, bob = await graph.users.ids_of_logins(["alice"]), await graph.users.sign_up("bob", "correct horse")
@@ -160,7 +160,7 @@ async def test_a_scrape_costs_one_round_trip(api: Api) -> None:
 
 
 async def test_every_metric_is_documented(api: Api) -> None:
-    """And no other: the table of operations.md has exactly the metrics that are served."""
+    """The table in operations.md has exactly the metrics that are served."""
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
     rows = re.findall(r"^\| (`fanline_.+?) \|", page, re.M)
     documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}

@@ -67,7 +67,7 @@ async def posts_of(api: Api, *logins: str) -> list[int]:
 async def test_the_payload_shows_the_new_viewer_and_later_fields_are_the_senders(
     api: Api, transport: str, anonymous: bool, field: str, name: str, login: str
 ) -> None:
-    """Whoever sent the request, on every transport."""
+    """This holds for every sender, on every transport."""
     alice, _ = await api.token("alice"), await api.session("bob")
 
     result = await result_of(api, transport, None if anonymous else alice, field, PUBLISH)
@@ -141,7 +141,7 @@ async def test_an_ended_session_cannot_log_in_others(api: Api, transport: str) -
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_log_out_after_a_log_in_ends_the_session_of_the_sender(api: Api, transport: str) -> None:
-    """Not the new one."""
+    """The new session remains."""
     alice, _ = await api.token("alice"), await api.session("bob")
 
     result = await result_of(api, transport, alice, LOG_IN, LOG_OUT, PUBLISH)
@@ -180,7 +180,7 @@ async def test_a_socket_keeps_its_viewer_and_session(api: Api) -> None:
 
 
 async def test_the_cookie_becomes_that_of_the_new_viewer(api: Api) -> None:
-    """Also if the document has ended the session of the former cookie before."""
+    """This also holds if the document has already ended the session of the former cookie."""
     await api.session("bob")
     for login, fields in (("alice", LOG_IN), ("dora", f"{LOG_OUT} {LOG_IN}")):
         headers = {"Cookie": f"fanline_session={await api.token(login)}", **OWN}
@@ -206,7 +206,7 @@ async def remaining(api: Api, token: str | None) -> int:
 
 @pytest.mark.parametrize("anonymous", [True, False])
 async def test_the_points_of_the_sender_are_spent(limited: Api, anonymous: bool) -> None:
-    """Of the network or of the user of the token, also for what the payload shows of the new viewer."""
+    """They are those of the network or of the token's user, even for what the payload shows of the new viewer."""
     alice, bob = await limited.token("alice"), await limited.token("bob")
     sender, others = (None, (alice, bob)) if anonymous else (alice, (None, bob))
     question = await remaining(limited, others[0]) - await remaining(limited, others[0])

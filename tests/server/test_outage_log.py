@@ -1,4 +1,4 @@
-"""What the log of a server tells of outages that operations meet."""
+"""What the log of a server says about outages that operations encounter."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.support.graphs import archive_url_of
 async def test_operations_without_the_store_are_logged_once_a_minute(
     settings: Settings, tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At once, with the reason, which clients do not see; then with the number of operations since."""
+    """The first is logged at once, with the reason, which clients do not see; then the number of the others."""
     log = OutageLog()
     monkeypatch.setattr(errors, "OUTAGE_LOG", log)
     store = EmbeddedStore(tmp_path / "away")

@@ -115,7 +115,7 @@ async def test_the_real_graph_equals_plain_sets(plain: Graph, long_profile: bool
 
 
 def follows_in(path: Path) -> Path:
-    """Write the pairs of the real graph, which has no directions, as follows: a third of them mutual."""
+    """Write the pairs of the real graph, which are undirected, as directed follows: a third of them mutual."""
     with gzip.open(EDGES, "rt", encoding="utf-8") as lines, path.open("w", encoding="utf-8") as written:
         written.write(next(lines))
         for line in lines:

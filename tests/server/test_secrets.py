@@ -168,7 +168,7 @@ async def canary_api(
 
 
 async def test_no_answer_log_or_metric_has_a_secret(canary_api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """For any failing request, at any log level."""
+    """This holds for any failing request, at any log level."""
     token = await enter(canary_api.client)
 
     answers = await provoke(canary_api.client, token, KINDS)
@@ -180,7 +180,7 @@ async def test_no_answer_log_or_metric_has_a_secret(canary_api: Api, caplog: pyt
 
 
 async def test_no_socket_message_has_a_secret(canary_api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither messages nor close reasons of WebSockets."""
+    """This covers the messages and close reasons of WebSockets."""
     token = await enter(canary_api.client)
     heard = []
     async with canary_api.socket() as socket:
@@ -233,7 +233,7 @@ async def test_an_unexpected_error_is_logged_without_the_password(
 
 
 async def test_a_json_log_has_the_operation_and_no_secret(canary_api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request id, and the name of the operation. Neither the viewer nor what the client sent."""
+    """It has the request id and the name of the operation, but neither the viewer nor what the client sent."""
 
     async def broken(*words: object) -> str:
         raise RuntimeError(f"cannot hash {words}")
@@ -286,7 +286,7 @@ async def value_of(raw: Redis, key: str) -> Any:
 
 
 def test_settings_do_not_show_their_secrets() -> None:
-    """Neither in their text representation nor in error messages."""
+    """They are neither in the text representation of settings nor in error messages."""
     settings = Settings(
         secret=(KEY,),
         store_url=f"valkey://fanline:{STORE_WORD}@store:6379",
@@ -299,7 +299,7 @@ def test_settings_do_not_show_their_secrets() -> None:
 async def test_a_process_in_production_reveals_no_secret(
     running_store: EmbeddedStore, store_url: str, tmp_path: Path
 ) -> None:
-    """From its start without an archive, through all failures and the loss of its store, to its end."""
+    """This holds from its start without an archive, through failures and the loss of its store, to its end."""
     async with (
         production(running_store, tmp_path) as (api, proxy),
         httpx.AsyncClient(base_url=api.url, timeout=60) as client,

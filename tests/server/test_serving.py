@@ -22,7 +22,7 @@ def test_connections_to_lost_peers_time_out() -> None:
 
 
 def test_a_port_in_use_is_said() -> None:
-    """In one sentence."""
+    """It is reported in one sentence."""
     with (
         closing(bind("127.0.0.1", 0)) as listening,
         pytest.raises(SettingsError, match=r"is in use\. Choose another"),
@@ -31,7 +31,7 @@ def test_a_port_in_use_is_said() -> None:
 
 
 def test_a_supervisor_notices_that_a_worker_dies_before_it_answers() -> None:
-    """Otherwise it would wait for the answer for a minute, in which it hears no signal."""
+    """Otherwise it would wait for the answer for a minute, during which it handles no signals."""
     worker = Worker(configure("server.serving:from_environment", factory=True, log_config=None), [])
     worker.start()
     worker.process.kill()
@@ -45,6 +45,6 @@ def test_a_supervisor_notices_that_a_worker_dies_before_it_answers() -> None:
 
 
 async def test_messages_are_not_compressed(api: Api) -> None:
-    """Even if the client offers it: thousands of idle sockets would each pay for it."""
+    """This holds even if the client offers it: each of thousands of idle sockets would pay for compression."""
     async with api.socket() as socket:
         assert socket.connection.protocol.extensions == []

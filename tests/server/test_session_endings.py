@@ -29,7 +29,7 @@ def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("listens", [True, False])
 async def test_a_log_out_closes_the_sockets_of_the_session(api: Api, listens: bool) -> None:
-    """With 4403, idle sockets as well. Sockets of other sessions of the user stay open."""
+    """The code is 4403, for idle sockets as well. Sockets of the user's other sessions stay open."""
     session, other = await api.session("alice"), await api.session("bob")
     another = await api.graph.sessions.start(session.user)
     tokens = Tokens([KEY])
@@ -60,7 +60,7 @@ async def test_a_log_out_on_a_socket_is_answered_first(api: Api) -> None:
 
 
 async def test_a_mutation_on_an_open_socket_needs_a_live_session(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the end of the session has not been noticed yet."""
+    """This holds even if the end of the session has not been noticed yet."""
     monkeypatch.setattr("server.endpoint.websocket.SocketHandler._session_ended", lambda self: None)
     session = await api.session("alice")
     async with api.socket(Tokens([KEY]).issue(session)) as socket:
@@ -76,7 +76,7 @@ async def test_a_mutation_on_an_open_socket_needs_a_live_session(api: Api, monke
 
 @pytest.mark.parametrize("listens", [True, False])
 async def test_a_socket_ends_with_its_token(api: Api, short_lives: None, listens: bool) -> None:
-    """With 4403, with or without a subscription."""
+    """The code is 4403, with or without a subscription."""
     async with api.socket(await api.token("alice")) as socket:
         if listens:
             with suppress(ConnectionClosed):
@@ -85,7 +85,7 @@ async def test_a_socket_ends_with_its_token(api: Api, short_lives: None, listens
 
 
 async def test_an_event_stream_ends_with_its_token(api: Api, short_lives: None) -> None:
-    """With an error event and `complete`, so clients do not reconnect with that token."""
+    """It ends with an error event and `complete`, so clients do not reconnect with that token."""
     async with api.stream(LIVE, await api.token("alice")) as response:
         *_, last, end = [event async for event in events(response)]
         assert (last.name, end.name) == ("next", "complete")
@@ -105,7 +105,7 @@ async def test_a_log_out_ends_the_event_streams_of_the_session(api: Api) -> None
 
 
 async def test_ending_all_sessions_ends_all_connections(api: Api) -> None:
-    """On both transports, for all sessions of the user."""
+    """This applies to both transports and to all sessions of the user."""
     session = await api.session("alice")
     another = await api.graph.sessions.start(session.user)
     tokens = Tokens([KEY])
@@ -132,7 +132,7 @@ LEAVE_AND_POST = """mutation { logOut(input: {}) { userErrors { code } }
 
 @pytest.mark.parametrize("transport", ["http", "sse", "websocket"])
 async def test_fields_after_a_log_out_have_no_viewer(api: Api, transport: str) -> None:
-    """In one document, on every transport."""
+    """This holds within one document, on every transport."""
     session = await api.session("alice")
     token = Tokens([KEY]).issue(session)
     if transport == "http":
@@ -157,7 +157,7 @@ END = "mutation ($id: ID!) { endSession(input: {sessionId: $id}) { endedSessionI
 
 @pytest.mark.parametrize("transport", ["http", "websocket"])
 async def test_a_session_has_the_user_agent_of_its_log_in(api: Api, transport: str) -> None:
-    """Cleaned and cut, on every transport. Later requests do not change it."""
+    """It is cleaned and truncated, on every transport. Later requests do not change it."""
     api.client.headers["user-agent"] = "Phone/1.0  (\xe4)" + "x" * 300
     if transport == "http":
         data = (await api.ask(SIGN_UP % "erin")).json()["data"]
@@ -174,7 +174,7 @@ async def test_a_session_has_the_user_agent_of_its_log_in(api: Api, transport: s
 
 
 async def test_ending_a_session_closes_its_connections(api: Api) -> None:
-    """At once, on both transports; those of the session that ends it stay."""
+    """They close at once, on both transports. The connections of the session that ends it stay open."""
     session = await api.session("alice")
     lost = await api.graph.sessions.start(session.user, "Lost phone")
     tokens = Tokens([KEY])
@@ -201,7 +201,7 @@ CHANGE = """mutation { changePassword(input: {currentPassword: "correct horse", 
 
 
 async def test_a_change_of_the_password_closes_the_connections_of_all_sessions(api: Api) -> None:
-    """Also that of the request, after its answer. The token in the payload works."""
+    """The connection of the request closes too, after its answer. The token in the payload works."""
     session = await api.session("alice")
     tokens = Tokens([KEY])
     another = tokens.issue(await api.graph.sessions.start(session.user))

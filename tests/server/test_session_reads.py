@@ -79,7 +79,7 @@ async def test_a_socket_reads_its_session_once_before_it_is_acknowledged(api: Ap
 
 
 async def test_a_refused_subscription_counts_for_the_network_from_then_on(api: Api) -> None:
-    """The process remembers that the session has ended, so a stolen token uses up no quota of its user."""
+    """The process remembers that the session has ended, so a stolen token uses no quota of its user."""
     session = await api.session("alice")
     await api.graph.sessions.end(session.user, session.id)
     async with api.stream(SUBSCRIPTIONS["events"], Tokens([KEY]).issue(session)) as response:

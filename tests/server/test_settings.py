@@ -173,7 +173,7 @@ def test_secrets_are_never_printed() -> None:
 
 
 def test_the_archive_is_a_file_in_the_data_folder_by_default(tmp_path: Path) -> None:
-    """For any name of the folder."""
+    """This holds for any folder name."""
     folder = tmp_path / "what? #1 100% ü"
     url = Settings(data_dir=folder).archive
     assert Archive(url).database.url.database == str(folder / "archive.sqlite")
@@ -198,13 +198,13 @@ def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
 
 
 def test_the_file_of_keys_can_hold_several_for_rotation(tmp_path: Path) -> None:
-    """The first line signs, all verify."""
+    """The key on the first line signs; all keys verify."""
     (tmp_path / "secret").write_text(f"{KEY}new\n{KEY}old\n")
     assert Settings(data_dir=tmp_path).keys() == (f"{KEY}new", f"{KEY}old")
 
 
 def test_keys_can_come_from_a_file(tmp_path: Path) -> None:
-    """As with systemd and container platforms. Production accepts the file instead of FANLINE_SECRET."""
+    """Systemd and container platforms provide such files. Production accepts the file instead of FANLINE_SECRET."""
     (tmp_path / "keys").write_text(f"{KEY}new\n{KEY}old\n")
     settings = Settings.load({"FANLINE_ENV": "production", "FANLINE_SECRET_FILE": str(tmp_path / "keys")})
     assert settings.keys() == (f"{KEY}new", f"{KEY}old")
@@ -218,7 +218,7 @@ def test_a_missing_file_of_keys_is_not_created(tmp_path: Path) -> None:
 
 
 def test_a_data_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    """With the setting, as for a folder that is read-only, or is a file."""
+    """The message also names the setting. The folder may be read-only, or may be a file."""
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match=r"The data folder .*file cannot be used: .* FANLINE_DATA_DIR sets it"):
         Settings(data_dir=tmp_path / "file").keys()

@@ -1,4 +1,4 @@
-"""Traces, as a collector of OpenTelemetry receives them."""
+"""Traces, as an OpenTelemetry collector receives them."""
 
 import threading
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ async def ask(api: Api, query: str, token: str | None = None) -> None:
 
 
 async def test_the_spans_of_an_operation(settings: Settings, graph: Graph) -> None:
-    """The operation, its layers, and its exchanges with the store, which have all its commands."""
+    """There are spans of the operation, its layers, and its exchanges with the store, which have all its commands."""
     with collecting() as collector:
         traced = settings.model_copy(update={"trace_endpoint": collector.url, "trace_share": 1.0})
         async with serving(traced, graph) as api:
@@ -112,7 +112,7 @@ async def test_a_part_of_the_operations_is_traced(settings: Settings, graph: Gra
 async def test_an_endpoint_that_does_not_answer_harms_nothing(
     settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Operations are executed, and the process ends."""
+    """Operations are still executed, and the process still ends."""
     monkeypatch.setattr(tracing, "SEND_SECONDS", 0.1)
     traced = settings.model_copy(update={"trace_endpoint": "http://127.0.0.1:1/v1/traces", "trace_share": 1.0})
     async with serving(traced, graph) as api:

@@ -19,7 +19,7 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write a small application, with files beside it that are not part of it."""
+    """Write a small application, next to files that are not part of it."""
     built = tmp_path / "dist"
     (built / "assets").mkdir(parents=True)
     (built / "index.html").write_text("<!doctype html><title>App</title>")
@@ -108,7 +108,7 @@ async def test_the_page_shows_files_of_the_media_hosts(settings: Settings, graph
     ],
 )
 async def test_nothing_outside_the_folder_is_served(demo: Api, path: str) -> None:
-    """Neither by `..`, nor by an absolute path, nor by a link; nor a file of an unknown type."""
+    """This covers `..`, absolute paths, links, and files of unknown types."""
     url = httpx.URL(demo.url).copy_with(raw_path=path.encode())
     response = await demo.client.send(httpx.Request("GET", url))
     assert response.status_code == 404

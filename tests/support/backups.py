@@ -22,7 +22,7 @@ class Backup:
             server.back_up(self._database, server.folder / file.name)
 
     def restore(self) -> None:
-        """Replace the archive by the copy."""
+        """Replace the archive with the copy."""
         if self._server is None:
             copy(self._file, self._database)
         else:
@@ -30,6 +30,6 @@ class Backup:
 
 
 def copy(source: str | Path, target: str | Path) -> None:
-    """Copy an SQLite database that is in use over another that is in use, as `.backup` and `.restore` do."""
+    """Copy an SQLite database in use over another one in use, as `.backup` and `.restore` do."""
     with closing(sqlite3.connect(source)) as read, closing(sqlite3.connect(target, timeout=30)) as write:
         read.backup(write)

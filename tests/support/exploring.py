@@ -18,8 +18,8 @@ def also_at_length(quick: Iterable[object], others: Iterable[object]) -> list[ob
 def calls(request: pytest.FixtureRequest, long_profile: bool) -> Iterator[int]:
     """Return the numbers of the calls to interrupt: all with `--long`, otherwise a sample.
 
-    The sample is one of the first four, as some work takes few calls, and every eighth of the others, from a random
-    start. It depends on the seed of the run and on the test, so runs differ, and a failure can be repeated.
+    The sample is one of the first four, because some work takes few calls, and every eighth of the others, from a
+    random start. It depends on the seed of the run and on the test, so runs differ, and failures can be repeated.
     """
     if long_profile:
         return count()

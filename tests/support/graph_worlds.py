@@ -31,7 +31,7 @@ Open = Callable[..., Awaitable[Graph]]
 async def append_events(
     graph: Graph, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None = None
 ) -> list[Event]:
-    """Append events without projecting them, as a process does that dies after its commit."""
+    """Append events without projecting them, like a process that dies after its commit."""
     return await graph.log.append(bodies, idempotency_key, binding=await graph.binding.token())
 
 
@@ -185,7 +185,7 @@ async def counted(of: Graph | Store) -> AsyncIterator[Cost]:
     """Count the round trips and commands of the block.
 
     In the block, the process does not refresh watermarks. Normally it does so after a second, and on a busy machine it
-    would be chance whether that is counted.
+    would depend on chance whether the refresh is counted.
     """
     store, cost = of.store if isinstance(of, Graph) else of, Cost()
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Graphs on a store of a test, each with the archive that belongs to the store."""
+"""Graphs on a test's store, each with the archive that belongs to the store."""
 
 import asyncio
 import hashlib

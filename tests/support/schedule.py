@@ -1,6 +1,6 @@
 """The order of the tests, and which process runs them: long tests first, and all tests of a file in one process.
 
-All tests that are repeated for a kind of database are run by one process, which starts its server.
+One process starts the server of a kind of database, and runs all tests that are repeated for it.
 """
 
 import os
@@ -83,8 +83,8 @@ def sort_by_length(items: list[pytest.Item]) -> None:
 def rank(item: pytest.Item) -> Rank:
     """Return the rank of a test; tests with a low rank run first.
 
-    0 is a long test, with a time limit of its own, 1 a test of another long file, and 4 any other. 2 and 3 are for
-    tests that need packages, which are probably installed when they start.
+    0 is a long test, with its own time limit, 1 a test of another long file, and 4 any other. 2 and 3 are for tests
+    that need packages, which are probably installed when they start.
     """
     if item.get_closest_marker("timeout"):
         return 0

@@ -89,7 +89,7 @@ class Server(ABC):
         """Return the URL of a database."""
 
     def start(self) -> None:
-        """Start the server unless it runs; return when it answers."""
+        """Start the server unless it is running; return when it answers."""
         if self._process is not None:
             return
         with (self.folder / "log").open("ab") as log:
@@ -184,7 +184,7 @@ class Server(ABC):
 
     @abstractmethod
     def restore(self, database: str, file: Path) -> None:
-        """Replace a database by its copy, while it is in use. Its connections end."""
+        """Replace a database with its copy, while it is in use. Its connections end."""
 
     def close(self) -> None:
         """Kill the server and remove its data."""

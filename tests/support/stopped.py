@@ -11,7 +11,7 @@ from tests.support.cluster import until
 
 @contextmanager
 def stopped(*pids: int) -> Iterator[None]:
-    """Stop processes during the block. When it begins, none of their threads runs any more.
+    """Stop processes during the block. When the block begins, none of their threads is running.
 
     A signal stops the threads of a process one after another: on a busy machine, one of them could still answer.
     Processes that have ended are left out.

@@ -127,7 +127,7 @@ class HookedStore(InterceptedStore):
 
 
 class Stop:
-    """Stops the first exchange with a wanted command until the test resumes it."""
+    """Stops the first exchange with a matching command until the test resumes it."""
 
     def __init__(self, store: Store, wanted: Wanted, *, after: bool = False) -> None:
         assert isinstance(store, HookedStore)
@@ -149,7 +149,7 @@ class Stop:
 
 
 class Fault:
-    """Makes `times` exchanges with a wanted command fail, before they are sent or after they were applied."""
+    """Makes `times` exchanges with a matching command fail, before they are sent or after they were applied."""
 
     def __init__(
         self, store: Store, wanted: Wanted, error: BaseException | None = None, *, after: bool = False, times: int = 1

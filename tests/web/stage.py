@@ -94,7 +94,7 @@ class Stage:
         self.proxy.target = int(api.url.rsplit(":", 1)[1])
 
     async def restart(self) -> None:
-        """End the server, and start another on a port of its own."""
+        """Stop the server, and start another on a new port."""
         await self.stack.aclose()
         self.stack = AsyncExitStack()
         await self.start()
@@ -118,7 +118,7 @@ class Stage:
         await self.browser.do("see", page, role="button", name="Publish")
 
     async def hears(self, pages: int, more: int = 0) -> None:
-        """Wait until so many pages hear of posts, followers and notifications, and lists on them of `more`."""
+        """Wait until so many pages listen to posts, followers and notifications, and for `more` other streams."""
         await until(lambda: len(self.app.state.graph.feed) == 3 * pages + more)
 
     async def check(self, page: str, viewer: int) -> None:
@@ -133,7 +133,7 @@ class Stage:
         assert not difference
 
     async def differs(self, page: str, viewer: int) -> str:
-        """Scroll through the home timeline. Return how it differs from the server's, or nothing."""
+        """Scroll through the home timeline. Return how it differs from the server's, or an empty string."""
         found = await self.graph.posts.get_many(SYSTEM, await home(self.graph, viewer))
         expected = [post.text for post in found if post]
         shown = await self.browser.do("posts", page, enough=len(expected))
@@ -143,7 +143,7 @@ class Stage:
         return f"{len(shown)} posts instead of {len(expected)}; the first difference is at {first}: {shown[:50]}"
 
     async def outage(self) -> None:
-        """Reset all connections, also new ones, until this is cancelled."""
+        """Reset all connections, including new ones, until cancelled."""
         assert self.proxy.cut() > 0
         while True:
             await asyncio.sleep(0.05)

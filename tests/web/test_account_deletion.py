@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_an_account_is_deleted(stage: Stage, tour: Tour) -> None:
-    """The password is needed. Then all tabs are logged out, and the posts and the open profile vanish for others."""
+    """The password is required. Then all tabs are logged out, and the posts and the open profile vanish for others."""
     alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, bob, alice, carol)
     await posts(stage.graph, alice, "from alice")

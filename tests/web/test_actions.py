@@ -1,4 +1,4 @@
-"""What users do in the web app: twice, without an answer of the server, and one after another in the same browser."""
+"""What users do in the web app: twice, without an answer from the server, and one after another in one browser."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ async def follows(stage: Stage, user: int, followees: list[int]) -> None:
 
 
 async def test_a_post_is_published_once(stage: Stage) -> None:
-    """A draft keeps its idempotency key until it is published or edited, also in a reloaded page."""
+    """A draft keeps its idempotency key until it is published or edited, even if the page is reloaded."""
     [alice] = await people(stage.graph, "alice")
     do = stage.browser.do
     await stage.open("a", "alice")
@@ -95,7 +95,7 @@ async def test_a_follow_beyond_the_limit(stage: Stage, monkeypatch: pytest.Monke
 
 
 async def test_nothing_of_a_user_is_left_for_the_next(stage: Stage) -> None:
-    """After a log-out, the next user of the tab sees neither data, nor notices, nor the draft of the last."""
+    """After a log-out, the next user of the tab does not see the data, notices and draft of the previous one."""
     alice, bob, dora = await people(stage.graph, "alice", "bob", "dora")
     await befriend(stage.graph, alice, bob)
     do = stage.browser.do

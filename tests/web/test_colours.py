@@ -53,7 +53,7 @@ def luminance(colour: Colour) -> float:
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_contrasts(theme: int) -> None:
-    """All texts and the edges of inputs can be told from what is behind them, in both themes."""
+    """All texts and the edges of inputs contrast with their background, in both themes."""
     known = colours(theme)
     pairs = [*product(("text", "quiet", "danger", "accent"), ("background", "surface", "raised"))]
     pairs += [("accent-text", "accent"), ("accent-text", "accent-strong"), ("accent", "tint"), ("text", "tint")]

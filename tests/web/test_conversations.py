@@ -1,4 +1,4 @@
-"""Conversations in the web app: a desktop and a phone show each other's posts, and what is deleted is gone for both."""
+"""Conversations in the web app: a desktop and a phone show each other's posts, and deleted posts disappear."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ def address(post: int) -> str:
 
 
 async def test_replies(stage: Stage, tour: Tour) -> None:
-    """A thread shows the posts above, and replies as they arrive. A post that is deleted leaves both screens."""
+    """A thread shows the posts above, and replies as they arrive. A deleted post disappears from both screens."""
     publish = stage.graph.posts.publish
     alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, bob, alice)
@@ -77,7 +77,7 @@ async def test_replies(stage: Stage, tour: Tour) -> None:
 
 
 async def test_likes(stage: Stage, tour: Tour) -> None:
-    """A like counts at once, and once, and not at all if the server does not answer."""
+    """A like counts at once and only once, and not at all if the server does not answer."""
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, bob, alice)
     post = (await stage.graph.posts.publish(alice, "A post to like")).id
@@ -106,7 +106,7 @@ async def test_likes(stage: Stage, tour: Tour) -> None:
 
 
 async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
-    """A follower sees both arrive. They end with the original: the repost leaves the lists, the quote says so."""
+    """A follower sees both arrive. When the original is deleted, the repost disappears and the quote says so."""
     alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, alice, bob)
     await befriend(stage.graph, bob, carol)
@@ -177,10 +177,10 @@ async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
 
 
 async def test_a_post_and_its_reposts_are_shown_once(stage: Stage, tour: Tour) -> None:
-    """The newest occurrence is shown, also if the others are on later pages. Scrolling reaches the end nevertheless.
+    """The newest occurrence is shown, even if the others are on later pages. Scrolling still reaches the end.
 
-    A repost that arrives is held back, and the post stays where it is until the user asks for what is new. So it does
-    when the user reposts it.
+    A repost that arrives is held back, and the post stays where it is until the user asks for new posts. It also stays
+    there when the user reposts it.
     """
     graph = stage.graph
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
@@ -222,6 +222,6 @@ async def test_a_post_and_its_reposts_are_shown_once(stage: Stage, tour: Tour) -
 
 
 async def likes(stage: Stage, post: int) -> int:
-    """Return the count of the likes of a post."""
+    """Return the number of likes of a post."""
     [found] = await stage.graph.posts.get_many(SYSTEM, [post])
     return found.likes if found else 0

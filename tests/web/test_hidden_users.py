@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_mute(stage: Stage, tour: Tour) -> None:
-    """It is shown at once, not if it fails, and hides the user at home only. The list of the muted takes it back."""
+    """A mute shows at once unless it fails, and hides the user only at home. The list of muted users undoes it."""
     alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, alice, bob, carol)
     await posts(stage.graph, bob, "from bob")
@@ -59,9 +59,9 @@ async def test_a_mute(stage: Stage, tour: Tour) -> None:
 
 
 async def test_a_block(stage: Stage, tour: Tour) -> None:
-    """The viewer is asked first. Then both see why the profile of the other is empty, until it is taken back.
+    """The viewer must confirm. Then both see why the other's profile is empty, until the block is undone.
 
-    The open profile changes live on the other side.
+    The profile that the blocked user has open changes live.
     """
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_thread(stage: Stage, tour: Tour) -> None:
-    """It shows what strangers do with the post, also while the page is on its way. A hidden user's replies leave."""
+    """It shows what strangers do with the post, even while the page loads. Replies of a hidden user disappear."""
     graph = stage.graph
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, carol, "The post of the thread")
@@ -56,7 +56,7 @@ async def test_a_thread(stage: Stage, tour: Tour) -> None:
 
 
 async def test_a_reply_to_a_post_that_is_deleted(stage: Stage, tour: Tour) -> None:
-    """What the user has written stays where it is, also after a reload, until the user deletes it."""
+    """What the user has written stays where it is, even after a reload, until the user deletes it."""
     graph = stage.graph
     _, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, bob, "A post that will be deleted")
@@ -121,7 +121,7 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
 
 
 async def test_a_profile(stage: Stage, tour: Tour) -> None:
-    """It shows new posts and reposts on request. Both leave when they end. Each tab hears of a block."""
+    """It shows new posts and reposts on request, and removes them when they end. Every tab shows a block."""
     graph = stage.graph
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await posts(graph, bob, "from bob")
@@ -161,7 +161,7 @@ async def test_a_profile(stage: Stage, tour: Tour) -> None:
 
 
 async def test_outages(stage: Stage) -> None:
-    """What happens while sockets are reset is on all screens afterwards. So is what happens after a restart."""
+    """What happens while sockets are reset, and after a restart, appears on all screens."""
     graph = stage.graph
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     first, second = await posts(graph, bob, "first", "second")

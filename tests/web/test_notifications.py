@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_notifications_arrive_and_are_read(stage: Stage, tour: Tour) -> None:
-    """The navigation counts them in all tabs until one shows them. Then the list goes on live."""
+    """The navigation counts them in all tabs until one tab shows them. Then the list continues live."""
     graph, do = stage.graph, stage.browser.do
     alice, bob, carol, dora = await people(graph, "alice", "bob", "carol", "dora")
     [post] = await posts(graph, alice, "A post to like")
@@ -61,7 +61,7 @@ async def test_notifications_arrive_and_are_read(stage: Stage, tour: Tour) -> No
 
 
 async def test_kinds_of_notifications(stage: Stage, tour: Tour) -> None:
-    """Each kind says who did what, and leads to the post. The link works while the number cannot be read."""
+    """Each kind says who did what, and leads to the post. The link works even if the number cannot be read."""
     graph, do = stage.graph, stage.browser.do
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "The post of alice " + "which has a long text " * 20)
@@ -102,7 +102,7 @@ async def test_a_notification_that_arrives_while_the_list_is_on_its_way_is_shown
 
 
 async def test_a_long_list_stays_long(stage: Stage) -> None:
-    """A notification vanishes from a list of three pages: all others stay, without a scroll."""
+    """When a notification vanishes from a list of three pages, all others stay, without scrolling."""
     graph, do = stage.graph, stage.browser.do
     _, bob = await people(graph, "alice", "bob")
     mentions = await posts(graph, bob, *(f"@alice {number}." for number in range(70)))

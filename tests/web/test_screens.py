@@ -1,4 +1,4 @@
-"""Every screen of the web app keeps the rules of accessibility. PICTURES=folder takes pictures, in both themes."""
+"""Every screen of the web app follows the accessibility rules. PICTURES=folder takes pictures, in both themes."""
 
 import asyncio
 import re
@@ -75,7 +75,7 @@ async def empty_screens(tour: Tour) -> None:
 
 
 async def loading(tour: Tour) -> None:
-    """Place holders."""
+    """Placeholders."""
     await tour.do("hold", operation="ProfileScreenQuery")
     await tour.go("@bob", "status", "Loading profile")
     await asyncio.sleep(0.5)
@@ -91,7 +91,7 @@ async def loading(tour: Tour) -> None:
 
 
 async def failures(tour: Tour) -> None:
-    """What fails is loaded again at the press of a button: queries also when their screen is opened again."""
+    """A button loads again what has failed. Queries are also retried when their screen is opened again."""
     await tour.do("withhold", name="SearchScreen")
     await tour.go("search/tea", "heading", "The search could not be loaded")
     await tour.do("errors")  # the component without its code has reported its failure
@@ -114,7 +114,7 @@ async def failures(tour: Tour) -> None:
 
 
 async def a_server_that_is_down(tour: Tour) -> None:
-    """The app says so, keeps the draft, and goes on as soon as the browser is online again."""
+    """The app says so, keeps the draft, and continues as soon as the browser is online again."""
     proxy = tour.stage.proxy
     proxy.target, target = NOTHING, proxy.target
     proxy.cut()
@@ -152,7 +152,7 @@ async def test_a_user_of_the_demo(stage: Stage, tour: Tour) -> None:
 
 
 async def home(tour: Tour, alice: int, bob: int, dora: int) -> None:
-    """The home timeline needs only what the page names. New posts, notices, a text too long, and one almost so."""
+    """Home loads only the assets that the page names. New posts, notices, and a text that is too long or nearly so."""
     await tour.do("see", role="list", name="posts")
     await tour.stage.hears(1)
     assert set(await tour.do("assets")) == set(re.findall(r"assets/[\w.-]+", (DIST / "index.html").read_text()))

@@ -26,7 +26,7 @@ UNREADABLE = ((0, ""), (0, "TypeError: Failed to fetch"))
 
 @asynccontextmanager
 async def origin() -> AsyncIterator[str]:
-    """Serve an empty page from an origin of its own, on the same site as the app."""
+    """Serve an empty page from a separate origin, on the same site as the app."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -40,7 +40,7 @@ async def origin() -> AsyncIterator[str]:
 
 
 async def test_scripts_never_see_the_token(stage: Stage) -> None:
-    """The session survives a reload, and ends with the log-out, also for a copy of its cookie."""
+    """The session survives a reload and ends with the log-out, even for a copy of its cookie."""
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)
     await many_posts(stage.graph, bob, 3)
@@ -101,7 +101,7 @@ async def test_only_pages_of_allowed_origins_use_the_session(
 
 
 async def test_a_user_ends_sessions_and_changes_the_password(stage: Stage, tour: Tour) -> None:
-    """One session is ended, then all others with the password. This one goes on, and its live timeline."""
+    """One session is ended, then all others with the password. This one and its live timeline continue."""
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)
     do = stage.browser.do

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_the_store_restarts(chromium: Chromium, tmp_path: Path) -> None:
-    """The server restarts it. The list goes on from the last event, and the session is still there."""
+    """The server restarts it. The list continues from the last event, and the session still exists."""
     data = tmp_path / "data"
     with EmbeddedStore(data) as store:
         settings = Settings(data_dir=data, archive_url=archive_url_of(store.url), secret=(KEY,))

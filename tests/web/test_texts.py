@@ -1,4 +1,4 @@
-"""What the texts of posts lead to in the web app, their pictures, and searches."""
+"""Links in the texts of posts, pictures, and searches in the web app."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ TEXT = "👩‍👩‍👧‍👦 @Bob and @nobody look at #Rain#, see https://e
 async def tour(
     store_url: str, graph: Graph, settings: Settings, chromium: Chromium, tour_folder: Path | None
 ) -> AsyncIterator[Tour]:
-    """Serve the app with a host of pictures."""
+    """Serve the app with a host for pictures."""
     own = await open_graph(store_url, replace(CHEAP, media_hosts=frozenset({HOST})))
     async with staged(own, settings.model_copy(update={"media_hosts": (HOST,)}), chromium) as stage:
         yield Tour(stage, tour_folder)
@@ -37,7 +37,7 @@ def picture(name: str, alt: str = "", *, sensitive: bool = False) -> Attachment:
 
 
 async def test_entities_attachments_and_searches(tour: Tour) -> None:
-    """Ranges of entities count UTF-16. Sensitive pictures wait for a click. A search goes on live."""
+    """Entity ranges count UTF-16 code units. Sensitive pictures wait for a click. A search continues live."""
     stage, do = tour.stage, tour.do
     publish = stage.graph.posts.publish
     alice, bob = await people(stage.graph, "alice", "bob")

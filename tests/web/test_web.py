@@ -13,7 +13,7 @@ MEDIAN_FRAME = 100.0  # milliseconds, without a graphics card on a busy machine
 
 
 async def test_two_users(stage: Stage) -> None:
-    """A follow, a post and a deletion of one appear at the other, while the refetched page is delayed."""
+    """One user's follow, post and deletion appear for the other, while the refetched page is delayed."""
     alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, alice, carol)
     await many_posts(stage.graph, bob, 5)
@@ -70,7 +70,7 @@ async def test_outages(stage: Stage) -> None:
 
 
 async def test_an_old_cursor(stage: Stage) -> None:
-    """The log does not have the event of the cursor any more: the list is fetched again, and stays live."""
+    """The log no longer has the event of the cursor: the list is fetched again, and stays live."""
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)
     await many_posts(stage.graph, bob, 30)
@@ -124,7 +124,7 @@ async def test_a_list_stays_as_long_when_it_is_fetched_again(stage: Stage) -> No
 
 
 async def test_a_cursor_from_before_many_posts(stage: Stage) -> None:
-    """The subscription sends posts again that are older than the page. They wait for their pages, not in the pill."""
+    """The subscription resends posts that are older than the page. They wait for their pages, not in the pill."""
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)
     await stage.graph.worker().drain()

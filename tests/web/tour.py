@@ -28,7 +28,7 @@ class Tour:
         await self.do("see", role=role, name=name)
 
     async def log_in(self, login: str, password: str) -> None:
-        """Fill in the log-in, and send it."""
+        """Fill in and submit the log-in form."""
         await self.do("fill", label="Login", text=login)
         await self.do("fill", label="Password", text=password)
         await self.do("click", role="button", name="Log in")

@@ -75,7 +75,7 @@ def check_events(response: http.client.HTTPResponse) -> None:
 
 
 def check_answer(body: Any) -> None:
-    """Check that this is a GraphQL response whose errors have codes."""
+    """Check that a body is a GraphQL response whose errors have codes."""
     if (
         not isinstance(body, dict)
         or not body.keys() <= {"data", "errors", "extensions"}
@@ -119,7 +119,7 @@ def converse(victim: Victim, case: Conversation) -> int:
 
 
 def listen(connection: socket.socket) -> int:
-    """Check the frames until the server closes. Return its close code, or 0."""
+    """Check the frames until the server closes the connection. Return the close code, or 0."""
     buffer, code, deadline = bytearray(), 0, time.monotonic() + HANG
     while True:
         try:

@@ -16,7 +16,7 @@ PLAIN = '{ user(by: {login: "alice"}) { login } }'
 
 @dataclass(frozen=True)
 class Conversation:
-    """The frames of a client, and the way it ends: with the closing handshake, or by dropping the connection."""
+    """The frames of a client, and how it ends the conversation: by a closing handshake or a dropped connection."""
 
     frames: tuple[bytes, ...]
     drops: bool
@@ -36,7 +36,7 @@ def masked(opcode: int, payload: bytes = b"", *, final: bool = True, mask: bool 
 
 
 class Conversations:
-    """Generates conversations with a server of a world."""
+    """Generates conversations with the server of a world."""
 
     def __init__(self, world: World) -> None:
         self._documents = Writer(world)

@@ -45,7 +45,7 @@ class Writer:
         self._world = world
 
     def preferred(self, name: str, type_: Any, tape: Tape) -> Any:
-        """Return an argument that is valid in this world, with a high probability."""
+        """Return an argument that is very likely to be valid in this world, or None."""
         world = self._world
         match name:
             case "id" | "authorId" | "postId":
@@ -76,7 +76,7 @@ class Writer:
         return None
 
     def valid(self, tape: Tape) -> GeneratedDocument:
-        """Return a query or a mutation that is valid except for its arguments."""
+        """Return a query or a mutation that is valid, except perhaps for its arguments."""
         depth, fields = tape.pick((4, 2, 7, 9)), tape.pick((14, 4, 30, 60))
         return DocumentWriter(READING, tape, self.preferred, depth=depth, fields=fields, wanted=WANTED).write()
 

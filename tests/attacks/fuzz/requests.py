@@ -51,7 +51,7 @@ class HttpCase:
 
 
 class Requests:
-    """Generates requests to a server of a world."""
+    """Generates requests to the server of a world."""
 
     def __init__(self, world: World) -> None:
         self._documents = Writer(world)

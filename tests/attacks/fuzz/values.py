@@ -29,5 +29,5 @@ def odd(tape: Tape) -> Any:
 
 
 def written(value: Any) -> bytes:
-    """Return JSON, including values that Python does not write."""
+    """Return a value as JSON, including numbers that Python cannot write."""
     return json.dumps(value).replace(f'"{HUGE}"', DIGITS).encode()

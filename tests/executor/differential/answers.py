@@ -90,7 +90,7 @@ class Roll:
         self._state = crc32(seed.encode())
 
     def below(self, bound: int) -> int:
-        """Return the next number, from 0 to below the bound."""
+        """Return the next number: at least 0, and below the bound."""
         self._state = (self._state * 1_103_515_245 + 12_345) & 0x7FFFFFFF
         return (self._state >> 8) % bound
 

@@ -25,7 +25,7 @@ class Tape:
         return byte
 
     def below(self, bound: int) -> int:
-        """Return a number from 0 to below the bound, which is at most 256."""
+        """Return a number: at least 0, and below the bound, which is at most 256."""
         return self._byte() * bound >> 8
 
     def pick(self, options: Sequence[T]) -> T:

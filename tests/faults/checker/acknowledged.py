@@ -1,4 +1,4 @@
-"""What the server has acknowledged to all users, and which requests are on their way."""
+"""What the server has acknowledged to all users, and which requests are in progress."""
 
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Acknowledged:
     requests about the same two users never overlap, and nobody acts on a post while its author deletes it.
 
     `authors` and `texts` have all posts that ever existed. `ended` are the posts that were deleted and the reposts that
-    were undone, `deleted` those whose deletion or undoing was acknowledged itself. `cut` are follows that a block has
+    were undone, `deleted` those whose deletion or undoing was itself acknowledged. `cut` are follows that a block has
     ended, or that did not count because of one. `seen` is the cursor up to which each user has read notifications.
     `day` is when the load began.
     """
@@ -48,7 +48,7 @@ class Acknowledged:
 
     @property
     def ended(self) -> set[int]:
-        """The posts and reposts that existed and were ended."""
+        """The posts and reposts that existed but no longer do."""
         return self.authors.keys() - self.world.posts.keys()
 
     @contextmanager
@@ -64,7 +64,7 @@ class Acknowledged:
             self._used[post or 0] -= 1
 
     def is_free(self, user: int, other: int) -> bool:
-        """Return whether no request about two users is on its way."""
+        """Return True if no request about two users is in progress."""
         return frozenset((user, other)) not in self._pairs
 
     def posts_for(self, user: int) -> list[int]:
@@ -73,36 +73,36 @@ class Acknowledged:
         return [post for post in posts if self.is_free(user, self.authors[post])]
 
     def deletable(self, user: int) -> list[int]:
-        """Return the user's posts on which nobody acts at the moment."""
+        """Return the user's posts on which nobody is acting at the moment."""
         posts = self.world.posts.items()
         return [post for post, body in posts if body.author == user and body.text and not self._used[post]]
 
     def are_apart(self, user: int, other: int) -> bool:
-        """Return whether a block stands between two users."""
+        """Return True if one of two users blocks the other."""
         return not self.world.blocks.isdisjoint({(user, other), (other, user)})
 
     def publish(self, post: int, body: PostPublished) -> None:
-        """A post was published, or a repost was made."""
+        """Record that a post was published, or a repost was made."""
         self.world.posts[post] = body
         self.authors[post], self.texts[post] = body.author, body.text
         if body.text:
             self._recent.append(post)
 
     def repost(self, user: int, original: int, repost: int) -> None:
-        """A user reposted a post without a text."""
+        """Record that a user reposted a post without a text."""
         author = self.authors[original]
         self.publish(repost, PostPublished(user, "", repost_of=original, repost_of_author=author))
         self.world.reposted[user, original] = repost
 
     def unrepost(self, user: int, original: int) -> None:
-        """A user undid a repost."""
+        """Record that a user undid a repost."""
         repost = self.world.reposted.pop((user, original))
         self.deleted.add(repost)
         del self.world.posts[repost]
 
     @contextmanager
     def deleting(self, post: int) -> Iterator[None]:
-        """Keep users from acting on a post, which is deleted during the block. Its plain reposts end with it."""
+        """Keep users from acting on a post, which is deleted during the block together with its plain reposts."""
         self._ending.add(post)
         yield  # if the deletion is not acknowledged in time, the load ends
         world = self.world
@@ -114,7 +114,7 @@ class Acknowledged:
         self.bookmarks -= {pair for pair in self.bookmarks if pair[1] == post}
 
     def set_pair(self, pair: tuple[int, int], pairs: Pairs, *, exists: bool) -> None:
-        """A like, a bookmark, a follow, a mute or a block was made or undone. A block ends the follows."""
+        """Record that a like, bookmark, follow, mute or block was made or undone. A block ends the follows."""
         if not exists:
             pairs.pop(pair) if isinstance(pairs, dict) else pairs.discard(pair)
             return

@@ -77,7 +77,7 @@ class Client:
         return data
 
     def another(self) -> "Client":
-        """Return another client of the same user, whose requests and failures are counted apart."""
+        """Return another client of the same user, whose requests and failures are counted separately."""
         client = Client(self.login, self.url)
         client.id, client.token = self.id, self.token
         return client
@@ -87,7 +87,7 @@ class Client:
         self.answers[code] = self.answers.get(code, 0) + 1
 
     async def join(self) -> None:
-        """Sign up. If the response to an earlier attempt was lost, a repetition gets a session of the account."""
+        """Sign up. If the response to an earlier attempt was lost, a retry gets a session of the account."""
         answer = (await self.insist(SIGN_UP, login=self.login, password=PASSWORD))["signUp"]
         self.token, self.id = _credentials(answer)
         self.delays.clear()  # hashing passwords takes long on a busy machine
@@ -99,7 +99,7 @@ class Client:
         self.token, self.id = _credentials(answer)
 
     def unexpected(self) -> dict[str, int]:
-        """Return the codes of errors that no outage explains, with their numbers."""
+        """Return the codes of errors that no outage explains, with their counts."""
         known = {"no answer", *EXPECTED}
         return {code: count for code, count in self.answers.items() if code not in known}
 

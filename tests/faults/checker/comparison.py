@@ -21,7 +21,7 @@ FIRST = 50  # notifications that a client with the first page must have
 
 
 class Expected:
-    """What follows from the acknowledged changes, computed once for all users: linear in the number of changes."""
+    """What follows from the acknowledged changes, computed once for all users, in O(n) for n changes."""
 
     def __init__(self, known: Acknowledged) -> None:
         self.known, self.world = known, known.world
@@ -36,7 +36,7 @@ class Expected:
             self.reposts[body.repost_of if body.repost_of and body.is_plain_repost else 0] += 1
 
     def counts(self, post: int) -> tuple[int, int, int]:
-        """Return the numbers of a post. Likes, replies and reposts of a plain repost go to its original."""
+        """Return the likes, replies and reposts of a post. Those of a plain repost count for its original."""
         return len(self.likers[post]), self.replies[post], self.reposts[post]
 
     def shown(self, viewer: int, posts: Iterable[int]) -> set[int]:
@@ -82,7 +82,7 @@ async def differences(
     gaps: bool = False,
     seconds: float = SETTLE_SECONDS,
 ) -> list[str]:
-    """Return the differences that remain after workers had some seconds to complete what faults interrupted.
+    """Return the differences that remain after workers have had time to complete what faults interrupted.
 
     With `lossy`, acknowledged changes may be missing if a `Gap` was sent, but all derived data must agree with the
     rest. With `gaps`, there may be a `Gap`, but no change may be missing.
@@ -103,7 +103,7 @@ async def differences(
 
 
 def compare_all(people: list[Person], readings: dict[int, Reading], *, lossy: bool) -> list[str]:
-    """Return the differences between what users can read, and what was acknowledged to all of them.
+    """Return the differences between what users can read and what was acknowledged to all of them.
 
     With `lossy`, the rest is compared with what all users can read about themselves.
     """
@@ -114,7 +114,7 @@ def compare_all(people: list[Person], readings: dict[int, Reading], *, lossy: bo
 def compare(
     people: list[Person], person: Person, readings: dict[int, Reading], expected: Expected, *, lossy: bool
 ) -> Iterator[str]:
-    """Yield the differences between what a user can read, and what is expected."""
+    """Yield the differences between what a user can read and what is expected."""
     mine, login, texts = readings[person.number], person.login, expected.known.texts
     if not lossy:
         yield from difference(f"{login}'s deleted posts", set(), mine.existing)
@@ -127,7 +127,7 @@ def compare(
 
 
 def neighbour_of(people: list[Person], person: Person) -> int:
-    """Return the user whose timeline a user has read."""
+    """Return the other user whose timeline a user has read."""
     return people[people.index(person) - 1].number
 
 
@@ -149,7 +149,7 @@ def compare_users(person: Person, mine: Reading, expected: Expected) -> Iterator
 
 
 def compare_posts(person: Person, mine: Reading, expected: Expected, neighbour: int) -> Iterator[str]:
-    """Yield the differences in a user's timelines, likes and bookmarks, and in the numbers of the user's posts."""
+    """Yield the differences in a user's timelines, likes and bookmarks, and in the counts of the user's posts."""
     user, world, login = person.number, expected.world, person.login
     hidden = world.hidden(user)
 
@@ -195,9 +195,9 @@ def compare_lists(person: Person, mine: Reading, known: Acknowledged) -> Iterato
 def compare_notices(person: Person, mine: Reading, expected: Expected, *, lossy: bool) -> Iterator[str]:
     """Yield the differences in a user's notifications, and in which of them are read.
 
-    Follows are notified by day, so all notifications of follows together are compared. After midnight, and if changes
-    may be lost, followers may be missing: who follows again after an unfollow notifies nobody, even if the first follow
-    was lost.
+    Notifications of follows are grouped by day, so they are all compared together. After midnight, and if changes may
+    be lost, followers may be missing: a user who follows again after an unfollow notifies nobody, even if the first
+    follow was lost.
     """
     user, login, found = person.number, person.login, set(mine.notices.values())
     posts, told = expected.notices(user), {each for each in found if each.kind != "FOLLOW"}
@@ -224,8 +224,8 @@ def compare_notices(person: Person, mine: Reading, expected: Expected, *, lossy:
 def compare_stream(people: list[Person], stream: EventsListener, *, lossy: bool, gaps: bool) -> Iterator[str]:
     """Yield the events that the stream of all users lacks, repeats, or has in the wrong order.
 
-    With `gaps`, it sends the events after a `Gap` again, and none may be missing. With `lossy`, too, if the only gaps
-    are those of a repair, which follows each failover.
+    With `gaps`, the stream sends the events after a `Gap` again, and none may be missing. The same holds with `lossy`
+    if the only gaps are those of a repair, which follows each failover.
     """
     repeated = {post for count in (stream.published, stream.deleted) for post, times in count.items() if times > 1}
     yield from difference("sent twice", set(), repeated)

@@ -27,7 +27,7 @@ async def a_while() -> None:
 class Disasters:
     """One fault after another, of one primary after another. `happened` lists the faults.
 
-    `meanwhile` is awaited during each fault, after a replica has had the time to take over.
+    `meanwhile` is awaited during each fault, after a replica has had time to take over.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Disasters:
         self._meanwhile = meanwhile
 
     async def run(self) -> None:
-        """Make primaries fail until stopped: in turn that of the log in each way, and another one in each way."""
+        """Make primaries fail until stopped: in turn, the log's primary in every way, and another one in every way."""
         for turn in itertools.count(self._first):
             await asyncio.sleep(BETWEEN_SECONDS)
             if self.stopped:
@@ -72,14 +72,14 @@ async def killed(_: PartitionableCluster, primary: Node, meanwhile: Meanwhile) -
 
 
 async def paused(_: PartitionableCluster, primary: Node, meanwhile: Meanwhile) -> None:
-    """Stop a primary, and continue it after another node has taken over."""
+    """Pause a primary, and resume it after another node has taken over."""
     with stopped(primary.pid):
         await asyncio.sleep(FAILOVER_SECONDS)
         await meanwhile()
 
 
 async def paused_for_20_seconds(_: PartitionableCluster, primary: Node, meanwhile: Meanwhile) -> None:
-    """Stop a primary for longer than workers and clients wait for an answer."""
+    """Pause a primary for longer than workers and clients wait for an answer."""
     with stopped(primary.pid):
         await asyncio.sleep(20)
         await meanwhile()

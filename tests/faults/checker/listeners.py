@@ -150,9 +150,9 @@ class EventsListener(Listener):
 class HomeListener(Listener):
     """Holds the newest posts of a home timeline: fetches them, applies every event, and fetches again on demand.
 
-    `floor` is the oldest post that was fetched, or 0 if there are no others: older ones are on pages not fetched yet.
-    `due` are the posts that a later fetch showed before the stream sent them. The stream must send them later, or
-    announce that they or their authors are gone. Otherwise a fetch would hide events that the stream has lost.
+    `floor` is the oldest post that was fetched, or 0 if all were: older ones are on pages not fetched yet. `due` are
+    the posts that a later fetch showed before the stream sent them. The stream must send them later, or announce that
+    they or their authors are gone. Otherwise a fetch would hide events that the stream has lost.
     """
 
     field, query = "homeTimeline", HOME

@@ -84,7 +84,7 @@ class Load:
                 raise AssertionError("a user or listener has stopped")
 
     def unexpected(self) -> list[str]:
-        """Return the answers that nothing explains: errors that are no outage, and those without their own change."""
+        """Return the unexplained answers: errors not caused by an outage, and answers without their own change."""
         clients = [*self.people, *(listener.client for listener in self.listeners)]
         failures = [f"{each.login}: {each.unexpected()}" for each in clients if each.unexpected()]
         return [*failures, *self.people[0].acknowledged.unshown]
@@ -111,11 +111,11 @@ async def checked(
     failovers: bool = False,
     seconds: float = SETTLE_SECONDS,
 ) -> AsyncIterator[Load]:
-    """Run load during the block, then assert that all acknowledged changes are readable and the store needs no repair.
+    """Run load in the block, then assert that all acknowledged changes are readable and the store needs no repair.
 
     With `lossy`, changes may be missing if a `Gap` announces it, and users do not block each other. With `gaps`,
-    streams may have a `Gap` although no event is lost. With `failovers`, answers may be outdated. Workers have some
-    seconds to catch up.
+    streams may have a `Gap` although no event is lost. With `failovers`, answers may be outdated. Workers have
+    `seconds` to catch up.
     """
     load = Load(system, lossy=lossy)
     try:
@@ -135,7 +135,7 @@ async def checked(
 
 
 async def defects(system: System, seconds: float) -> list[str]:
-    """Return the report of a check of the store, unless workers repair all that it finds within some seconds."""
+    """Return the report of a check of the store, unless workers repair everything in it within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         code, output = await system.repair_check()

@@ -43,7 +43,7 @@ BLOCK = Switch("blockUser", "unblockUser", "blocking")
 class Person(Client):
     """A user of the load. `acknowledged` is shared by all users.
 
-    With `lossy`, acknowledged changes may be lost: users do not act on what does not exist any more, and block nobody.
+    With `lossy`, acknowledged changes may be lost: users do not act on what no longer exists, and block nobody.
     """
 
     def __init__(self, login: str, url: str, acknowledged: Acknowledged | None = None, *, lossy: bool = False) -> None:
@@ -82,10 +82,10 @@ class Person(Client):
         await operation()
 
     async def change(self, mutation: str, selection: str, about: int | None = None, **values: Any) -> Any:
-        """Repeat a mutation until it succeeds, and return its payload; None if a block or a loss refuses it.
+        """Repeat a mutation until it succeeds, and return its payload, or None if a block or a loss prevents it.
 
-        `about` is the user whom it concerns. A refusal without a block does not know what was acknowledged before, and
-        an earlier attempt may have succeeded without being acknowledged. So the request is repeated.
+        `about` is the user whom it concerns. A refusal without a block does not reflect what was acknowledged before,
+        and an earlier attempt may have succeeded without being acknowledged. So the request is repeated.
         """
         input_type = f"{mutation[0].upper()}{mutation[1:]}Input!"
         fields = f"{{ {selection} userErrors {{ code }} }}"
@@ -108,11 +108,11 @@ class Person(Client):
             await asyncio.sleep(AGAIN_SECONDS)
 
     def is_apart(self, other: int) -> bool:
-        """Return whether a block stands between this user and another one."""
+        """Return True if this user blocks another one, or is blocked by that user."""
         return self.acknowledged.are_apart(self.number, other)
 
     def outdated(self, what: str) -> None:
-        """Record an answer that does not know an acknowledged change."""
+        """Record an answer that does not reflect an acknowledged change."""
         self.acknowledged.outdated.append(f"{self.login}: an answer does not know an acknowledged change: {what}")
 
     def expect(self, what: str, shown: object) -> None:
@@ -186,7 +186,7 @@ class Person(Client):
             await self.delete(random.choice(posts))
 
     async def delete(self, post: int) -> None:
-        """Delete a post, and look whether it is gone."""
+        """Delete a post, and check that it is gone."""
         id_ = encode(Kind.POST, post)
         with self.acknowledged.deleting(post):
             await self.change("deletePost", "deletedPostId", postId=id_)
@@ -214,7 +214,7 @@ class Person(Client):
             known.set_pair(pair, pairs, exists=not undoes)
 
     def _is_made(self, mutation: str, payload: Any, author: int, *, undoes: bool) -> bool:
-        """Return whether a change was made. If a block refuses to undo something, there was nothing left to undo."""
+        """Return whether a change was made. If a block prevents undoing, nothing was left to undo."""
         if payload is not None and not undoes:
             self.expect_allowed(mutation, author)
         return payload is not None or undoes
@@ -266,7 +266,7 @@ class Person(Client):
             known.set_pair(pair, known.world.follows, exists=not undoes)
 
     async def _toggle_user(self, switch: Switch, pairs: Pairs, others: list["Person"]) -> None:
-        """Mute or block a user, or if the user has muted or blocked somebody, undo it."""
+        """Mute or block a user, or undo an existing mute or block."""
         known = self.acknowledged
         affected = [other for other in others if (self.number, other.number) in pairs]
         if (other := self._free(affected or others)) is None:

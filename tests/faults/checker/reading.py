@@ -104,7 +104,7 @@ class Reading:
 
 
 async def read(person: Person, neighbour: Person) -> Reading:
-    """Return what a user can read, and how the user sees the timeline of another one."""
+    """Return what a user can read, and how the user sees the timeline of another user."""
     profile = (await person.insist(PROFILE, id=person.id))["user"]
     timeline, replies = [posts_in(await pages(person, POSTS % name, "user", name, "entries")) for name in TIMELINES]
     other = await pages(person, POSTS % "timeline", "user", "timeline", "entries", id=neighbour.id)
@@ -157,7 +157,7 @@ def numbers(nodes: Iterable[Any]) -> set[int]:
 
 
 def posts_in(nodes: list[Any]) -> dict[int, Shown]:
-    """Return the posts of a timeline, newest first. Raises AssertionError if one is there twice or in disorder."""
+    """Return the posts of a timeline, newest first. Raises AssertionError if one occurs twice or out of order."""
     found = {number(node): shown(node) for node in nodes}
     assert len(found) == len(nodes), "a timeline contains a post twice"
     assert [*found] == sorted(found, reverse=True), "a timeline is not in order"
@@ -187,7 +187,7 @@ def notice(node: Any) -> Notice:
 
 
 async def pages(client: Client, query: str, *path: str, **variables: Any) -> list[Any]:
-    """Return the nodes of all pages of a connection, by default one of the client. It is empty if it is null."""
+    """Return the nodes of all pages of a connection, by default one of the client's, or none if it is null."""
     nodes: list[Any] = []
     after = None
     variables = {"id": client.id, **variables} if "$id" in query else variables
@@ -204,9 +204,9 @@ async def pages(client: Client, query: str, *path: str, **variables: Any) -> lis
 
 
 async def home_of(client: Client, most: int = sys.maxsize) -> tuple[dict[int, Shown], str, int]:
-    """Return the posts of a home timeline, newest first, the `liveCursor` of the first page, and the oldest post read.
+    """Return the posts of a home timeline, newest first, the first page's `liveCursor`, and the oldest post read.
 
-    That is 0 if all were read: pages are read until there are `most` posts.
+    The oldest post is 0 if all were read. Pages are read until there are `most` posts.
     """
     nodes: list[Any] = []
     live, after = "", None
@@ -258,8 +258,8 @@ async def existing(client: Client, posts: list[int]) -> set[int]:
 def as_acknowledged(people: list[Person], readings: dict[int, Reading]) -> Acknowledged:
     """Return what users can read about themselves, as if it had been acknowledged.
 
-    If changes may be lost, what is derived must agree with this. No user may block another one then, because a block
-    hides a user's own reposts.
+    If changes may be lost, derived data must agree with this. In that case, no user may block another one, because a
+    block hides a user's own reposts.
     """
     known = people[0].acknowledged
     seen = {user: max({*mine.notices} - mine.unread, default="") for user, mine in readings.items()}

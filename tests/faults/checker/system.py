@@ -82,7 +82,7 @@ class System:
         return await self.run("repair", "--check")
 
     async def run(self, *command: str) -> tuple[int, str]:
-        """Run a command of Fanline to its end. Return its exit code and output."""
+        """Run a Fanline command to completion. Return its exit code and output."""
         environment = {**CLEAN, **self.environment, "COLUMNS": "200"}
         done = await asyncio.to_thread(preparation_for(command[0]).run, *command, environment=environment)
         return done.returncode, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Damages of the store, each with the kinds of difference that a check must find."""
+"""Ways to damage the store, each with the kinds of difference that a check must find."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -11,11 +11,11 @@ from tests.graph.repair.broken import DAY, RepairWorld
 
 Damage = Callable[[RepairWorld], Awaitable[None]]
 DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {}
-"""Damages by name, with the kinds of difference that a check must find."""
+"""Ways to damage the store, by name, with the kinds of difference that a check must find."""
 
 
 def finds(*kinds: Defect) -> Callable[[Damage], Damage]:
-    """Register a damage with the kinds of difference that it causes."""
+    """Register a way to damage the store, with the kinds of difference that it causes."""
 
     def register(damage: Damage) -> Damage:
         DAMAGES[damage.__name__] = damage, set(kinds)

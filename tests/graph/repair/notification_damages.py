@@ -1,4 +1,4 @@
-"""Damages of lists of notifications, added to the other damages."""
+"""Ways to damage lists of notifications, added to `DAMAGES`."""
 
 from graph import keys
 from graph.repair import defects

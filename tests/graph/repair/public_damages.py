@@ -1,4 +1,4 @@
-"""Damages of the public timeline in the archive, added to the other damages."""
+"""Ways to damage the public timeline in the archive, added to `DAMAGES`."""
 
 from graph.model import MAX_NUMBER
 from graph.repair import defects

@@ -22,7 +22,7 @@ Damage = Callable[[RepairWorld], Awaitable[object]]
 
 
 def of_pairs(pair_set: PairSet) -> dict[str, tuple[Damage, Defect]]:
-    """Return the damages of a set of pairs."""
+    """Return the ways to damage a set of pairs."""
     defect = defect_of(pair_set)
     return {
         f"a {pair_set.noun} is lost": (lambda w: w.raw.zrem(pair_set.key(w.alice), stored(pair_set, w.carol)), defect),
@@ -75,7 +75,7 @@ async def test_a_world_with_blocks_is_right(blocks: RepairWorld) -> None:
 
 
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
-    """Each damage has its own world."""
+    """Each kind of damage is done to a separate world."""
     async with opened(store_url) as graph:
         damaged = dict(zip(DAMAGES, await worlds(graph, raw, len(DAMAGES)), strict=True))
         for world in damaged.values():
@@ -95,7 +95,7 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
 
 
 async def test_blocks_that_are_newer_than_the_comparison_are_not_undone(blocks: RepairWorld) -> None:
-    """The archive shows a follow at the comparison, but a later block has ended it."""
+    """The compared archive still shows a follow that a later block has ended."""
     graph = blocks.graph
     upto = await graph.log.last()
     await graph.blocks.block(blocks.star, blocks.carol)

@@ -131,7 +131,7 @@ SOME_OF_EACH = (
 
 
 async def test_a_difference_counts_if_it_is_found_twice(world: RepairWorld) -> None:
-    """Between the comparisons, one difference disappears and another one of the same author appears."""
+    """Between the two comparisons, one difference disappears and another one for the same author appears."""
     first, second = world.posts[world.carol]
     record: dict[Any, Any] = await world.raw.hgetall(keys.post(first))
     await world.raw.delete(keys.post(first))
@@ -197,7 +197,7 @@ CHANGES: dict[str, tuple[str, str, Change]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_a_correction_does_not_overwrite_a_newer_change(world: RepairWorld, change: str) -> None:
-    """The element changes between the second comparison and the correction, in another process."""
+    """Another process changes the element between the second comparison and the correction."""
     damage, correction, act = CHANGES[change]
     await DAMAGES[damage][0](world)
     sha = script(correction).sha

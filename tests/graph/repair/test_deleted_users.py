@@ -50,7 +50,7 @@ async def everything(raw: Redis) -> dict[str, Any]:
 
 
 async def deleted(graph: Graph, raw: Redis, *logins: str) -> list[Deleted]:
-    """Delete users after their credentials were archived, and erase another user. Return the others."""
+    """Delete users after their credentials were archived, and return them. Also erase another user."""
     users = await people(graph, *logins)
     await drain(graph)
     [carol] = await people(graph, "carol")
@@ -68,7 +68,7 @@ async def drain(graph: Graph) -> None:
 
 
 async def test_damage_of_deleted_users_is_repaired(graph: Graph, raw: Redis) -> None:
-    """Different data of each user is damaged. Without damage there is no difference."""
+    """Each user's data is damaged in a different way. Undamaged data shows no difference."""
     users = await deleted(graph, raw, *(f"bob{place}" for place in range(len(DAMAGES))))
     damaged = dict(zip(DAMAGES, users, strict=True))
     assert (await check(graph)).clean

@@ -25,13 +25,13 @@ from tests.support.graph_worlds import PATIENCE, background, befriend, counts_of
 
 
 async def lose(graph: Graph, *numbers: int) -> None:
-    """Let the log lose events, like a failover does."""
+    """Remove events from the log, as a failover does."""
     await graph.store.send([("XDEL", keys.LOG, *map(entry_id, numbers))])
 
 
 @pytest.mark.single_server("takes snapshots of one server")
 async def test_what_was_derived_from_lost_events_is_corrected(world: RepairWorld, store_url: str) -> None:
-    """A worker corrects it when the archive has passed the lost events. Then it forgets them, and tells streams."""
+    """Once the archive has passed the lost events, a worker corrects the data, drops the note and notifies streams."""
     graph = world.graph
     snapshots = Snapshots(store_url)
     log = snapshots.take("{log}*")
@@ -62,7 +62,7 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
 
 
 class Repairs:
-    """A repair that counts its runs. Each run meets an outage, or reports one difference for a reason, or nothing."""
+    """A repair that counts its runs. Each run fails with an outage, reports one difference, or reports nothing."""
 
     def __init__(self, *outcomes: Exception | str) -> None:
         self.outcomes = list(outcomes)
@@ -84,7 +84,7 @@ class Repairs:
         return report
 
     def in_place(self, graph: Graph, lease: Lease | None = None) -> Healing:
-        """Return a healing that uses this repair, and the time `now` unless a lease is given."""
+        """Return a `Healing` that uses this repair and, unless a lease is given, the time `now`."""
         if lease is not None:
             return Healing(graph.log, graph.losses, lease, self.run)
         return Healing(graph.log, graph.losses, Lease(graph.store), self.run, lambda: self.now)
@@ -122,7 +122,7 @@ async def test_a_repair_is_repeated_after_an_outage(
 
 @pytest.mark.parametrize("reason", ["left_out", "changed", "corrected"])
 async def test_a_repair_is_repeated_until_it_has_nothing_to_correct(world: RepairWorld, reason: str) -> None:
-    """The pauses grow. Streams are told of each repair that corrects something, and of the first one anyway."""
+    """The pauses grow. Streams are notified of each repair that corrects something, and always of the first one."""
     repairs = Repairs(reason, reason)
     healing = repairs.in_place(world.graph)
     await world.graph.losses.note(1)
@@ -139,7 +139,7 @@ async def test_a_repair_is_repeated_until_it_has_nothing_to_correct(world: Repai
 
 
 async def test_repairs_end_although_differences_are_left(world: RepairWorld) -> None:
-    """Each of them reads the whole archive. Those that fail do not count."""
+    """Each repair reads the whole archive, so their number is limited. Failed repairs do not count."""
     repairs = Repairs(StoreUnavailable("test"), *["left_out"] * MAX_RUNS)
     healing = repairs.in_place(world.graph)
     await world.graph.losses.note(1)
@@ -153,7 +153,7 @@ async def test_repairs_end_although_differences_are_left(world: RepairWorld) -> 
 
 
 async def test_a_repair_after_one_that_failed_is_announced(world: RepairWorld) -> None:
-    """The one that failed may have corrected something. A pause follows it, too."""
+    """The failed repair may have corrected something. A pause follows it, too."""
     repairs = Repairs("corrected", StoreUnavailable("test"))
     healing = repairs.in_place(world.graph)
     await world.graph.losses.note(1)
@@ -168,7 +168,7 @@ async def test_a_repair_after_one_that_failed_is_announced(world: RepairWorld) -
 
 
 async def test_a_later_loss_is_repaired_at_once(world: RepairWorld) -> None:
-    """Even during the pause after the repair of an earlier loss."""
+    """The repair starts even during the pause after the repair of an earlier loss."""
     repairs = Repairs("left_out")
     healing = repairs.in_place(world.graph)
     await world.graph.losses.note(1)
@@ -188,7 +188,7 @@ def runs_of(repairs: Repairs) -> Callable[[], Awaitable[int]]:
 
 
 async def test_a_loss_during_the_repair_is_repaired_too(world: RepairWorld) -> None:
-    """The note of the first loss does not hide the second."""
+    """Neither noting nor forgetting the first loss hides the second."""
     losses = world.graph.losses
     await losses.note(5)
     await losses.note(7)
@@ -225,7 +225,7 @@ async def test_the_highest_of_several_lost_events_is_noted(graph: Graph) -> None
 
 
 async def test_only_the_last_thousand_events_are_remembered(graph: Graph) -> None:
-    """A worker's memory must not grow."""
+    """A worker's memory must not grow without limit."""
     alice, bob = await people(graph, "alice", "bob")
     first, last = await append(graph, Followed(alice, bob), Followed(bob, alice))
     losses = Losses(graph.store, graph.log)
@@ -237,7 +237,7 @@ async def test_only_the_last_thousand_events_are_remembered(graph: Graph) -> Non
 
 
 async def test_events_are_received_while_lost_ones_are_searched(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost event that was received twice, and is displaced by a thousand others meanwhile, is noted once."""
+    """A lost event that was received twice, and is meanwhile displaced by a thousand others, is noted once."""
     alice, bob = await people(graph, "alice", "bob")
     first, last = await append(graph, Followed(alice, bob), Followed(bob, alice))
     losses = Losses(graph.store, graph.log)
@@ -273,7 +273,7 @@ async def test_events_that_were_removed_on_purpose_are_not_lost(graph: Graph, ho
 
 
 async def test_a_repost_of_a_lost_post_is_taken_back(world: RepairWorld) -> None:
-    """It would count as a post of its user, and no page could show it."""
+    """Otherwise the repost would count as a post of its user, but no page could show it."""
     graph, lost = world.graph, world.dave + 999
     before = await counts_of(graph, [world.bob])
     await append(graph, Reposted(world.bob, lost, world.dave))
@@ -300,7 +300,7 @@ async def test_likes_of_a_lost_post_are_removed_and_not_counted_as_unread(world:
 async def test_a_repost_that_only_the_store_has_is_also_what_its_user_reposted(
     world: RepairWorld, store_url: str
 ) -> None:
-    """One repair adds the lost event to the archive, and shows the viewer that the post is reposted."""
+    """One repair adds the lost event to the archive and marks the post as reposted by the user."""
     graph = world.graph
     [post] = await posts(graph, world.dave, "reposted")
     await world.drain()

@@ -69,7 +69,7 @@ async def archived(liking: Liking) -> None:
 
 @pytest.fixture
 async def graph(another: Open) -> Graph:
-    """Open a graph with two hot posts and likes of each list."""
+    """Open a graph that keeps two hot posts or likes of each list."""
     return await another(hot_posts=2, hot_slack=1, hot_newest=1)
 
 
@@ -132,7 +132,7 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
 
 
 async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
-    """Each damage has its own likes."""
+    """Each kind of damage is done to separate likes."""
     damaged = {damage: await begun(graph, raw, f"{place}-") for place, damage in enumerate(DAMAGES)}
     await archived(damaged["the number of likes is lost"])
     before = await state(raw)

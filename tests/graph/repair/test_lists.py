@@ -30,7 +30,7 @@ class Lists:
 
 
 async def listed(world: RepairWorld) -> Lists:
-    """Create two lists of alice's, change one of them and delete the other one."""
+    """Create two lists for alice, change one and delete the other."""
     graph, alice = world.graph, world.alice
     friends = await graph.lists.create(alice, "friends", [world.bob, world.dave])
     gone = await graph.lists.create(alice, "gone", [world.bob])
@@ -72,7 +72,7 @@ async def test_a_world_with_lists_is_right(lists: Lists) -> None:
 
 
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
-    """Each damage has its own world."""
+    """Each kind of damage is done to a separate world."""
     async with opened(store_url) as graph:
         damaged = {
             damage: await listed(world)

@@ -39,7 +39,7 @@ async def build(graph: Graph) -> tuple[list[int], list[int]]:
 
 
 async def take_back(graph: Graph, users: list[int], written: list[int]) -> None:
-    """Undo some of it, and delete what others refer to."""
+    """Undo some of these changes, and delete posts and a user that others refer to."""
     alice, bob, carol, dave = users
     await graph.posts.delete(alice, written[0])
     await graph.likes.unlike(bob, written[1])
@@ -63,7 +63,7 @@ async def take_back(graph: Graph, users: list[int], written: list[int]) -> None:
 
 @pytest.mark.parametrize("correct", [False, True], ids=["check", "repair"])
 async def test_events_in_progress_are_no_differences(graph: Graph, correct: bool) -> None:
-    """Everything can be taken back while no worker runs. Nothing is reported then, and nothing changed."""
+    """Changes are undone while no worker runs. Neither a check nor a repair then finds a difference."""
     users, written = await build(graph)
     await archive_all(graph)
     await take_back(graph, users, written)

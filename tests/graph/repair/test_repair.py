@@ -37,9 +37,9 @@ from tests.support.raw import open_raw
 
 
 async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -> None:
-    """A check finds the damage and changes nothing. A repair corrects it, and then pages are right.
+    """A check finds the damage and changes nothing. A repair corrects it, after which pages are correct.
 
-    Each damage has its own world.
+    Each kind of damage is done to a separate world.
     """
     async with opened(store_url) as graph:
         damaged = dict(zip(ALL_DAMAGES, await worlds(graph, raw, len(ALL_DAMAGES)), strict=True))
@@ -98,7 +98,7 @@ async def test_an_empty_store_has_no_difference(graph: Graph) -> None:
 def test_random_damage_is_corrected(
     world_and_snapshot: tuple[RepairWorld, Snapshot], running_store: EmbeddedStore, long_profile: bool
 ) -> None:
-    """Afterwards all reads agree with each other. Posts that were added to the archive may take a second repair."""
+    """Afterwards all reads agree with each other. Posts that were added to the archive may require a second repair."""
     url = running_store.url
 
     async def trial(damages: list[tuple[str, int, int]]) -> None:
@@ -212,7 +212,7 @@ async def test_a_wrong_archive_ends_the_repair(world: RepairWorld, tmp_path: Any
 
 
 async def test_an_account_that_the_archive_does_not_know_is_reported(world: RepairWorld) -> None:
-    """There is no correction: the data does not show which of them is right."""
+    """Nothing is corrected: the data does not show whether the store or the archive is right."""
     world.sql('DELETE FROM credentials WHERE "user" = ?', world.carol)
     before = world.content()
 
@@ -225,7 +225,7 @@ async def test_an_account_that_the_archive_does_not_know_is_reported(world: Repa
 
 
 async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
-    """A check takes no round trip for each user, follow or post."""
+    """A check does not take a round trip for each user, follow or post."""
     users = await crowd(graph, 400)
     for step in (1, 2, 3, 5, 8):
         await graph.commit([Followed(user, users[(n + step) % 400]) for n, user in enumerate(users)])

@@ -16,7 +16,7 @@ from tests.support.graph_worlds import Open, archive_log, crowd, state
 
 @dataclass
 class Talk:
-    """A post with replies that are also quotes, each list of which has archived posts, and with a repost."""
+    """A post with a repost, and with replies that are also quotes. Both lists have archived posts."""
 
     graph: Graph
     raw: Redis
@@ -42,7 +42,7 @@ async def begun(graph: Graph, raw: Redis, prefix: str = "") -> Talk:
 
 
 async def archived(talk: Talk) -> None:
-    """Archive everything. Two replies are hot."""
+    """Archive everything. Two replies stay hot."""
     await talk.graph.worker().drain()
     await archive_log(talk.graph)
     await talk.graph.scan.run_pass()
@@ -51,13 +51,13 @@ async def archived(talk: Talk) -> None:
 
 @pytest.fixture
 async def graph(another: Open) -> Graph:
-    """Open a graph with two hot posts of each list."""
+    """Open a graph that keeps two hot posts of each list."""
     return await another(hot_posts=2, hot_slack=1, hot_newest=1)
 
 
 @pytest.fixture
 async def talk(graph: Graph, raw: Redis) -> Talk:
-    """Create a conversation most of which is archived."""
+    """Create a conversation, most of which is archived."""
     found = await begun(graph, raw, "user")
     await archived(found)
     return found
@@ -146,7 +146,7 @@ DAMAGES: dict[str, tuple[Damage, set[Defect]]] = {
 
 
 async def test_every_damage_is_corrected(graph: Graph, raw: Redis) -> None:
-    """Each damage has its own conversation."""
+    """Each kind of damage is done to a separate conversation."""
     damaged = {damage: await begun(graph, raw, f"{place}-") for place, damage in enumerate(DAMAGES)}
     await archived(damaged["a quote is lost, and its record too"])
     before = await state(raw)
@@ -174,7 +174,7 @@ async def test_a_lost_thread_is_restored(talk: Talk) -> None:
 
 
 async def test_a_hot_thread_is_right(another: Open) -> None:
-    """A list without archived posts has no number of archived posts."""
+    """A list without archived posts has no count of archived posts."""
     graph = await another()
     alice, bob = await crowd(graph, 2)
     root = (await graph.posts.publish(alice, "root")).id

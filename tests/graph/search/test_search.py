@@ -1,4 +1,4 @@
-"""The search of posts: it equals the past of the event stream, joins its future without a gap, and is bounded."""
+"""The search for posts: it equals the past of the event stream, joins its future without a gap, and is bounded."""
 
 import asyncio
 from contextlib import aclosing
@@ -34,7 +34,7 @@ async def settle(graph: Graph) -> None:
 
 
 async def found(graph: Graph, search: Search, random: Random | None = None, *, forward: bool = True) -> list[int]:
-    """Return the ids of all posts of a search, newest first, read page by page."""
+    """Return the ids of all posts that a search finds, newest first, read page by page."""
     ids: list[int] = []
     low, high = 0, MAX_NUMBER + 1
     while True:
@@ -103,7 +103,7 @@ async def replayed(feed: Feed, filter_: EventFilter, upto: int) -> list[int]:
 async def test_a_search_equals_the_past_of_the_event_stream(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch, long_profile: bool
 ) -> None:
-    """Filters are random, pages of any size and in both directions, with deletions and gaps in the index.
+    """Filters are random. Pages have any size and direction, with deletions and gaps in the index.
 
     A deleted post is not found, whether its deletion is archived or not.
     """
@@ -157,7 +157,7 @@ class World:
         return ids
 
     async def receive(self, filter_: EventFilter, cursor: int) -> tuple[set[int], int, bool]:
-        """Receive events until the connection is lost after any of them, or all were received."""
+        """Receive events until all have arrived, or until the connection is lost after any of them."""
         ids: set[int] = set()
         async with aclosing(self.feed.events(None, filter_, cursor)) as stream:
             async for update in stream:
@@ -194,7 +194,7 @@ async def test_what_is_not_archived_yet_comes_from_the_stream(graph: Graph) -> N
 
 
 async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
-    """The search finds posts from one time until before another, page by page in both directions."""
+    """The search finds posts from one time up to, but excluding, another, page by page in both directions."""
     [alice] = await people(graph, "alice")
     written = [post for n in range(12) for post in await posts(graph, alice, f"rain {n}")]
     await settle(graph)
@@ -213,7 +213,7 @@ async def test_a_search_finds_the_posts_of_a_time(graph: Graph) -> None:
 
 @pytest.mark.parametrize("years", [1, 9999])
 async def test_a_search_of_a_time_without_posts_finds_nothing(graph: Graph, years: int) -> None:
-    """The search finds nothing however long ago or far ahead the time is."""
+    """The search finds nothing, however far in the past or future the time is."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "rain")
     await settle(graph)
@@ -226,7 +226,7 @@ async def test_a_search_of_a_time_without_posts_finds_nothing(graph: Graph, year
 
 
 async def test_a_page_looks_at_so_many_candidates_only(graph: Graph) -> None:
-    """A page may be empty with more to come: only a phrase's words are looked up, and deleted posts are left out."""
+    """A page may be empty although more follow: only a phrase's words are looked up, and deleted posts are left out."""
     [alice] = await people(graph, "alice")
     [wanted] = await posts(graph, alice, "京北京")
     for post in await posts(graph, alice, *["北京"] * 30):

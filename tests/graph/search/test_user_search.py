@@ -1,4 +1,4 @@
-"""The search of users: whom a text finds, in which order, and the cost of a page."""
+"""The search for users: which users a text finds, in which order, and the cost of a page."""
 
 import unicodedata
 from random import Random
@@ -48,7 +48,7 @@ async def found(
 
 
 async def sign_up(graph: Graph, **names: str) -> list[int]:
-    """Sign users up by login and name, in this order, and archive them."""
+    """Sign up users with these logins and names, in this order, and archive them."""
     users = [(await graph.users.sign_up(login, PASSWORD, name)).id for login, name in names.items()]
     await settle(graph)
     return users
@@ -68,7 +68,7 @@ async def test_users_are_found_by_login_and_name(graph: Graph) -> None:
 
 
 async def test_the_user_with_exactly_this_login_comes_first(graph: Graph) -> None:
-    """The user comes once, on the first page in either direction, whatever the case and with an @ in front."""
+    """The user appears once, first in either direction, whatever the case and even with a leading @."""
     bob, bobby, other = await sign_up(graph, bob="Bob", bobby="Bobby", other="Bob")
 
     for text in ("bob", "@BOB", " bob "):
@@ -81,7 +81,7 @@ async def test_the_user_with_exactly_this_login_comes_first(graph: Graph) -> Non
 
 
 async def test_a_new_name_is_found_and_the_old_one_is_not(graph: Graph) -> None:
-    """The old name is not found from the rename on, because profiles come from the store; the new one once archived."""
+    """The old name is no longer found: profiles come from the store. The new name is found once it is archived."""
     [anna] = await sign_up(graph, anna="Carol")
     await graph.users.update_profile(anna, name="Dora")
 
@@ -102,7 +102,7 @@ async def test_hidden_users_are_left_out(graph: Graph, raw: Redis) -> None:
 
 
 async def test_a_page_looks_at_so_many_users_only(graph: Graph, raw: Redis) -> None:
-    """A page may be empty with more to come, and the next page continues."""
+    """A page may be empty although more users follow, and the next page continues."""
     [viewer, wanted] = await sign_up(graph, viewer="V", anna="Anna")
     others = await people(graph, *(f"anna{n}" for n in range(20)))
     await raw.zadd(keys.blocking(viewer), {str(user): 1 for user in others})

@@ -1,4 +1,4 @@
-"""The memory of the store as far as a process knows it."""
+"""The memory of the store, as far as a process knows it."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.support.tcp_proxy import proxy_to
 
 
 def using(part: float) -> Memory:
-    """Return the memory of a primary that uses a part of its limit."""
+    """Return the memory of a primary that uses this part of its limit."""
     return Memory(int(100 * part), 100, is_limited=True, policy="noeviction", replicas=0, needs_replicas=False)
 
 
@@ -26,7 +26,7 @@ def test_the_fullest_primary_counts() -> None:
 
 @pytest.mark.single_server("it counts the commands of one server")
 async def test_the_memory_is_read_once_a_second_at_most(store_url: str) -> None:
-    """The limit holds however many changes ask for the memory."""
+    """The limit holds regardless of how many changes ask for the memory."""
     store = Store(store_url)
     read = Capacity(store, 0.9)
     with open_blocking(store_url) as raw:

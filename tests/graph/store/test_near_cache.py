@@ -17,7 +17,7 @@ def near() -> NearCache:
 
 @pytest.fixture
 def source(near: NearCache) -> TrackingPeriod:
-    """Return the source of a connection, which has answered a read."""
+    """Return the source of a connection that has answered a read."""
     return answering(near)
 
 
@@ -37,7 +37,7 @@ def keep(near: NearCache, source: TrackingPeriod, **values: int) -> None:
 
 
 def found(near: NearCache, *keys: str, moment: int = START) -> list[object]:
-    """Return the values of keys for a request that began at a moment."""
+    """Return the values of keys for a request that began at the given moment."""
     return near.find(keys, moment)[0]
 
 
@@ -123,7 +123,7 @@ def test_only_the_last_read_of_a_key_keeps_its_value(near: NearCache, source: Tr
 
 
 def test_a_value_without_a_source_is_not_kept(near: NearCache, source: TrackingPeriod) -> None:
-    """A value from a source is a reason to send that source a command."""
+    """A source that has given a value is marked, so that later reads send it a command."""
     read = object()
     near.ask(["a", "b"], read)
     near.keep(["a", "b"], [1, 2], [None, source], read)
@@ -210,7 +210,7 @@ def test_a_value_that_is_found_may_drop_others(near: NearCache, source: Tracking
 def test_the_cache_rests_while_few_look_ups_find_anything(
     monkeypatch: pytest.MonkeyPatch, finds: int, rests: bool
 ) -> None:
-    """Here, the cache must find two of each ten look-ups. Otherwise it rests for the next thirty."""
+    """In this test, at least two of every ten look-ups must succeed; otherwise the cache rests for the next thirty."""
     monkeypatch.setattr(near_cache, "WINDOW", 10)
     monkeypatch.setattr(near_cache, "REST", 30)
     near = NearCache(4)

@@ -1,4 +1,4 @@
-"""The probe of the store, by which a process measures how busy it is."""
+"""The probe with which a process measures how busy the store is."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.support.stores import Fault, sends
 
 @pytest.mark.single_server("on a cluster, another key is read each time")
 async def test_only_a_reply_answers_a_probe(another: Open) -> None:
-    """An outage may fail a probe at once, which must not look like a fast store."""
+    """An outage may make a probe fail at once, which must not look like a fast store."""
     graph = await another()
     answers: list[str] = []
     fault = Fault(graph.store, sends("EXISTS", keys.LOG))

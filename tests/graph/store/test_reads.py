@@ -1,4 +1,4 @@
-"""Commands packed for many keys at once equal those packed one by one. Errors of moving slots."""
+"""Tests of packing commands for many keys at once, and of the errors that show that a slot is moving."""
 
 from hypothesis import given
 from hypothesis import strategies as st

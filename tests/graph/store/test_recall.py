@@ -64,7 +64,7 @@ async def look(store: Store, *numbers: int) -> list[str | None]:
 async def test_a_cache_that_finds_little_is_asked_again_after_a_rest(
     store: Store, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """During the rest, look-ups read from the store and do not let it track keys."""
+    """During the rest, look-ups read from the store and do not make it track keys."""
     monkeypatch.setattr(near_cache, "REST", 3)
     await raw.set("{k}1", "one")
     assert await look(store, 1) == ["one"]
@@ -117,7 +117,7 @@ async def test_a_first_read_of_known_values_is_not_tracked_again(store: Store) -
 
 
 async def test_replies_to_earlier_reads_permit_nothing(store: Store, raw: Redis, single_store: EmbeddedStore) -> None:
-    """The read was sent before the request began, and its reply arrives after that."""
+    """The read was sent before the request began, and its reply arrives afterwards."""
     await raw.set("{k}1", "old")
     assert await look(store, 1) == ["old"]
     with stopped(single_store.pid):
@@ -188,7 +188,7 @@ async def test_other_reads_are_not_tracked(store: Store, raw: Redis) -> None:
 
 
 async def test_a_new_connection_begins_with_nothing(store: Store, raw: Redis) -> None:
-    """Writes during the time without a connection are seen, although no message announced them."""
+    """Writes made while there was no connection are seen, although no message announced them."""
     await raw.set("{k}1", "old")
     assert await look(store, 1) == ["old"]
     await run(raw, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -368,7 +368,7 @@ async def race(store: Store, writers: list[Store], proxy: TcpProxy, rng: random.
 async def test_invalidations_may_arrive_in_pieces_while_no_read_waits(
     store_url: str, single_store: EmbeddedStore, raw: Redis, piece: int
 ) -> None:
-    """The connection stays, and the values of other keys are kept."""
+    """The connection stays open, and the values of other keys are kept."""
     async with proxy_to(single_store.socket) as proxy:
 
         async def in_pieces(data: bytes, client: asyncio.StreamWriter) -> None:

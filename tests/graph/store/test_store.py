@@ -163,7 +163,7 @@ async def test_an_error_in_a_pipeline_is_raised_after_all_ran(graph: Graph) -> N
 
 
 async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis) -> None:
-    """Scripts are loaded for a single command and for one among others."""
+    """Scripts are loaded for a single command and for one of several commands."""
     await raw.script_flush()
     assert await graph.store.run(*script("last_number").call(["{log}"], 0)) == "0"
 

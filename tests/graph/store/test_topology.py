@@ -45,7 +45,7 @@ def test_the_map_with_the_highest_epoch_counts_unless_its_node_sees_no_majority(
 
 @pytest.fixture
 def server(single_store: EmbeddedStore, store_url: str) -> EmbeddedStore:
-    """Return the server, which is empty."""
+    """Return the empty server."""
     return single_store
 
 
@@ -74,7 +74,7 @@ async def test_a_map_that_cannot_be_read_is_an_outage(server: EmbeddedStore, mon
 
 
 def let_own(proxy: TcpProxy, *ports: int) -> None:
-    """Let a proxy report that the node with this port owns all slots: each reply has the next port, up to the last."""
+    """Let a proxy report that one node owns all slots. Each reply names the next of these ports, up to the last."""
     left = list(ports)
 
     async def replace_map(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -113,7 +113,7 @@ async def test_nodes_that_have_all_moved_are_found_through_the_url(server: Embed
 
 @pytest.mark.single_server("proxies stand before the server")
 async def test_a_read_goes_to_the_successor_of_a_node_that_hangs(server: EmbeddedStore) -> None:
-    """The read does so long before its deadline: the map is read again once the node is silent."""
+    """This happens long before the read's deadline: the map is read again once the node goes silent."""
     async with proxy_to(server.socket) as hung, proxy_to(server.socket) as successor:
         store = Store(f"valkey+cluster://127.0.0.1:{hung.port},127.0.0.1:{successor.port}")
         let_own(hung, hung.port)

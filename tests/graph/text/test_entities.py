@@ -107,7 +107,7 @@ def test_entities_cut_no_character_in_two(text: str) -> None:
 
 @given(texts)
 def test_entities_cut_no_word_in_two(text: str) -> None:
-    """No letter or digit follows a hashtag without a closing sign, and no ASCII one a mention or a link."""
+    """A hashtag without a closing sign is not followed by a letter or digit, nor a mention or link by an ASCII one."""
     for entity in entities_of(text):
         if part(text, entity)[-1] in "#＃﹟":
             continue
@@ -126,7 +126,7 @@ def test_the_text_of_an_entity_has_only_that_entity(text: str) -> None:
 @given(texts)
 @example("#ŉ #ǰ #ΐ #ﬄ #ẞ #İ")
 def test_a_hashtag_is_what_the_keyword_matches(text: str) -> None:
-    """`#tag` matches each hashtag and nothing else, except hashtags too long for filters."""
+    """Except for hashtags too long for filters, `#tag` matches each hashtag and nothing else."""
     tags = {entity.tag for entity in entities_of(text) if isinstance(entity, Hashtag)}
     for tag in tags:
         assert keyword_of(f"#{tag}").words == (f"#{tag}",)
@@ -139,7 +139,7 @@ def test_a_hashtag_is_what_the_keyword_matches(text: str) -> None:
 @given(texts)
 @example("@ß\u1161")
 def test_links_and_mentions_are_those_of_the_text(text: str) -> None:
-    """A link keeps its spelling. A mention alone in a text is the same mention."""
+    """A link keeps its spelling. A text that consists of a mention alone is parsed as the same mention."""
     found = entities_of(text)
     assert [each.url for each in found if isinstance(each, Link)] == [text[a:b] for a, b in links_in(text)]
     for entity in found:

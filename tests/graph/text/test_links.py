@@ -84,7 +84,7 @@ def test_what_is_no_link(text: str) -> None:
 
 @given(st.text(alphabet="https://a.b@#?&()[]:1,é北。_* \u202e\u200b", max_size=60))
 def test_links_are_replaced_by_spaces(text: str) -> None:
-    """The text of a link alone is the same link."""
+    """A text that consists of a link alone is parsed as the same link."""
     rest = without_addresses(text)
     assert len(rest) == len(text)
     places = links_in(text)

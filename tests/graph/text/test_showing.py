@@ -57,7 +57,7 @@ def test_real_names_are_accepted(name: str) -> None:
     ids=ascii,
 )
 def test_directions_that_are_not_closed_are_refused_in_lines_and_descriptions(text: str, turns: bool) -> None:
-    """They are refused in names, names of lists, alternative texts and comments of reports."""
+    """They are refused in names, list names, alternative texts and report comments."""
     assert turns_what_follows(text) is turns
     name, comment, alt = Check(), Check(), Check()
     name.name(text)

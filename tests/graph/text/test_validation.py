@@ -96,7 +96,7 @@ def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode 
     ],
 )
 def test_weak_passwords_are_refused(password: str, sentence: str) -> None:
-    """They are refused in any case of letters. The message gives the reason and not the password."""
+    """They are refused regardless of case. The message gives the reason and not the password."""
     check = Check()
 
     check.password(password, "alice_in_wonderland", "Älice Liddell")
@@ -270,7 +270,7 @@ def test_any_text_is_normalised_or_refused(text: str) -> None:
 
 
 def test_nfc_composes_at_most_four_characters_into_one() -> None:
-    """Therefore, a text within the limit after composition is never refused for its length before."""
+    """Therefore, a text within the limit after composition is never refused for its length before composition."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
     assert max(len(unicodedata.normalize("NFD", character)) for character in characters) == DECOMPOSED

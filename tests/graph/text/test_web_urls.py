@@ -1,4 +1,4 @@
-"""URLs of profiles: which are accepted, and that URLs are refused if programs could read them differently."""
+"""URLs of profiles: which are accepted, and the refusal of those that programs could read differently."""
 
 import pytest
 

@@ -23,7 +23,7 @@ ROUNDS = 3000
 
 
 def repeated(piece: str) -> str:
-    """Return a text that repeats a character, with 10,000 characters."""
+    """Return a text of 10,000 characters that repeats a piece."""
     return (piece * LENGTH)[:LENGTH]
 
 

@@ -33,7 +33,7 @@ async def page_of(graph: Graph, owner: int, list_id: int, window: Window) -> Pag
 
 
 async def test_a_timeline_holds_the_listed_posts_and_reposts_of_the_members_now(graph: Graph) -> None:
-    """Posts of followed users are not included. A change of the members counts at once. Deleted posts are left out."""
+    """Posts of followed users are not included. A change of members counts at once. Deleted posts are left out."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     friends = await graph.lists.create(alice, "friends", [bob, carol])
     await graph.follows.follow(alice, [dave])
@@ -145,7 +145,7 @@ async def test_a_page_takes_three_round_trips(graph: Graph) -> None:
 
 
 async def test_a_page_that_is_just_full_knows_whether_there_is_more(graph: Graph) -> None:
-    """The page knows even if it is full only because it read further after hidden posts."""
+    """This holds even if the page is full only because it read past hidden posts."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     friends = await graph.lists.create(alice, "friends", [bob])
     [original] = await posts(graph, carol, "original")

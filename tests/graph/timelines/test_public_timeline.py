@@ -59,7 +59,7 @@ async def shown(
 
 
 async def test_it_shows_the_listed_posts_of_all_users(graph: Graph) -> None:
-    """Posts are newest first, with quotes and replies to oneself, without replies to others, reposts, deleted posts."""
+    """Posts are newest first, with quotes and self-replies, without replies to others, reposts and deleted posts."""
     alice, bob = await people(graph, "alice", "bob")
     root = await graph.posts.publish(alice, "root")
     own = await graph.posts.publish(alice, "own reply", reply_to=root.id)
@@ -107,7 +107,7 @@ async def test_silenced_users_are_left_out(graph: Graph, raw: Redis) -> None:
 
 
 async def test_a_page_looks_at_so_many_posts_only(graph: Graph, raw: Redis) -> None:
-    """A page may be empty with more to come, and the next page continues."""
+    """A page may be empty although more posts follow, and the next page continues."""
     alice, bob = await people(graph, "alice", "bob")
     [wanted] = await posts(graph, alice, "wanted")
     await posts(graph, bob, *["muted"] * 20)
@@ -128,7 +128,7 @@ async def test_a_page_looks_at_so_many_posts_only(graph: Graph, raw: Redis) -> N
 
 
 async def test_pages_equal_a_plain_scan(graph: Graph, raw: Redis, long_profile: bool) -> None:
-    """Pages of any size, in both directions, for viewers who silence others, are equal while posts come and go."""
+    """This holds for any page size, both directions and viewers who silence others, while posts come and go."""
     random = Random(11)  # noqa: S311 - reproducible
     readers, users = await people(graph, "ann", "ben", "cat"), await people(graph, *(f"user{n}" for n in range(5)))
     for viewer in readers[:2]:
@@ -278,7 +278,7 @@ async def test_readers_of_a_page_share_one_read(graph: Graph, raw: Redis) -> Non
 
 
 async def test_nobody_waits_for_the_connections_of_another_reader(graph: Graph) -> None:
-    """A read serves others once it has its connection. Readers with the same name wait for it together."""
+    """A read serves others once it has its connection. Until then, only readers with the same name wait for it."""
     await settle(graph)
     gate, reads = graph.archive.database.gate, graph.binding.shared_reads
     busy, other = Usage("busy", anonymous=True), Usage("other", anonymous=True)
@@ -308,7 +308,7 @@ async def test_searches_and_public_timelines_share_the_watermark(graph: Graph) -
 
 
 async def test_a_cancelled_reader_takes_nothing_from_the_others(graph: Graph) -> None:
-    """Cancelling the reader whose call began the read does not end the read. That reader pays nevertheless."""
+    """Cancelling the reader whose call began the read does not end the read, and that reader still pays for it."""
     await settle(graph)
     first = Usage("first", anonymous=True)
     with used_by(first):

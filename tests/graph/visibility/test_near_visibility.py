@@ -82,7 +82,7 @@ async def test_changes_by_another_process_count_in_later_requests(
 
 
 async def test_many_marks_are_looked_up_in_the_first_round_trip(near: Graph, graph: Graph, raw: Redis) -> None:
-    """The first round trip has all look-ups once the process knows that they are many."""
+    """Once the process knows that there are many, the first round trip includes all look-ups."""
     alice, bob = await people(graph, "alice", "bob")
     await raw.zadd(keys.blocking(alice), {str(user): 1 for user in (bob, *range(1, FEW + 1))})
     assert await hidden(near, alice, bob) == {bob}

@@ -60,7 +60,7 @@ async def test_entries_that_a_consumer_gave_up_are_left_to_others(graph: Graph) 
 
 @pytest.mark.parametrize(("is_counted", "left"), [(True, 0), (False, 1)])
 async def test_a_cancelled_delivery_is_not_counted(graph: Graph, is_counted: bool, left: int) -> None:
-    """Nor is it subtracted twice if it was not counted."""
+    """If the delivery was not counted in the first place, nothing is subtracted."""
     one = consumer(graph, LONG_MS)
     entries = await taken(graph, one)
 
@@ -83,7 +83,7 @@ async def test_entries_that_another_consumer_has_claimed_stay_with_it(graph: Gra
 
 
 async def test_a_lease_without_progress_ends_for_good() -> None:
-    """Another consumer may have the entries by that time."""
+    """Another consumer may have the entries by then."""
     lease = EntryLease(["1-0"], 0.05)
     await asyncio.sleep(0.06)
     assert lease.is_stale

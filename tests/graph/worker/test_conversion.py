@@ -34,7 +34,7 @@ HOT = {"hot_posts": 2, "hot_slack": 1, "hot_newest": 1}
 
 @pytest.fixture(autouse=True)
 def comparisons_wait_for_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In most tests none is running: the comparison would wait for the event that says what it has corrected."""
+    """Most tests run no worker, so a comparison would wait for the event that reports its corrections."""
     repair = Graph.repair
     monkeypatch.setattr(Graph, "repair", lambda graph: replace(repair(graph), timeout=0.0))
 
@@ -57,7 +57,7 @@ async def as_format_1(raw: Redis, *originals: int) -> None:
 
 
 async def shown(graph: Graph, *originals: int) -> list[tuple[list[int], list[int], tuple[int, int] | None]]:
-    """Return the reposts and the quotes of each post, and their numbers; None for a deleted post."""
+    """Return the reposts and quotes of each post with their counts, which are None for a deleted post."""
     pages = [await graph.timelines.pages_of(SYSTEM, of, originals, newest(50)) for of in (REPOSTS, QUOTES)]
     found = await graph.posts.get_many(SYSTEM, originals)
     return [
@@ -95,7 +95,7 @@ async def converted(graph: Graph) -> Graph:
 async def test_a_worker_moves_the_quotes_into_lists_of_their_own(
     another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Hot and archived quotes, those of a deleted post, and the numbers. A repair then finds nothing."""
+    """This includes hot and archived quotes, quotes of a deleted post, and the counts. A check then finds nothing."""
     graph = await another(**HOT)
     originals = await conversation(graph)
     before = await shown(graph, *originals)
@@ -117,7 +117,7 @@ async def test_a_worker_moves_the_quotes_into_lists_of_their_own(
 async def test_a_conversion_that_failed_unexpectedly_is_repeated(
     another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The worker goes on, and the cause is logged."""
+    """The worker continues, and the cause is logged."""
     graph = await another(**HOT)
     originals = await conversation(graph)
     before = await shown(graph, *originals)
@@ -140,7 +140,7 @@ async def test_a_conversion_that_failed_unexpectedly_is_repeated(
 
 
 async def test_a_process_of_an_earlier_version_can_no_longer_append(another: Open, raw: Redis) -> None:
-    """Before anything is converted. Processes of this version read the new binding, and go on."""
+    """This happens before anything is converted. Processes of this version read the new binding and continue."""
     graph = await another()
     [alice] = await crowd(graph, 1)
     await as_format_1(raw)
@@ -174,7 +174,7 @@ async def test_the_conversion_waits_for_the_archive(another: Open, raw: Redis) -
 async def test_the_conversion_includes_what_an_earlier_worker_still_projects(
     another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It looks at the format every few seconds, and lists a quote among the reposts until then."""
+    """The earlier worker checks the format every few seconds, and lists quotes among the reposts until then."""
     graph = await another()
     alice, bob = await crowd(graph, 2)
     [post] = await posts(graph, alice, "post")
@@ -196,7 +196,7 @@ async def test_the_conversion_includes_what_an_earlier_worker_still_projects(
 
 
 async def test_a_notification_names_a_repost_that_quotes_have_put_into_the_archive(another: Open, raw: Redis) -> None:
-    """Of the list of reposts, only the archived part is left. The number of unread ones says the same."""
+    """Before the conversion, only the archived part of the list of reposts contains the repost."""
     graph = await another(**HOT)
     alice, bob, carol = await crowd(graph, 3)
     [post] = await posts(graph, alice, "post")
@@ -228,7 +228,7 @@ async def test_a_store_of_this_format_is_left_alone(another: Open, raw: Redis) -
 
 
 async def test_the_deletion_of_a_post_whose_reposts_hold_quotes_ends_no_quote(another: Open, raw: Redis) -> None:
-    """A hot and an archived quote of a post that is deleted before the conversion."""
+    """Hot and archived quotes stay when their post is deleted before the conversion."""
     graph = await another(**HOT)
     many, one, _ = await conversation(graph)
     before = await shown(graph, many, one)
@@ -241,7 +241,7 @@ async def test_the_deletion_of_a_post_whose_reposts_hold_quotes_ends_no_quote(an
 
 
 async def test_a_worker_with_the_former_binding_reads_it_again(another: Open, raw: Redis) -> None:
-    """Another worker has raised the format. Otherwise, events that this one appends would be refused forever."""
+    """Another worker has raised the format. With the former binding, this worker's events would always be refused."""
     graph, other = await another(), await another()
     await as_format_1(raw)
     earlier = await other.binding.token()
@@ -258,7 +258,7 @@ async def test_a_worker_with_the_former_binding_reads_it_again(another: Open, ra
 async def test_an_interrupted_conversion_is_continued(
     another: Open, raw: Redis, calls: Iterator[int], after: bool
 ) -> None:
-    """The worker can die before or after any exchange with the store. A post is quoted and reposted meanwhile."""
+    """The worker can die before or after any exchange with the store. Meanwhile, posts are quoted and reposted."""
     graph = await another(**HOT)
     originals = await conversation(graph)
     [dave] = await crowd(graph, 1, "late")

@@ -209,7 +209,7 @@ async def test_a_dead_task_is_run_again(another: Open, raw: Redis) -> None:
 
 
 async def test_a_dead_letter_whose_content_the_archive_refused_stays(graph: Graph) -> None:
-    """It is projected, and only the database can be corrected."""
+    """The event is projected; it is the database that must be corrected."""
     await graph.dead_letters.keep("1-1", ["kind", "Followed", "actor", "1", "body", "{}"], "refused")
 
     [(_, problem)] = [each async for each in graph.redelivery().retry(None)]

@@ -87,7 +87,7 @@ async def test_events_of_a_dead_worker_are_claimed(graph: Graph) -> None:
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", ["add_follows", "write_post", "list_post", "insert", "acknowledge"])
 async def test_a_worker_that_dies_at_any_step_loses_nothing(graph: Graph, another: Open, step: str, late: bool) -> None:
-    """The next worker ends in the same state."""
+    """The next worker reaches the same state."""
     alice, bob = await people(graph, "alice", "bob")
     await cached(graph, alice)
     dying = await another()

@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 def ask(port: int, query: str, token: str = "") -> Any:
-    """Return the response of a served API to a query."""
+    """Send a query to a served API and return the response."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     url = f"http://127.0.0.1:{port}/graphql"
     return httpx.post(url, json={"query": query}, headers=headers, timeout=PATIENCE).json()
@@ -104,7 +104,7 @@ def is_ready(port: int) -> bool:
 
 
 def store_answers(folder: Path) -> bool:
-    """Return True if the embedded store of a folder runs."""
+    """Return True if the embedded store of a folder is running."""
     try:
         with redis.Redis.from_url(EmbeddedStore(folder).url) as client:
             return bool(client.ping())
@@ -201,7 +201,7 @@ def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
 def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
     """Later processes use the running store of the data folder, and leave it running when they end.
 
-    All files that they create are private, with an ordinary umask.
+    All files that they create are private, even with an ordinary umask.
     """
     data = tmp_path / "new" / "data"
     environment = {"FANLINE_DATA_DIR": str(data)}
@@ -228,7 +228,7 @@ def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
 
 @contextmanager
 def ordinary_umask() -> Iterator[None]:
-    """Let others read new files for the duration of the block, if a program allows it."""
+    """Let other users read new files during the block, unless a program restricts them."""
     before = os.umask(0o022)
     try:
         yield

@@ -77,7 +77,7 @@ async def test_a_dead_letter_that_fails_again_is_reported(
 async def test_an_entry_that_is_no_dead_letter_is_reported(
     graph: Graph, raw: Redis, capsys: pytest.CaptureFixture[str], action: Any
 ) -> None:
-    """The others are handled."""
+    """The other entries are still processed."""
     [alice] = await people(graph, "alice")
     [number] = await failed_posts(graph, raw, alice, "1")
 

@@ -10,7 +10,7 @@ from tests.support.graph_worlds import PASSWORD, people
 
 
 async def test_a_deleted_login_is_told_from_an_unknown_one(graph: Graph, store_url: str) -> None:
-    """Ignoring case."""
+    """The case of the login is ignored."""
     [bob] = await people(graph, "bob")
     await graph.account_deletion.delete(bob, PASSWORD)
     settings = Settings(store_url=store_url)
@@ -23,7 +23,7 @@ async def test_a_deleted_login_is_told_from_an_unknown_one(graph: Graph, store_u
 
 
 async def test_a_suspended_user_gets_no_token(graph: Graph, settings: Settings) -> None:
-    """The command says why."""
+    """The error message gives the reason."""
     [bob] = await people(graph, "bob")
     await graph.moderation.suspend(bob)
     with pytest.raises(SettingsError, match="'bob' cannot log in: This account is suspended"):

@@ -12,7 +12,7 @@ from tests.support.graph_worlds import PASSWORD, people
 def test_the_demo_names_the_addresses(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_web: bool
 ) -> None:
-    """The web app only if it has been built."""
+    """The address of the web app is printed only if the app has been built."""
     monkeypatch.setenv("COLUMNS", "300")
     introduce(8123, "token", settings, has_web=has_web)
     printed = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`fanline export` in a process of its own."""
+"""`fanline export` in a separate process."""
 
 import json
 from pathlib import Path

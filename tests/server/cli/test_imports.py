@@ -68,7 +68,7 @@ def test_help_imports_neither_the_graph_nor_a_framework() -> None:
 
 
 def test_commands_hardly_collect_garbage(tmp_path: Path) -> None:
-    """Of what a command imports nothing is garbage: the collector looks through all of it neither once nor at exit."""
+    """Nothing that a command imports is garbage, so the collector never scans all of it, not even at exit."""
     [counts] = imported(RUN, "worker", "--once", FANLINE_DATA_DIR=str(tmp_path / "nowhere"))
 
     before, after, frozen = counts.split()

@@ -1,4 +1,4 @@
-"""`fanline suspend`, `unsuspend`, `remove` and `reports`, each in a process of its own."""
+"""`fanline suspend`, `unsuspend`, `remove` and `reports`, each in a separate process."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands in forked processes do what `fanline` does in a new one."""
+"""Commands in forked processes do what `fanline` does in a new process."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from tests.support.prepared import preparation_for
 def test_a_forked_command_is_like_a_new_process(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Output, exit code and files are equal. The data folder is relative to the folder of the test."""
+    """The output, exit code and files are the same. The data folder is relative to the folder of the test."""
     environment = CLEAN | {"FANLINE_DATA_DIR": "data", "COLUMNS": "90"}
     results = []
     for name in ("forked", "new"):

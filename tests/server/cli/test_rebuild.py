@@ -68,6 +68,6 @@ def test_the_report_has_the_numbers_and_says_what_is_missing(capsys: pytest.Capt
 
 
 def test_other_commands_say_that_the_store_is_being_rebuilt(capsys: pytest.CaptureFixture[str]) -> None:
-    """And not that it does not answer."""
+    """They do not report that the store is unavailable."""
     explain(StoreNotReady(REBUILDING))
     assert capsys.readouterr().err == f"fanline: {REBUILDING}\n"

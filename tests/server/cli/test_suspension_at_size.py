@@ -39,7 +39,7 @@ class World(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the exits show of the star: posts, except in `profile`."""
+    """What each kind of read shows of the star: ids of posts, or in `profile` and `found` whether it is visible."""
 
     homes: list[list[int]]
     profile: bool
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 def bodies(first: int) -> Iterator[EventBody]:
-    """Yield the events of the world, the first of which has this number. The star's last post is a reply."""
+    """Yield the events of the world; the first one has this number. The star's last post is a reply."""
     star, other, fans = first, first + 1, range(first + 2, first + 2 + FOLLOWERS)
     yield UserCreated("star", "Star", "star")
     yield UserCreated("other", "Other", "other")
@@ -73,7 +73,7 @@ TOTAL = 2 + 2 * FOLLOWERS + READERS + 1 + POSTS + 1
 
 
 def events(base: datetime) -> Iterator[Event]:
-    """Yield the events of the world, which end at a time."""
+    """Yield the events of the world, ending at the base time."""
     first = number_at(base) - TOTAL
     for place, body in enumerate(bodies(first)):
         yield Event(first + place, body)
@@ -121,7 +121,7 @@ async def seen(graph: Graph, world: World) -> Seen:
 
 
 async def whole_home(graph: Graph, viewer: int) -> list[int]:
-    """Return a whole home timeline. Where very much is hidden, a page may be empty, and the next one continues."""
+    """Return a whole home timeline. If much is hidden, a page may be empty, and the next one continues."""
     found: list[int] = []
     after: int | None = None
     while True:
@@ -133,7 +133,7 @@ async def whole_home(graph: Graph, viewer: int) -> list[int]:
 
 
 async def costs(graph: Graph, user: int) -> list[tuple[int, int]]:
-    """Suspend a user and lift that, and return the round trips and commands of both."""
+    """Suspend and unsuspend a user, and return the round trips and commands of both."""
     found = []
     for change in (graph.moderation.suspend, graph.moderation.unsuspend):
         async with counted(graph) as cost:
@@ -143,7 +143,7 @@ async def costs(graph: Graph, user: int) -> list[tuple[int, int]]:
 
 
 async def told(watcher: Watcher, kind: type[AuthorHidden | AuthorAdded], user: int) -> None:
-    """Wait until a stream tells of a user."""
+    """Wait for a stream's update about a user."""
     [update] = await watcher.take(1)
     assert isinstance(update, kind)
     assert update.user == user
@@ -152,7 +152,7 @@ async def told(watcher: Watcher, kind: type[AuthorHidden | AuthorAdded], user: i
 async def test_the_suspension_of_a_star_is_in_effect_at_once(
     store_url: str, tmp_path: Path, *, long_profile: bool
 ) -> None:
-    """At every exit of a process that runs beside the command, and as cheap as that of a user without a post."""
+    """All reads of another running process show it, and it costs no more than for a user without posts."""
     if not long_profile:
         pytest.skip("seeds 100,000 users: needs --long")
     graph = await open_graph(store_url)

@@ -1,4 +1,4 @@
-"""While the demo runs, its users act, so that a visitor sees live updates."""
+"""While the demo runs, its users act, so a visitor sees live updates."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -67,7 +67,7 @@ async def test_those_act_whom_a_visitor_follows(graph: Graph, people: dict[str, 
 
 
 async def test_a_visitor_does_not_act(graph: Graph, people: dict[str, int], events: list[object]) -> None:
-    """Nobody publishes in the name of a user whose home timeline is watched, nor of users who signed up."""
+    """Nothing is published on behalf of a user whose home timeline is watched, or of users who signed up."""
     newcomer = await graph.users.sign_up("newcomer", "correct horse")
     head = await graph.log.last()
     crowd = await Crowd.gather(graph, Random(2))  # noqa: S311 - reproducible
@@ -82,7 +82,7 @@ async def test_a_visitor_does_not_act(graph: Graph, people: dict[str, int], even
 async def test_a_lively_demo_publishes_while_somebody_watches(
     settings: Settings, graph: Graph, people: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A quiet one does not."""
+    """A quiet demo does not."""
     monkeypatch.setattr(activity, "BUSY_SECONDS", (0.02, 0.02))
     monkeypatch.setattr(activity, "LOOK_SECONDS", 0.01)
     persons = tuple(role.person for role in SEVEN)

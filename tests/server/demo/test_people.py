@@ -129,7 +129,7 @@ def test_bobs_newest_followers_show_alice_every_state(people: int) -> None:
 
 
 def test_few_users_have_very_many_followers(world: World) -> None:
-    """The numbers of followers have a long tail, and nearly all users follow somebody."""
+    """The numbers of followers have a long tail, and nearly all users follow someone."""
     followers = Counter(followee for _, followee in world.follows())
     following = Counter(follower for follower, _ in world.follows())
     most = max(followers.values())

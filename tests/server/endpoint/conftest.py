@@ -1,4 +1,4 @@
-"""The world that the tests of a module about conversations share."""
+"""The world shared by the tests of a module about conversations."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""A server with a world in which everything has happened that an input may refer to."""
+"""A server with a world that contains everything an input may refer to."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,7 +57,7 @@ class Stage:
     tokens: dict[str, str]
 
     def resolved(self, value: Any) -> Any:
-        """Return an input in which names after a # are replaced by their ids; unknown names are ids themselves."""
+        """Replace names after a # in an input by their ids; unknown names are used as ids."""
         if isinstance(value, dict):
             return {name: self.resolved(each) for name, each in value.items()}
         if isinstance(value, list):
@@ -90,7 +90,7 @@ def document_of(mutation: str) -> str:
 
 
 def without_request_ids(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer whose errors do not name the request."""
+    """Return an answer without the request ids of its errors."""
     for error in answer.get("errors") or ():
         assert error["extensions"].pop("requestId")
     return {name: answer[name] for name in ("data", "errors") if name in answer}
@@ -98,7 +98,7 @@ def without_request_ids(answer: dict[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def on_stage(folder: Path) -> AsyncIterator[Stage]:
-    """Serve a world of its own, in which all kinds of ids exist that a client may send."""
+    """Serve a separate world that contains every kind of id that a client may send."""
     with EmbeddedStore(folder / "store", Durability.RELAXED) as store:
         without_persistence(store)
         empty(store.url)
@@ -118,7 +118,7 @@ async def on_stage(folder: Path) -> AsyncIterator[Stage]:
 
 
 async def staged(api: Api, graph: Graph) -> Stage:
-    """Return a world in which everything has happened already."""
+    """Create the world and return the stage."""
     logins = ("alice", "bob", "carol", "dave", "eve", "frank", "grace", "heidi", "ivan")
     users = {login: (await graph.users.sign_up(login, PASSWORD, login.title())).id for login in logins}
     sessions = {login: await graph.sessions.start(user) for login, user in users.items()}

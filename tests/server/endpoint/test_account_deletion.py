@@ -11,7 +11,7 @@ DELETE_CARLA = 'mutation { deleteAccount(input: {password: "%s"}) { userErrors {
 
 
 async def test_a_deletion_removes_the_cookie(api: Api) -> None:
-    """Not a refused one."""
+    """A refused deletion does not remove it."""
     token = str(cookie_of(await ask(api, SIGN_UP, **OWN)).value)
     api.client.cookies.clear()
 
@@ -27,7 +27,7 @@ async def test_a_deletion_removes_the_cookie(api: Api) -> None:
 
 
 async def test_a_deletion_over_a_socket_closes_the_connections_of_all_sessions(api: Api) -> None:
-    """Also that of the request, after its answer. Without a session or again, the answer is that of a log-out."""
+    """The connection of the request closes after its answer. Without a live session, the error is UNAUTHENTICATED."""
     session = await api.session("alice")
     tokens = Tokens([KEY])
     another = tokens.issue(await api.graph.sessions.start(session.user))

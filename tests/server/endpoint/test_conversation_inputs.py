@@ -1,6 +1,7 @@
-"""Bad and repeated input of conversations, over HTTP and over a WebSocket: the answers agree, and nothing is written.
+"""Bad and repeated input of conversations, over HTTP and WebSocket: the answers agree, and nothing is written.
 
-All tests share one server and one world, which only repeatable changes alter, each in a corner of its own.
+All tests share one server and one world. They make only repeatable changes, each to a part of the world that no other
+test uses.
 """
 
 from typing import Any, TypeAlias
@@ -44,7 +45,7 @@ ACROSS_BLOCKS = ("carol's post", "dave's post")
 
 
 def problem(code: str, message: str | None, *field: str) -> dict[str, Any]:
-    """Return a user error. A message of None may be any."""
+    """Return a user error. A message of None stands for any message."""
     return {"code": code, "message": message, "field": list(field) or None}
 
 
@@ -52,7 +53,7 @@ NOT_FOUND_SUBJECT = problem("NOT_FOUND", NO_SUBJECT, "subjectId")
 
 
 def missing_posts() -> list[Refusal]:
-    """Return the mutations of a post that the viewer cannot see, or cannot act on."""
+    """Return mutations of posts that the viewer cannot see or cannot act on."""
     found: list[Refusal] = []
     for post in (*MISSING_POSTS, *ACROSS_BLOCKS):
         gone = problem("NOT_FOUND", NO_POST, "postId")
@@ -70,7 +71,7 @@ def missing_posts() -> list[Refusal]:
 
 
 def missing_others() -> list[Refusal]:
-    """Return the mutations of users, lists and sessions that the viewer cannot see."""
+    """Return mutations of users, lists and sessions that the viewer cannot see."""
     found: list[Refusal] = []
     for user in MISSING_USERS:
         no_user = [problem("NOT_FOUND", NO_USER, "userId")]
@@ -162,7 +163,7 @@ REFUSALS = [*missing_posts(), *missing_others(), *INVALID]
     ("mutation", "given", "problems"), REFUSALS, ids=[f"{mutation} {given}"[:70] for mutation, given, _ in REFUSALS]
 )
 async def test_bad_input(stage: Stage, mutation: str, given: dict[str, Any], problems: list[dict[str, Any]]) -> None:
-    """Refused with the same errors for what is hidden as for what does not exist, and nothing is written."""
+    """Bad input writes nothing, and hidden objects give the same errors as missing ones."""
     last = await stage.graph.log.last()
 
     answer = await stage.change(mutation, **given)
@@ -190,7 +191,7 @@ async def test_bad_input(stage: Stage, mutation: str, given: dict[str, Any], pro
     ],
 )
 async def test_repetitions(stage: Stage, does: str, undoes: str, given: dict[str, Any]) -> None:
-    """Each has the same answer and writes nothing, also for the viewer's own posts."""
+    """A repeated mutation gives the same answer and writes nothing, also for the viewer's own posts."""
     for mutation in (does, undoes):
         before = await stage.graph.log.last()
         given = stage.resolved(given)
@@ -225,7 +226,7 @@ async def test_repetitions(stage: Stage, does: str, undoes: str, given: dict[str
     ],
 )
 async def test_accepted_once(stage: Stage, mutation: str, given: dict[str, Any]) -> None:
-    """One event in all, and the same answer to both requests."""
+    """Both requests get the same answer, and only one event is written."""
     before = await stage.graph.log.last()
     answer = await stage.change(mutation, "frank", **given)
     assert answer["data"][mutation]["userErrors"] == []
@@ -249,7 +250,7 @@ async def test_accepted_once(stage: Stage, mutation: str, given: dict[str, Any])
     ],
 )
 async def test_changes_that_change_nothing(stage: Stage, mutation: str, given: dict[str, Any]) -> None:
-    """They succeed."""
+    """They succeed and write nothing."""
     last = await stage.graph.log.last()
     answer = await stage.change(mutation, **given)
     assert answer["data"][mutation]["userErrors"] == []
@@ -257,7 +258,7 @@ async def test_changes_that_change_nothing(stage: Stage, mutation: str, given: d
 
 
 async def test_the_51st_list_is_one_too_many(stage: Stage) -> None:
-    """This concerns no field of the input."""
+    """The error names no field of the input."""
     last = await stage.graph.log.last()
     answer = await stage.change("createList", "heidi", name="one more")
     [error] = answer["data"]["createList"]["userErrors"]
@@ -268,7 +269,7 @@ async def test_the_51st_list_is_one_too_many(stage: Stage) -> None:
 @pytest.mark.parametrize("id_", ["#bob's post", "nonsense"])
 @pytest.mark.parametrize("mutation", PAYLOADS)
 async def test_mutations_require_a_viewer(stage: Stage, mutation: str, id_: str) -> None:
-    """Whatever the input."""
+    """This holds for any input."""
     given = {FIELDS[mutation]: id_} | ({"reason": "SPAM"} if mutation == "report" else {})
     last = await stage.graph.log.last()
     answer = await stage.change(mutation, None, **given)
@@ -280,7 +281,7 @@ async def test_mutations_require_a_viewer(stage: Stage, mutation: str, id_: str)
 
 
 async def test_an_anonymous_client_has_nothing_of_its_own(stage: Stage) -> None:
-    """Null without an error. A subscription needs a viewer."""
+    """Its fields are null without an error. A subscription requires a viewer."""
     own = "homeTimeline { id } notifications { id } likedPosts(first: 1) { nodes { id } } lists { id } sessions { id }"
     own += " bookmarks(first: 1) { nodes { id } } mutedUsers(first: 1) { nodes { id } }"
     own += " blockedUsers(first: 1) { nodes { id } } id user { id }"
@@ -309,7 +310,7 @@ FOLLOWS = """mutation ($ids: [ID!]!) { %s(input: {userIds: $ids}) {
     ],
 )
 async def test_follows_that_are_refused(stage: Stage, mutation: str, refusals: dict[str, str]) -> None:
-    """Each id has an error of its own, also a malformed one. The user is returned unless the id identifies none."""
+    """Each id has its own error, even a malformed one. The user is returned if the id identifies one."""
     last = await stage.graph.log.last()
     expected = dict.fromkeys(MISSING_USERS, "NOT_FOUND") | refusals
 

@@ -41,7 +41,7 @@ BAD_PAGES = (
 @pytest.mark.parametrize("paging", BAD_PAGES)
 @pytest.mark.parametrize("document", PAGES)
 async def test_bad_pages(stage: Stage, document: str, paging: str) -> None:
-    """Sizes from 1 to 100, from one end, and cursors of the same list."""
+    """Sizes must be from 1 to 100, from one end only, and cursors must be from the same list."""
     other = CursorKind.POST if PAGES[document] is not CursorKind.POST else CursorKind.USER
     paging = paging.replace("$", f'"{encode_cursor(other, 1)}"')
     for name in ("bob's post", "alice's list"):
@@ -51,7 +51,7 @@ async def test_bad_pages(stage: Stage, document: str, paging: str) -> None:
 
 
 async def test_a_page_of_no_kinds(stage: Stage) -> None:
-    """Clients omit the argument for all kinds."""
+    """An empty list of kinds is refused. Clients omit the argument to get all kinds."""
     document = """query ($kinds: [NotificationKind!]) { viewer { notifications {
         entries(first: 1, kinds: $kinds) { nodes { id } } } } }"""
     answer = await stage.ask(document, kinds=[])
@@ -80,7 +80,7 @@ async def test_a_page_of_no_kinds(stage: Stage) -> None:
     ],
 )
 async def test_bad_filters(stage: Stage, given: dict[str, Any]) -> None:
-    """Of a search of posts."""
+    """Filters are those of post searches."""
     answer = await stage.ask(f"query ($given: PostFilter!) {{ {SEARCH} }}", None, given=given)
     assert [(each["path"], each["extensions"]["code"]) for each in answer["errors"]] == [
         (["searchPosts"], "BAD_USER_INPUT")
@@ -96,7 +96,7 @@ async def test_bad_searches_of_users(stage: Stage, text: str) -> None:
 
 @pytest.mark.parametrize("limit", [0, 11, -1])
 async def test_bad_numbers_of_actors(stage: Stage, limit: int) -> None:
-    """The viewer has a notification."""
+    """The viewer has a notification, so the limit is checked."""
     document = """query ($n: Int!) { viewer { notifications {
         entries(first: 1) { nodes { actors(limit: $n) { id } } } } } }"""
     answer = await stage.ask(document, n=limit)
@@ -122,7 +122,7 @@ HIDDEN_REPOSTS = (
 
 
 async def test_reads_do_not_tell_hidden_from_absent(stage: Stage) -> None:
-    """Posts, reposts of them, searches and profiles of hidden users are like those that do not exist."""
+    """Posts, reposts and profiles of hidden users, and searches for them, look like those that do not exist."""
     document = "query ($given: ID!) { post(id: $given) { id } node(id: $given) { id } nodes(ids: [$given]) { id } }"
     posts = ("no post", "a future post", "a deleted post", "eve's post", "carol's post", *HIDDEN_REPOSTS)
     answers = [await stage.ask(document, given=f"#{post}") for post in posts]
@@ -150,7 +150,7 @@ LISTS = {
 
 @pytest.mark.parametrize("list_", LISTS)
 async def test_pages_that_begin_at_a_cursor_have_no_live_cursor(stage: Stage, list_: str) -> None:
-    """So one document serves the first page and later ones, and a client keeps the cursor that it has."""
+    """One document can therefore serve all pages, and a client keeps the cursor that it has."""
     page, list_ = LISTS[list_], list_.replace("#alice's list", stage.ids["alice's list"])
     kind = CursorKind.NOTIFICATION if "notifications" in list_ else CursorKind.POST
     cursor = f'"{encode_cursor(kind, 1)}"'

@@ -177,7 +177,8 @@ def connections() -> set[str]:
 def left_behind(api: Api, others: Set[str]) -> dict[str, int]:
     """Return the counts of everything that clients could leave behind: objects, streams, quotas, connections.
 
-    `others` are connections that were open before the clients came: a test before may share servers with later ones.
+    `others` are connections that were open before the clients connected: an earlier test may share servers with later
+    ones.
     """
     gc.collect()
     objects = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KINDS))
@@ -200,8 +201,8 @@ def tasks() -> list[str]:
 async def pass_deadlines(clock: Clock, gone: Callable[[], bool]) -> None:
     """Advance the clock past the deadlines of operations until `gone` returns True, at most twenty times.
 
-    A timer may keep what belongs to an operation until the deadline of the operation. The server may notice after the
-    first time that the client of an operation is gone.
+    A timer may keep the objects of an operation until its deadline. The server may notice only after the first advance
+    that the client of an operation is gone.
     """
     for _ in range(20):
         clock.advance(DEADLINE)
@@ -215,7 +216,7 @@ async def pass_deadlines(clock: Clock, gone: Callable[[], bool]) -> None:
 async def test_nothing_remains_of_disconnected_clients(
     api: Api, caplog: pytest.LogCaptureFixture, clock: Clock, long_profile: bool
 ) -> None:
-    """After disconnects of every kind, twenty at a time, and nothing is logged as an error."""
+    """They leave nothing behind, in every way of disconnecting, twenty at a time, and no error is logged."""
     token = await api.token("alice")
     others = connections()
     await crowd(api, token, len(WAYS))

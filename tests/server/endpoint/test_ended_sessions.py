@@ -5,7 +5,7 @@ from tests.server.endpoint.test_session_cookies import OWN, SIGN_UP, ask, cookie
 
 
 async def test_ending_the_current_session_removes_its_cookie(api: Api) -> None:
-    """Like a log-out. The end of another session leaves the cookie."""
+    """This is like a log-out. Ending another session keeps the cookie."""
     token = str(cookie_of(await ask(api, SIGN_UP, **OWN)).value)
     api.client.cookies.clear()
     [user] = await api.graph.users.ids_of_logins(["carla"])

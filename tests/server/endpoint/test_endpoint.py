@@ -42,7 +42,7 @@ async def test_a_query_with_variables(api: Api) -> None:
 
 
 async def test_a_query_by_get(api: Api) -> None:
-    """With variables as JSON."""
+    """The variables are sent as JSON."""
     await api.session("alice")
     query = "query Who($x: String!) { user(by: {login: $x}) { login } }"
     parameters = {"query": query, "variables": '{"x":"alice"}', "operationName": "Who"}
@@ -103,14 +103,14 @@ async def test_an_invalid_body_is_refused_with_400(api: Api, body: bytes, messag
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "multipart/form-data"])
 async def test_only_json_is_accepted(api: Api, content_type: str) -> None:
-    """So a form of another site cannot post to the API."""
+    """This prevents forms on other sites from posting to the API."""
     body = b'{"query": "{ viewer { id } }"}'
     response = await api.client.post("/graphql", content=body, headers={"content-type": content_type})
     assert response.status_code == 415
 
 
 async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
-    """With or without Content-Length; pages of other origins can read the response."""
+    """It is refused with or without Content-Length. Pages of other origins can read the response."""
     large = json.dumps({"query": "{ viewer { id } }" + " " * 300_000}).encode()
 
     async def parts() -> AsyncIterator[bytes]:
@@ -128,7 +128,7 @@ async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
 
 
 def test_a_response_beyond_the_limit_is_refused() -> None:
-    """A result larger than its computed cost, as introspection may have, is not sent."""
+    """A result larger than its computed size, which introspection can produce, is not sent."""
     result = ExecutionResult({"viewer": {"user": {"login": "alice"}}}, None)
     assert render(result, "application/json", 100).status == 200
     with pytest.raises(Refused, match="The response has 46 bytes; the limit is 45") as refused:
@@ -140,7 +140,7 @@ def test_a_response_beyond_the_limit_is_refused() -> None:
 
 
 async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
-    """With 405 and the allowed methods."""
+    """The response is 405 with the allowed methods."""
     response = await api.client.put("/graphql", json={})
     assert response.status_code == 405
     assert response.headers["allow"] == "GET, POST"
@@ -161,7 +161,7 @@ async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
     ],
 )
 async def test_invalid_documents_have_error_codes(api: Api, document: str, code: str) -> None:
-    """For parsing, validation and variables. The status is 400 for the media type of GraphQL responses."""
+    """Errors of parsing, validation and variables have codes. With the GraphQL media type, the status is 400."""
     headers = {"accept": GRAPHQL_JSON}
     response = await api.client.post("/graphql", json={"query": document}, headers=headers)
     assert response.json()["errors"][0]["extensions"]["code"] == code
@@ -195,7 +195,7 @@ async def test_internal_errors_are_masked(api: Api, monkeypatch: pytest.MonkeyPa
 
 
 async def test_clients_may_set_the_request_id(api: Api) -> None:
-    """A valid id is used, so that logs of several services can be joined; another is replaced."""
+    """A valid id is used, so logs of several services can be correlated; an invalid one is replaced."""
     kept = await api.client.get("/health/live", headers={"x-request-id": "abc-123"})
     assert kept.headers["x-request-id"] == "abc-123"
     replaced = await api.client.get("/health/live", headers={"x-request-id": "a b<script>"})
@@ -220,7 +220,7 @@ async def test_without_a_token_there_is_no_viewer(api: Api) -> None:
 
 @pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer", "Basic YWxpY2U6eA=="])
 async def test_a_bad_token_is_refused_with_401(api: Api, header: str) -> None:
-    """Even for operations that anonymous clients may execute."""
+    """Even operations that anonymous clients may execute are refused."""
     response = await api.client.post("/graphql", json={"query": "{ __typename }"}, headers={"authorization": header})
     assert response.status_code == 401
     assert response.headers["www-authenticate"].startswith("Bearer")
@@ -232,7 +232,7 @@ async def test_a_bad_token_is_refused_with_401(api: Api, header: str) -> None:
 )
 @pytest.mark.parametrize("accept", ["application/json", GRAPHQL_JSON])
 async def test_an_ended_session_is_refused_at_once(api: Api, document: str, accept: str) -> None:
-    """After a log-out, queries and mutations with the token get 401 and no data, also those that read nothing."""
+    """After a log-out, queries and mutations with the token get 401 and no data, even those that read nothing."""
     session = await api.session("alice")
     headers = {"authorization": f"Bearer {Tokens([KEY]).issue(session)}", "accept": accept}
     await api.graph.sessions.end(session.user, session.id)
@@ -280,7 +280,7 @@ def doubling(levels: int) -> str:
     ],
 )
 async def test_a_large_document_is_refused_before_it_is_validated(api: Api, document: str, what: str | None) -> None:
-    """It is measured in linear time, also if its fragments double; the message contains the size."""
+    """It is measured in linear time, even if its fragments double; the message contains the size."""
     response = await api.ask(document)
     error = response.json()["errors"][0]
     assert error["extensions"]["code"] == ("COST_LIMIT" if what else "GRAPHQL_VALIDATION_FAILED")
@@ -296,7 +296,7 @@ async def small_cache(settings: Settings, graph: Graph, monkeypatch: pytest.Monk
 
 
 async def test_the_document_cache_is_bounded(small_cache: Api) -> None:
-    """It keeps the documents used most recently, up to a number of tokens, and no invalid document."""
+    """It keeps the most recently used documents, up to a number of tokens, and no invalid documents."""
     for number in range(20):
         await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
         await small_cache.ask("{ __typename } # used again and again")
@@ -381,7 +381,7 @@ async def test_the_server_survives_an_outage_of_the_store(settings: Settings, tm
 
 
 async def test_a_crashed_embedded_store_is_restarted(tmp_path: Path, graph: Graph) -> None:
-    """With all acknowledged writes."""
+    """No acknowledged write is lost."""
     async with serving(Settings(data_dir=tmp_path, secret=(KEY,)), graph) as api:
         api.graph = api.app.state.graph
         token = await api.token("alice")

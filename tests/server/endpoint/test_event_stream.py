@@ -21,7 +21,7 @@ def text(event: Streamed) -> str:
 
 
 async def test_a_subscription_streams_until_the_client_disconnects(api: Api) -> None:
-    """A Checkpoint first, then new posts. The id of each event is its cursor."""
+    """A Checkpoint comes first, then new posts. The id of each event is its cursor."""
     session = await api.session("alice")
     async with api.stream(LIVE, Tokens([KEY]).issue(session)) as response:
         assert response.status_code == 200
@@ -100,7 +100,7 @@ async def test_pages_of_other_origins_may_send_last_event_id(settings: Settings,
 
 @pytest.mark.parametrize("last", ["nonsense", encode_cursor(CursorKind.POST, 1)])
 async def test_an_invalid_last_event_id_is_refused(api: Api, last: str) -> None:
-    """With an event that names the header and has no id; then the stream completes."""
+    """The stream sends an event that names the header and has no id, and then completes."""
     async with api.stream(LIVE, await api.token("alice"), last_event_id=last) as response:
         refused, end = [event async for event in events(response)]
         assert refused.data["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
@@ -149,14 +149,14 @@ async def test_a_mutation_is_not_streamed_by_get(api: Api) -> None:
 
 
 async def test_a_syntax_error_is_streamed(api: Api) -> None:
-    """For GET as well."""
+    """This applies to GET as well."""
     response = await api.client.get("/graphql", params={"query": "{"}, headers={"accept": "text/event-stream"})
     assert response.status_code == 200
     assert "GRAPHQL_PARSE_FAILED" in response.text
 
 
 async def test_a_request_without_a_query_is_refused(api: Api) -> None:
-    """With 400 and JSON."""
+    """The status is 400, and the body is JSON."""
     response = await api.client.get("/graphql", headers={"accept": "text/event-stream"})
     assert response.status_code == 400
     assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"

@@ -63,7 +63,7 @@ async def test_an_internal_error_has_the_headers_of_every_response(
 
 
 def preflight(origin: str, *names: str) -> dict[str, str]:
-    """Return the headers of a preflight request that asks for these headers."""
+    """Return the headers of a preflight request for these headers."""
     requested = {"access-control-request-method": "POST", "access-control-request-headers": ",".join(names)}
     return {"origin": origin, **requested}
 
@@ -80,7 +80,7 @@ def preflight(origin: str, *names: str) -> dict[str, str]:
     ],
 )
 async def test_pages_may_send_the_headers_of_common_libraries(crossing: Api, names: tuple[str, ...]) -> None:
-    """In any case. One header that is not allowed would block every request of the page."""
+    """Case is ignored. One header that is not allowed would block every request of the page."""
     response = await crossing.client.options("/graphql", headers=preflight(ALLOWED, *names))
     assert response.status_code == 200
     assert response.headers["access-control-allow-origin"] == ALLOWED
@@ -93,7 +93,7 @@ async def test_pages_may_send_the_headers_of_common_libraries(crossing: Api, nam
 
 
 async def test_the_operator_allows_further_headers(settings: Settings, graph: Graph) -> None:
-    """And no others."""
+    """Other headers are still refused."""
     changed = settings.model_copy(update={"allowed_origins": (ALLOWED,), "allowed_headers": ("x-tenant",)})
     async with serving(changed, graph) as api:
         for name, status in (("X-Tenant", 200), ("x-other", 400)):
@@ -104,7 +104,7 @@ async def test_the_operator_allows_further_headers(settings: Settings, graph: Gr
 @pytest.mark.parametrize("crossing", [(), (ALLOWED,)], indirect=True)
 @pytest.mark.parametrize("name", ["traceparent", "fanline-session", "content-type"])
 async def test_pages_of_other_origins_may_send_no_header(crossing: Api, name: str) -> None:
-    """A page that could send `Fanline-Session` would use the cookie of its visitor."""
+    """A page that could send `Fanline-Session` would use its visitor's cookie."""
     response = await crossing.client.options("/graphql", headers=preflight(OTHER, name))
     assert response.status_code == 400
     assert "access-control-allow-origin" not in response.headers
@@ -127,7 +127,7 @@ async def test_a_body_in_chunks_is_read_like_one_with_a_length(api: Api) -> None
 
 
 async def test_lines_of_a_header_that_is_a_list_are_one_list(api: Api) -> None:
-    """Whichever of them the client sends first."""
+    """The order of the lines does not matter."""
     for types in (("text/plain", GRAPHQL_JSON), (GRAPHQL_JSON, "text/plain")):
         headers = [("accept", media_type) for media_type in types]
         response = await api.client.post("/graphql", json=QUERY, headers=headers)

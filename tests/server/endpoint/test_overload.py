@@ -52,7 +52,7 @@ async def closing_all() -> AsyncIterator[None]:
 
 
 def overload(response: httpx.Response) -> int:
-    """Return the seconds of a refusal, after which the client should try again."""
+    """Return the seconds after which a refusal asks the client to try again."""
     assert response.status_code == 503
     [error] = response.json()["errors"]
     assert error["extensions"]["code"] == "OVERLOADED"
@@ -61,7 +61,7 @@ def overload(response: httpx.Response) -> int:
 
 
 async def test_operations_are_refused_with_the_time_to_try_again(full: Api) -> None:
-    """In JSON, with the headers of every response. The times differ between clients."""
+    """The refusals are JSON, with the headers of every response. The times differ between clients."""
     responses = [await full.ask(QUERY) for _ in range(6)]
     assert {overload(response) for response in responses} == {1, 2, 3}
     assert responses[0].headers["content-type"] == "application/json"
@@ -94,7 +94,7 @@ async def test_health_and_metrics_are_served_during_overload(full: Api) -> None:
 
 
 async def test_a_refused_connection_can_be_used_again(full: Api) -> None:
-    """The body that follows is discarded. Pipelined requests are refused in their order."""
+    """The body that follows is discarded. Pipelined requests are refused in order."""
     raw = await Raw.open(full)
     await raw.send(post(f"{{ __typename }} #{MUCH.decode()}"))
     assert (await raw.response())[0] == 503
@@ -106,7 +106,7 @@ async def test_a_refused_connection_can_be_used_again(full: Api) -> None:
 
 
 async def test_a_body_is_not_awaited(full: Api) -> None:
-    """The refusal comes before the body. The connection of a client that waits for permission to send it is closed."""
+    """The refusal comes before the body. A client that waits for `100 Continue` is disconnected."""
     raw = await Raw.open(full)
     await raw.send(post()[:-5])
     assert (await raw.response())[0] == 503
@@ -124,7 +124,7 @@ async def test_a_refusal_honours_connection_close(full: Api) -> None:
 
 
 async def test_a_client_that_does_not_read_refusals_is_dropped(full: Api) -> None:
-    """They are written without waiting, so they must not pile up."""
+    """Refusals are written without waiting, so they must not pile up."""
     raw = await Raw.open(full)
     raw.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport that reads as well
     await raw.send(*[post() * 500] * 200)
@@ -199,7 +199,7 @@ async def test_a_socket_without_other_operations_stays_open(
 
 
 async def test_a_connection_is_refused_after_its_handshake(api: Api) -> None:
-    """Clients reconnect after this code, later, and send their operations only then."""
+    """After this close code, clients reconnect later and only then send their operations."""
     async with api.open_socket() as socket:
         admission(api).running += CEILING
         await socket.send(type="connection_init")
@@ -219,7 +219,7 @@ async def test_running_streams_continue(api: Api) -> None:
 
 
 async def test_every_operation_gives_its_permit_back(api: Api) -> None:
-    """Whatever happens to it: results, errors, refusals, disconnects."""
+    """This holds for results, errors, refusals and disconnects."""
     token = await api.token("alice")
     await api.ask(QUERY)
     await api.ask("{ viewer { user { login } } }", token)
@@ -247,7 +247,7 @@ async def test_every_operation_gives_its_permit_back(api: Api) -> None:
 
 
 async def test_slow_bodies_do_not_use_up_the_limit(api: Api) -> None:
-    """A permit is taken again when the body has arrived, and refused if there is none."""
+    """A request takes a permit again when its body has arrived, and is refused if there is none."""
     clients = [await Raw.open(api) for _ in range(3)]
     for client in clients:
         await client.send(post()[:-5])
@@ -267,7 +267,7 @@ async def test_slow_bodies_do_not_use_up_the_limit(api: Api) -> None:
 async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
     settings: Settings, graph: Graph, running_store: SharedStore
 ) -> None:
-    """A permit is taken again with the turn, and the operation is refused if there is none."""
+    """An operation takes a permit again at its turn, and is refused if there is none."""
     alone = settings.model_copy(update={"rate_limits": True, "operations_at_once": 1})
     async with serving(alone, graph) as api:
         token = await api.token("alice")
@@ -284,7 +284,7 @@ async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
 
 
 async def test_requests_beyond_the_limit_wait(api: Api, running_store: SharedStore) -> None:
-    """Up to a number that is always accepted. A client that disconnects meanwhile is forgotten."""
+    """A number of requests is always accepted. A client that disconnects while waiting is forgotten."""
     request = post("{ viewer { user { login } } }", f"Authorization: Bearer {await api.token('alice')}")
     admission(api).limit = 1.0
     *clients, gone = [await Raw.open(api) for _ in range(5)]
@@ -312,7 +312,7 @@ async def test_a_probe_of_the_store_is_answered(api: Api) -> None:
 
 @pytest.mark.slow
 async def test_each_primary_of_a_cluster_is_probed(tmp_path: Path) -> None:
-    """In rotation."""
+    """The primaries are probed in rotation."""
     with cluster_in(tmp_path) as cluster:
         graph = await open_graph(cluster.url)
         try:
@@ -332,7 +332,7 @@ async def probe(graph: Graph) -> str:
 
 
 async def test_mutations_that_fail_on_the_store_answer_503(settings: Settings, tmp_path: Path, graph: Graph) -> None:
-    """As queries do, also without a token, and with the fields that failed."""
+    """This is the same as for queries, and also applies without a token. The failed fields are null."""
     store = EmbeddedStore(tmp_path)
     store.start()
     away = settings.model_copy(update={"store_url": store.url, "archive_url": archive_url_of(store.url)})
@@ -354,7 +354,7 @@ async def test_mutations_that_fail_on_the_store_answer_503(settings: Settings, t
 
 
 async def test_a_full_log_asks_clients_to_wait_longer(api: Api) -> None:
-    """Until something was archived."""
+    """Changes are refused until events have been archived."""
     token = await api.token("alice")
     api.app.state.graph.log.limit = 1
     response = await api.ask('mutation { publishPost(input: {text: "one"}) { post { id } } }', token)
@@ -364,7 +364,7 @@ async def test_a_full_log_asks_clients_to_wait_longer(api: Api) -> None:
 async def test_a_subscription_that_cannot_start_exceeds_the_deadline(
     settings: Settings, graph: Graph, running_store: SharedStore
 ) -> None:
-    """Over any transport. Later events may come at any time."""
+    """The deadline applies to the start, on any transport. Later events may come at any time."""
     impatient = settings.model_copy(update={"deadline": timedelta(milliseconds=300)})
     async with serving(impatient, graph) as api:
         token = await api.token("alice")

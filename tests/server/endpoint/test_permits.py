@@ -1,4 +1,4 @@
-"""Permits of operations that last, or that never begin."""
+"""Permits of operations that last for long, or that never start."""
 
 from server.auth import Tokens
 from tests.conftest import SharedStore
@@ -10,7 +10,7 @@ from tests.support.stopped import stopped
 
 
 async def test_streams_do_not_use_up_the_limit(api: Api, running_store: SharedStore) -> None:
-    """Those that run, and those whose clients leave before the first event."""
+    """Neither running streams nor streams whose clients left before the first event hold a permit."""
     token = await api.token("alice")
     async with api.socket(token) as socket, api.stream(LIVE, token) as response:
         await socket.subscribe("1", LIVE)

@@ -21,7 +21,7 @@ query ($login: String!) {
 
 
 async def test_reads_do_not_wait_for_the_log(api: Api, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the refresh of the watermark and the probes of the load do, which no operation waits for."""
+    """Only watermark refreshes and load probes read from its shard, and no operation waits for them."""
     token = await api.token("alice")
     [alice] = await api.graph.users.ids_of_logins(["alice"])
     assert alice is not None

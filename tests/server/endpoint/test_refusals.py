@@ -1,4 +1,4 @@
-"""Requests that fail before execution: their status and media type, alike for all causes, over every transport.
+"""Requests that fail before execution: status and media type are the same for all causes, on every transport.
 
 https://graphql.github.io/graphql-over-http/draft/#sec-Status-Codes
 """
@@ -68,9 +68,9 @@ async def test_a_well_formed_request_that_is_not_executed(
     status: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """In plain JSON, another status than 200 would mean that the answer is not one of GraphQL.
+    """In plain JSON, a status other than 200 would mean that the response is not from GraphQL.
 
-    It is the client's fault: the log has no error.
+    Errors of clients are not logged as errors.
     """
     response = await api.client.post("/graphql", json=body, headers={"accept": accept})
     assert response.status_code == status
@@ -131,7 +131,7 @@ async def test_other_refusals_have_the_media_type_that_the_client_accepts(
 
 
 async def test_an_unknown_hash_of_a_persisted_query_keeps_status_200_in_plain_json(api: Api) -> None:
-    """Apollo's clients look for it there, whatever they accept."""
+    """Apollo's clients expect the error with this status and type, whatever they accept."""
     body = {"extensions": {"persistedQuery": {"version": 1, "sha256Hash": "x"}}}
     response = await api.client.post("/graphql", json=body, headers={"accept": GRAPHQL_JSON})
     assert (response.status_code, response.headers["content-type"]) == (200, JSON)

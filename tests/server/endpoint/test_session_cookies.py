@@ -1,4 +1,4 @@
-"""Sessions of browsers: the token in a cookie, which requests caused by pages of other sites cannot use."""
+"""Browser sessions: the token is in a cookie that requests from pages of other sites cannot use."""
 
 import json
 import logging
@@ -47,7 +47,7 @@ async def token(api: Api) -> str:
 
 
 async def test_the_token_of_a_new_session_is_in_a_cookie(api: Api) -> None:
-    """And not in the payload, which the scripts of the page can read."""
+    """It is not in the payload, which the scripts of the page can read."""
     response = await ask(api, SIGN_UP, **OWN)
     assert response.json()["data"]["signUp"]["credentials"] == {"token": None, "viewer": CARLA}
     cookie = cookie_of(response)
@@ -57,7 +57,7 @@ async def test_the_token_of_a_new_session_is_in_a_cookie(api: Api) -> None:
 
 
 async def test_over_https_the_cookie_is_secure(settings: Settings, graph: Graph) -> None:
-    """Also if a proxy ends HTTPS."""
+    """This also applies if a proxy terminates HTTPS."""
     async with serving(settings.model_copy(update={"trusted_proxies": ("127.0.0.1",)}), graph) as api:
         cookie = cookie_of(await ask(api, SIGN_UP, X_Forwarded_Proto="https", **OWN))
         assert (cookie.key, cookie["secure"]) == ("__Host-fanline_session", True)
@@ -82,7 +82,7 @@ async def test_without_the_header_nothing_is_stored(api: Api) -> None:
     ],
 )
 async def test_a_request_from_another_site_is_anonymous(api: Api, token: str, headers: dict[str, str]) -> None:
-    """Even if the browser sends the cookie."""
+    """The cookie is ignored even if the browser sends it."""
     response = await ask(api, VIEWER, token, **headers)
     assert response.json() == {"data": {"viewer": None}}
     assert "set-cookie" not in response.headers
@@ -101,7 +101,7 @@ async def test_a_request_from_the_own_page_uses_the_cookie(api: Api, token: str)
 
 
 async def test_a_page_of_an_allowed_origin_uses_the_cookie(settings: Settings, graph: Graph) -> None:
-    """The browser lets it, if the response allows credentials; also by `EventSource`, which sends no header."""
+    """The browser permits it if the response allows credentials, even for `EventSource`, which sends no header."""
     async with serving(settings.model_copy(update={"allowed_origins": ("https://app.example.com",)}), graph) as api:
         headers = {"Origin": "https://app.example.com", **OWN}
         response = await ask(api, SIGN_UP, **headers)
@@ -123,7 +123,7 @@ async def test_log_out_removes_the_cookie(api: Api, token: str) -> None:
 
 @pytest.mark.parametrize("ended", [True, False])
 async def test_a_cookie_that_is_not_valid_any_more_is_removed(api: Api, token: str, ended: bool) -> None:
-    """The answer is 401, also to a log-in, so that the page knows; the next request is anonymous."""
+    """The status is 401, even for a log-in, so that the page notices. The next request is anonymous."""
     if ended:
         await ask(api, LOG_OUT, token, **OWN)
     for document in (VIEWER, SIGN_UP.replace("carla", "dora")):
@@ -139,7 +139,7 @@ async def test_a_bearer_token_counts_more_than_the_cookie(api: Api, token: str) 
 
 
 async def test_a_websocket_of_the_own_page_uses_the_cookie(api: Api, token: str) -> None:
-    """Without an origin, it is anonymous."""
+    """A socket without an origin is anonymous."""
     for headers, viewer in (({"Origin": api.url}, CARLA), ({}, None)):
         async with api.open_socket(Cookie=f"fanline_session={token}", **headers) as socket:
             await socket.send(type="connection_init")
@@ -149,7 +149,7 @@ async def test_a_websocket_of_the_own_page_uses_the_cookie(api: Api, token: str)
 
 
 async def test_the_first_message_of_a_websocket_counts_more_than_the_cookie(api: Api, token: str) -> None:
-    """With null, the socket is anonymous."""
+    """If the token in the message is null, the socket is anonymous."""
     for authorization, viewer in ((f"Bearer {await api.token('alice')}", ALICE), (None, None)):
         async with api.open_socket(Cookie=f"fanline_session={token}", Origin=api.url) as socket:
             await socket.send(type="connection_init", payload={"authorization": authorization})
@@ -165,7 +165,7 @@ async def test_a_websocket_with_a_cookie_that_is_not_valid_is_closed(api: Api) -
 
 
 async def test_a_malformed_origin_is_unknown(api: Api, token: str) -> None:
-    """It is no error of the server."""
+    """It does not cause a server error."""
     cookie = f"fanline_session={token}".encode()
     for origin in (b"http://[", b"https://a:b:c", b"http://x:99999", b"\xff\xfe", b"//", b""):
         headers = [(b"origin", origin), (b"cookie", cookie), (b"fanline-session", b"cookie")]
@@ -174,7 +174,7 @@ async def test_a_malformed_origin_is_unknown(api: Api, token: str) -> None:
 
 
 async def test_over_https_a_page_loaded_over_http_is_another_origin(settings: Settings, graph: Graph) -> None:
-    """Anybody on its way can change such a page. WebSockets have no preflight that would refuse it."""
+    """Anyone on the network path can change such a page. WebSockets have no preflight that would refuse it."""
     async with serving(settings.model_copy(update={"trusted_proxies": ("127.0.0.1",)}), graph) as api:
         over_https = {"X_Forwarded_Proto": "https", **OWN}
         cookie = cookie_of(await ask(api, SIGN_UP, **over_https))
@@ -199,7 +199,7 @@ async def test_the_origin_and_the_host_may_name_the_default_port(api: Api, token
 
 
 async def test_in_production_only_the_secure_cookie_counts(settings: Settings, graph: Graph, token: str) -> None:
-    """A page of a sub-domain can set the other one for the whole domain."""
+    """A page of a subdomain can set the other cookie for the whole domain."""
     production = settings.model_copy(update={"env": Env.PRODUCTION})
     async with serving(production, graph) as api:
         assert (await ask(api, VIEWER, token, **OWN)).json()["data"]["viewer"] is None
@@ -226,7 +226,7 @@ async def test_in_production_only_the_secure_cookie_counts(settings: Settings, g
     ],
 )
 def test_only_a_cookie_of_exactly_this_name_counts(header: bytes, value: str | None) -> None:
-    """Browsers let a sub-domain set a name that only resembles one with the prefix `__Host-`."""
+    """Browsers let a subdomain set a cookie whose name only resembles one with the prefix `__Host-`."""
     assert value_of(header, "sid") == value
 
 
@@ -247,7 +247,7 @@ async def test_an_event_stream_stores_and_removes_the_cookie(api: Api) -> None:
 
 
 async def test_caches_keep_the_sessions_of_viewers_apart(api: Api, token: str) -> None:
-    """A response to a request with a cookie is not stored; the others are stored by what they depend on."""
+    """Responses to requests with a cookie are not stored; other responses list what they vary by."""
     for headers in ({"Cookie": f"fanline_session={token}", **OWN}, {"Cookie": "theme=dark"}, OWN):
         response = await api.client.get("/graphql", params={"query": VIEWER}, headers=headers)
         assert response.headers["cache-control"] == "no-store"
@@ -267,14 +267,14 @@ async def test_a_form_is_no_operation(api: Api, token: str) -> None:
 
 
 async def test_a_get_request_changes_nothing(api: Api, token: str) -> None:
-    """A link or form of the own page can send one."""
+    """A link or form on the app's own page can send one."""
     for own in (OWN, {"Sec-Fetch-Site": "same-origin"}):
         headers = {"Cookie": f"fanline_session={token}", **own}
         assert (await api.client.get("/graphql", params={"query": LOG_OUT}, headers=headers)).status_code == 405
 
 
 async def test_a_page_that_is_not_allowed_gets_no_preflight(api: Api) -> None:
-    """Neither of another site, nor of a sub-domain."""
+    """Neither another site nor a subdomain gets one."""
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "fanline-session"}
     for origin in ("https://evil.example", f"http://sub.{api.url.removeprefix('http://')}", "null"):
         response = await api.client.options("/graphql", headers={"Origin": origin, **asked})
@@ -285,7 +285,7 @@ async def test_a_page_that_is_not_allowed_gets_no_preflight(api: Api) -> None:
 async def test_the_token_is_nowhere_but_in_the_cookie(
     settings: Settings, graph: Graph, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither in bodies, explanations, errors, logs nor metrics."""
+    """It is not in bodies, explanations, errors, logs or metrics."""
     caplog.set_level(logging.DEBUG)
     async with serving(settings, graph) as api:
         first = await ask(api, SIGN_UP, X_Fanline_Explain="1", **OWN)

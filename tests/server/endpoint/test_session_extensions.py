@@ -1,4 +1,4 @@
-"""Sessions of browsers are extended while they are in use."""
+"""Browser sessions are extended while they are in use."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ def older(token: str) -> str:
 
 
 async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, token: str, older: str) -> None:
-    """In the store and in the cookie. A session that has ended is not."""
+    """It is extended in the store and in the cookie. An ended session is not extended."""
     viewer = Tokens([KEY]).verify(older)
     soon = viewer.expires_at
     assert "set-cookie" not in (await ask(api, VIEWER, token, **OWN)).headers
@@ -51,7 +51,7 @@ async def test_a_session_in_use_is_extended_once_a_day(api: Api, graph: Graph, t
 async def test_a_failed_request_extends_no_session(
     settings: Settings, graph: Graph, older: str, running_store: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """During an outage of the store, it would have to wait once more."""
+    """During an outage of the store, an extension would make the request wait once more."""
     renewals: list[object] = []
 
     async def renew(*call: object) -> None:

@@ -25,7 +25,7 @@ async def next_of(socket: Any, id: str) -> Any:
 
 
 async def test_a_subscription_receives_new_posts(api: Api) -> None:
-    """A Checkpoint first, then the post with the selected fields."""
+    """A Checkpoint comes first, then the post with the selected fields."""
     session = await api.session("alice")
     async with api.socket(Tokens([KEY]).issue(session)) as socket:
         await socket.subscribe("1", LIVE)
@@ -53,7 +53,7 @@ async def test_queries_and_mutations_run_on_a_socket(api: Api) -> None:
 
 
 async def test_an_invalid_operation_leaves_the_socket_open(api: Api) -> None:
-    """For a syntax error, an unknown field, or a bad argument."""
+    """This applies to syntax errors, unknown fields and bad arguments."""
     async with api.socket(await api.token("alice")) as socket:
         for number, (document, code) in enumerate(
             [
@@ -95,7 +95,7 @@ async def test_an_anonymous_socket_has_no_home_timeline(api: Api) -> None:
     ],
 )
 async def test_a_bad_token_closes_the_socket(api: Api, authorization: object, reason: str | None) -> None:
-    """With 4403 and the reason. Null counts as no token."""
+    """The code is 4403, with the reason. Null counts as no token."""
     async with api.open_socket() as socket:
         await socket.send(type="connection_init", payload={"authorization": authorization})
         if reason is None:
@@ -149,7 +149,7 @@ async def test_an_ended_session_opens_no_socket(api: Api) -> None:
     ],
 )
 async def test_an_invalid_message_closes_the_socket(api: Api, text: str | bytes) -> None:
-    """With 4400 and the reason."""
+    """The code is 4400, with the reason."""
     async with api.socket() as socket:
         await socket.connection.send(text)
         code, reason = await socket.closed()
@@ -158,7 +158,7 @@ async def test_an_invalid_message_closes_the_socket(api: Api, text: str | bytes)
 
 
 async def test_a_message_beyond_the_limit_closes_the_socket(api: Api) -> None:
-    """With 1009, before it is read."""
+    """The code is 1009, and the message is not read."""
     async with api.socket() as socket:
         await socket.subscribe("1", "{ __typename }" + " " * 300_000)
         assert (await socket.closed())[0] == 1009
@@ -172,7 +172,7 @@ async def test_nothing_runs_before_the_socket_is_acknowledged(api: Api) -> None:
 
 
 async def test_a_socket_without_connection_init_is_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 4408, after a timeout."""
+    """The code is 4408, after a timeout."""
     endpoint = api.websockets
     assert endpoint.connection_init_wait_timeout == timedelta(seconds=5)
     monkeypatch.setattr(endpoint, "connection_init_wait_timeout", timedelta(seconds=0.1))
@@ -189,7 +189,7 @@ async def test_the_legacy_protocol_is_not_supported(api: Api) -> None:
 
 
 async def test_pages_of_other_origins_cannot_open_a_socket(settings: Settings, graph: Graph) -> None:
-    """Unless the setting allows them. The server's own pages and clients without an origin can."""
+    """A setting can allow them. The server's own pages and clients without an origin can always open one."""
     allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
     async with serving(allowed, graph) as api:
         for origin in ("https://app.example", api.url):
@@ -212,7 +212,7 @@ async def test_the_server_sends_pings_that_need_no_answer(api: Api, monkeypatch:
 
 
 async def test_protocol_violations_close_the_socket(api: Api) -> None:
-    """A second `connection_init` with 4429; an operation with an id in use with 4409."""
+    """A second `connection_init` gives 4429; an operation whose id is in use gives 4409."""
     async with api.socket() as socket:
         await socket.send(type="connection_init")
         assert await socket.closed() == (4429, "Too many initialisation requests")
@@ -226,7 +226,7 @@ async def test_protocol_violations_close_the_socket(api: Api) -> None:
 
 
 async def test_an_id_may_be_used_again_after_its_operation(api: Api) -> None:
-    """After completion by the client or the server."""
+    """The operation may be completed by the client or by the server."""
     async with api.socket(await api.token("alice")) as socket:
         for _ in range(3):
             await socket.subscribe("1", LIVE)
@@ -240,7 +240,7 @@ async def test_an_id_may_be_used_again_after_its_operation(api: Api) -> None:
 async def test_an_operation_that_the_client_has_completed_sends_nothing_more(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its event is executed in the moment in which `complete` arrives, and the client uses the id again."""
+    """Its event is being executed when `complete` arrives, and the client then reuses the id."""
     document, cleanup = LIVE.replace("author { login }", ""), SocketHandler.cleanup_operation
     session = await api.session("alice")
     async with paused(api.endpoint.execution) as pause, api.socket(Tokens([KEY]).issue(session)) as socket:

@@ -72,7 +72,7 @@ class Choices:
 
 
 class Writer:
-    """Writes a document for a schema, by choices.
+    """Writes a document for a schema from choices.
 
     Most fields exist and most fragments can apply. If there are `roots`, the root fields are among them. Inside
     `__schema` and `__type` there are no type conditions, and no field has an argument twice: other rules refuse such

@@ -1,4 +1,4 @@
-"""Readers of subscriptions in one process, with sockets or without."""
+"""Readers of subscriptions in one process, with or without sockets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -57,7 +57,7 @@ class Readers:
         return reader
 
     async def _live(self, count: int) -> None:
-        """Wait until the streams of readers are live, for a second at most: those that replay share no executions."""
+        """Wait at most a second until the streams of readers are live: streams that replay share no executions."""
         with suppress(TimeoutError):
             async with asyncio.timeout(1):
                 while len(self.graph.feed) < count:  # noqa: ASYNC110 - the feed does not announce it
@@ -79,7 +79,7 @@ class Reader:
         self.results = results
 
     async def next(self) -> StreamedResult:
-        """Return the next result that is no checkpoint."""
+        """Return the next result that is not a checkpoint."""
         async with asyncio.timeout(PATIENCE):
             result: StreamedResult = await anext(self.results)
         return result
@@ -97,7 +97,7 @@ def node(result: StreamedResult) -> Any:
 
 
 class Pause:
-    """An execution that stops at its beginning until it may go on."""
+    """An execution that pauses at its start until it is resumed."""
 
     def __init__(self) -> None:
         self.reached, self.go_on, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -116,7 +116,7 @@ class Pause:
 
 @asynccontextmanager
 async def paused(execution: Execution) -> AsyncIterator[Pause]:
-    """Pause the executions of the block."""
+    """Pause the executions that start during the block."""
     pause, executor = Pause(), execution.executor
     run = executor._run
 

@@ -1,4 +1,4 @@
-"""Hostile sizes that multiply in operations of conversations: aliases, ids, lists and pages."""
+"""Hostile sizes that multiply in conversation operations: aliases, ids, lists and pages."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def aliased(times: int, field: str) -> str:
     ],
 )
 async def test_each_member_of_a_list_counts_as_a_write(api: Api, change: str) -> None:
-    """A hundred aliases may not change ten thousand members: each is looked up, and each is in the log."""
+    """A hundred aliases must not change ten thousand members: each one is looked up and written to the log."""
     document = f"mutation ($ids: [ID!]!) {{ a: {change} {{ __typename }} %s }}"
     assert demand(document % "", ids=STRANGERS).writes == MAX_WRITES
     assert demand(document % f"b: {change} {{ __typename }}", ids=STRANGERS).writes == 2 * MAX_WRITES
@@ -54,7 +54,7 @@ async def test_each_member_of_a_list_counts_as_a_write(api: Api, change: str) ->
 
 
 async def test_a_page_of_each_list_costs_a_merge_for_each(api: Api) -> None:
-    """Unlike a page of the home timeline, which all its parents share. Pages of other sizes are further merges."""
+    """The home timeline differs: all its parents share a page. Pages of other sizes need additional merges."""
     every = "{ viewer { lists { timeline { %s } } } }"
     one, two, three = (demand(every % aliased(n, ENTRIES)).points for n in (1, 2, 3))
     assert two - one == pytest.approx(three - two, rel=0.1)
@@ -69,7 +69,7 @@ async def test_a_page_of_each_list_costs_a_merge_for_each(api: Api) -> None:
 
 
 def test_small_pages_of_notifications_are_not_cheap() -> None:
-    """A page may look at all thousand notifications, if nobody who acts in them is visible."""
+    """A page may read all of the thousand notifications if none of their actors is visible."""
     pages = aliased(100, "entries(first: 1) { pageInfo { endCursor } }")
     assert (
         demand(f"{{ viewer {{ notifications {{ {pages} }} }} }}").points
@@ -103,7 +103,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("document", HOSTILE.values(), ids=HOSTILE)
 async def test_sizes_that_multiply_are_refused(api: Api, document: str) -> None:
-    """Before anything is read."""
+    """They are refused before anything is read."""
     before = api.app.state.graph.store.round_trips
     token = await api.token("alice")
     error = (await api.ask(document, token)).json()["errors"][0]
@@ -134,7 +134,7 @@ BAD_CHANGE = {"listId": ids.encode(ids.Kind.LIST, 1), "addUserIds": STRANGERS, "
 async def test_no_list_of_errors_exceeds_its_computed_size(
     api: Api, mutation: str, given: dict[str, Any], mistakes: int
 ) -> None:
-    """With as many mistakes in one input as possible."""
+    """The input contains as many mistakes as possible."""
     type_ = mutation[0].upper() + mutation[1:] + "Input!"
     document = f"mutation ($input: {type_}) {{ {mutation}(input: $input) {ERRORS} }}"
     data = (await api.ask(document, await api.token("alice"), input=given)).json()["data"]

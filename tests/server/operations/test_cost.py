@@ -35,7 +35,7 @@ def page(size: str, of: str = "id", argument: str = "first") -> str:
 
 
 def test_cost_grows_with_the_page_size() -> None:
-    """From either end, with a literal, a variable, or the default of a variable."""
+    """This holds from either end, for a literal, a variable, or the default of a variable."""
     one, ten, twenty = points(page("1")), points(page("10")), points(page("20"))
     assert (twenty - ten) == pytest.approx((ten - one) / 9 * 10, abs=1)
     assert points(page("10", argument="last")) == ten
@@ -97,7 +97,7 @@ def test_fragments_count_at_each_spread() -> None:
 
 
 def test_only_the_executed_operation_counts() -> None:
-    """Without a name, which is refused, the most expensive operation counts."""
+    """Without a name, the request is refused, and the most expensive operation counts."""
     document = parse(f"query A {{ viewer {{ id }} }} query B {page('9')}")
     cost = CostAnalysis(WEIGHTS, document, {})
     assert cost.of("A").points < cost.of("B").points
@@ -124,13 +124,13 @@ def test_the_response_size_counts_keys_and_maximum_values() -> None:
 
 @pytest.fixture
 async def picturing(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve an application that shows the pictures of users."""
+    """Serve an application that shows users' pictures."""
     async with serving(settings.model_copy(update={"media_hosts": ("example.org",)}), graph) as api:
         yield api
 
 
 async def test_no_response_exceeds_its_computed_size(picturing: Api, graph: Graph) -> None:
-    """For values of maximum length of every kind."""
+    """Values of every kind have their maximum length."""
     api = picturing
     token = await api.token("a" * 30)
     viewer = (await graph.users.ids_of_logins(["a" * 30]))[0]
@@ -233,7 +233,7 @@ async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Ap
 
 
 async def test_events_have_a_lower_limit(api: Api) -> None:
-    """An event may go to a thousand streams of one viewer. A page of posts is allowed, a hundred texts are not."""
+    """An event may go to a thousand streams of one viewer. A page of posts is allowed; a hundred texts are not."""
     document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostAdded {{ post {{ {0} }} }} }} }}'
     page = "id text author { login timeline { entries(first: 20) { nodes { id ... on Post { text } } } } }"
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False)
@@ -244,7 +244,7 @@ async def test_events_have_a_lower_limit(api: Api) -> None:
 
 
 async def test_an_operation_writes_at_most_a_hundred_log_entries(api: Api) -> None:
-    """Over all its fields: rates charge at most their burst."""
+    """The limit covers all its fields, because a rate can charge at most its burst."""
     follow = "mutation ($ids: [ID!]!) { a: followUsers(input: {userIds: $ids}) { __typename } %s }"
     token = await api.token("alice")
     assert "errors" not in (await api.ask(follow % "", token, ids=["VXNlcjox"] * 100)).json()

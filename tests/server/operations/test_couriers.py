@@ -15,7 +15,7 @@ from tests.support.graph_worlds import PATIENCE, befriend, counted
 
 
 class Socket:
-    """A socket, and the task that takes what the stream yields. `log` has what the client got, and from where."""
+    """A socket and the task that reads its stream. `log` has the results of the client, and what sent each one."""
 
     def __init__(self) -> None:
         self.log: list[tuple[str, StreamedResult]] = []
@@ -25,7 +25,7 @@ class Socket:
         self.leave: Callable[[], object] = self.log.clear
 
     def send_now(self, payload: bytes) -> bool:
-        """Send a result, if the client reads."""
+        """Send a result if the client is reading."""
         if self.fails:
             raise ZeroDivisionError("a bug")
         if self.reads:
@@ -33,7 +33,7 @@ class Socket:
         return self.reads
 
     async def take_all(self, reader: Reader) -> None:
-        """Take what the stream yields."""
+        """Record what the stream yields."""
         async for result in reader.results:
             self._add("task", result)
 
@@ -42,7 +42,7 @@ class Socket:
         self._arrived.set()
 
     async def got(self, count: int) -> list[tuple[str, str]]:
-        """Wait for results. Return from where they came, and their texts."""
+        """Wait for results. Return what sent each one, and its text."""
         async with asyncio.timeout(PATIENCE):
             while len(self.log) < count:
                 self._arrived.clear()
@@ -81,7 +81,7 @@ async def friends(readers: Readers) -> tuple[User, User]:
 
 @pytest.mark.parametrize("count", [2, 20])
 async def test_sockets_get_the_bytes_of_one_execution(readers: Readers, count: int) -> None:
-    """Of the same execution as readers without a courier, in as many round trips for twenty as for two."""
+    """A reader without a courier shares the execution and adds no round trip."""
     author, bob = await friends(readers)
     sockets = await carried(readers, [(author, bob)[n % 2] for n in range(count)])
     async with counted(readers.graph) as alone:
@@ -98,7 +98,7 @@ async def test_sockets_get_the_bytes_of_one_execution(readers: Readers, count: i
 
 
 async def test_each_viewer_gets_what_depends_on_the_viewer(readers: Readers) -> None:
-    """Also after it has changed: nothing is kept from the event before."""
+    """A change takes effect at the next event: nothing is kept from the previous one."""
     author, bob = await friends(readers)
     [carol] = await readers.users("carol")
     await befriend(readers.graph, carol.id, author.id)
@@ -116,7 +116,7 @@ REPOSTS = SHARED.replace("... on", "... on RepostAdded { repost { post { text au
 
 
 async def test_reposts_are_carried_like_posts(readers: Readers) -> None:
-    """With the post that they show, which is looked up for each viewer."""
+    """They include the post that they show, which is looked up for each viewer."""
     author, bob = await friends(readers)
     [carol] = await readers.users("carol")
     post = await readers.graph.posts.publish(carol.id, "reposted")
@@ -130,7 +130,7 @@ async def test_reposts_are_carried_like_posts(readers: Readers) -> None:
 
 
 async def test_a_client_that_does_not_read_gets_the_result_from_the_task(readers: Readers) -> None:
-    """Of the same execution, and before what comes later."""
+    """The result is that of the same execution, and comes before later ones."""
     author, bob = await friends(readers)
     slow, other = await carried(readers, [author, bob])
     slow.reads = False
@@ -156,7 +156,7 @@ async def test_a_result_that_could_not_be_sent_goes_to_the_task(
 
 
 async def test_an_outage_is_reported_by_the_task(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once for each client, with the client's own request id, and without another execution."""
+    """Each client gets the error once, with its own request id, and without another execution."""
     author, bob = await friends(readers)
     sockets = await carried(readers, [author, bob])
     fail_once(monkeypatch, readers.graph, StoreUnavailable("a test"))
@@ -213,7 +213,7 @@ async def test_clients_that_leave_take_nothing_from_the_others(readers: Readers)
 
 
 async def test_operations_without_a_group_have_no_courier(readers: Readers) -> None:
-    """What is selected of a value that depends on the viewer depends on the viewer too."""
+    """Selections below a value that depends on the viewer depend on the viewer too."""
     author, _ = await friends(readers)
     document = OWN.replace("author {", "quotedPost { viewerHasLiked } author {")
     [socket] = await carried(readers, [author], document)
@@ -222,7 +222,7 @@ async def test_operations_without_a_group_have_no_courier(readers: Readers) -> N
 
 
 async def test_deliveries_are_counted_once(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sends them."""
+    """It does not matter whether a courier or the task sends them."""
     counted_: list[Any] = []
     monkeypatch.setattr(Observation, "delivered", lambda self, event, live_from: counted_.append(event))
     author, bob = await friends(readers)
@@ -240,7 +240,7 @@ async def test_deliveries_are_counted_once(readers: Readers, monkeypatch: pytest
 
 
 async def test_the_outcome_of_a_withheld_event_is_not_that_of_the_next(readers: Readers) -> None:
-    """The client does not read, and the task withholds the post: its author was blocked during the execution."""
+    """The client is not reading, and the task withholds the post: its author was blocked during the execution."""
     author, bob = await friends(readers)
     [socket] = await carried(readers, [bob])
     async with paused(readers.execution) as pause:
@@ -268,7 +268,7 @@ FOLLOWERS = """subscription {
 
 
 async def test_what_a_shared_run_has_loaded_is_not_used_for_later_events(readers: Readers) -> None:
-    """The task sends the second event: the viewer has unfollowed the author, whom somebody else follows by now."""
+    """The task sends the second event: the viewer has unfollowed the author, whom another user now follows."""
     author, bob = await friends(readers)
     [carol] = await readers.users("carol")
     socket, _ = await carried(readers, [bob, author], FOLLOWERS)

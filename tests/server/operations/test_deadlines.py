@@ -64,7 +64,7 @@ def current() -> "asyncio.Task[object]":
 
 
 async def outcome(block: Block, work: Callable[[], Awaitable[object]], *, cancelled: bool) -> tuple[object, int]:
-    """Return what a block ends with, and the cancellations that its task still has."""
+    """Return how a block ends, and how many cancellations are still pending for its task."""
     found: list[tuple[object, int]] = []
     await asyncio.wait([asyncio.ensure_future(run(block, work, found, cancelled=cancelled))])
     return found[0]
@@ -73,7 +73,7 @@ async def outcome(block: Block, work: Callable[[], Awaitable[object]], *, cancel
 async def run(
     block: Block, work: Callable[[], Awaitable[object]], found: list[tuple[object, int]], *, cancelled: bool
 ) -> None:
-    """Add to `found` what a block ends with, and the cancellations that the running task still has."""
+    """Add to `found` how a block ends, and how many cancellations are still pending for the running task."""
     if cancelled:
         current().cancel()
         with suppress(asyncio.CancelledError):
@@ -87,7 +87,7 @@ async def run(
 @pytest.mark.parametrize("cancelled", [False, True])
 @pytest.mark.parametrize("work", [at_once, endless, stubborn, failing, cancelled_too])
 async def test_a_deadline_is_a_timeout(work: Callable[[], Awaitable[object]], cancelled: bool) -> None:
-    """Also for a task that others cancel, before or meanwhile."""
+    """This includes tasks that are cancelled from elsewhere, before or meanwhile."""
     assert await outcome(in_time, work, cancelled=cancelled) == await outcome(in_timeout, work, cancelled=cancelled)
 
 
@@ -100,7 +100,7 @@ async def test_cancelling_the_task_is_no_timeout() -> None:
 
 
 async def test_each_operation_has_its_own_deadline() -> None:
-    """Those that end in time are forgotten, and the timer ends with the last one; a later one starts it again."""
+    """Operations that end in time are forgotten. The timer ends with the last one; a later one starts it again."""
     deadlines, loop = Deadlines(SECONDS), asyncio.get_running_loop()
     ended: list[int] = []
 

@@ -19,7 +19,7 @@ def errors(text: str) -> list[str]:
 
 
 def test_every_specified_rule_is_checked() -> None:
-    """Each of graphql-core's rules, or one that replaces it, in the same order."""
+    """Each of graphql-core's rules, or its replacement, runs in the same order."""
     assert [*RULES[1:-1]] == [REPLACED.get(rule, rule) for rule in specified_rules]
     assert set(REPLACED) < set(specified_rules)
 
@@ -66,7 +66,7 @@ def test_invalid_values_are_reported_a_few_times() -> None:
     ],
 )
 def test_an_input_with_exactly_one_field_is_checked_in_literals(document: str, message: str) -> None:
-    """Before any field of the document is resolved."""
+    """It is checked before any field of the document is resolved."""
     [error] = errors(document)
     assert message in error
 
@@ -93,7 +93,7 @@ def test_operations_cannot_share_fragments_without_limit() -> None:
 
 
 def test_documents_of_real_clients_are_far_from_the_limits() -> None:
-    """Forty nested fragments that use the variables of the operation, as compiled by Relay."""
+    """Relay compiles such documents: forty nested fragments that use the variables of the operation."""
     fragments = "".join(
         f"fragment F{number} on User {{id followers(first: $first) {{nodes {{id}}}} ...F{number + 1}}} "
         for number in range(40)

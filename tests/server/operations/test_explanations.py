@@ -1,4 +1,4 @@
-"""Explanations of operations: their numbers are those counted at the store, and nobody gets them without asking."""
+"""Explanations of operations: they have the numbers counted at the store, and only clients that ask get them."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ def alice_of(town: Town) -> int:
 
 
 async def test_store_numbers_are_those_that_the_store_counted(town: Town) -> None:
-    """With the session check, for pages of any size, for counts and for a look-up by name."""
+    """They include the session check, and agree for pages of any size, for counts and for a look-up by name."""
     for query, variables in ((HOME, {"first": 3}), (HOME, {"first": 15}), (VIEWER, {}), (USER, {})):
         explanation, round_trips, commands = await town.ask(query, **variables)
         store = explanation["store"]
@@ -84,7 +84,7 @@ async def test_store_numbers_are_those_that_the_store_counted(town: Town) -> Non
 
 
 async def test_a_mutation_counts_its_writes(town: Town) -> None:
-    """A published post: the log, its projection, and the session check."""
+    """Publishing a post appends to the log, projects the event, and checks the session."""
     explanation, round_trips, commands = await town.ask(
         'mutation Publish { publishPost(input: {text: "hi"}) { postEdge { node { id } } } }'
     )
@@ -94,7 +94,7 @@ async def test_a_mutation_counts_its_writes(town: Town) -> None:
 
 
 async def test_operations_that_share_a_round_trip_are_kept_apart(town: Town) -> None:
-    """Each explanation has the commands of its own operation, and together they have all."""
+    """Each explanation has only the commands of its own operation; together they have all commands."""
     async with counted(town.graph) as cost:
         home, *viewers = await asyncio.gather(town.ask(HOME, first=5), *(town.ask(VIEWER) for _ in range(5)))
     stores = [answer[0]["store"] for answer in (home, *viewers)]
@@ -103,7 +103,7 @@ async def test_operations_that_share_a_round_trip_are_kept_apart(town: Town) -> 
 
 
 async def test_a_page_from_the_cache(town: Town) -> None:
-    """Ten posts and one more are looked at; authors are looked up in one batch."""
+    """A page of ten scans eleven posts; authors are looked up in one batch."""
     explanation, _, _ = await town.ask(HOME, first=10)
     [page] = explanation["timelines"]["read"]
     assert (page["kind"], page["sources"], page["mergedAuthors"]) == ("HOME", ["cache"], 0)
@@ -115,7 +115,7 @@ async def test_a_page_from_the_cache(town: Town) -> None:
 
 
 async def test_keys_that_need_no_look_up_are_cache_hits(town: Town) -> None:
-    """Two aliases ask for the count of one user."""
+    """Two aliases request the count of one user."""
     field = 'user(by: {login: "alice"}) { followersCount }'
     explanation, _, _ = await town.ask(f"{{ a: {field} b: {field} }}")
     counts = next(each for each in explanation["loaders"] if each["name"] == "followers_counts")
@@ -123,7 +123,7 @@ async def test_keys_that_need_no_look_up_are_cache_hits(town: Town) -> None:
 
 
 async def test_deleted_posts_are_dropped(town: Town) -> None:
-    """A post whose record is a tombstone, while the home cache still lists the post."""
+    """The record of the post is a tombstone, while the home cache still lists the post."""
     newest = (await town.graph.timelines.home(alice_of(town), Window(1, forward=True))).items[0]
     await town.graph.store.run("HSET", keys.post(newest.id), "deleted", "1")
     await town.graph.store.run("HDEL", keys.post(newest.id), "author")
@@ -135,7 +135,7 @@ async def test_deleted_posts_are_dropped(town: Town) -> None:
 
 
 async def test_a_page_without_a_cache_is_merged(town: Town) -> None:
-    """From the viewer and the five followed users. The rebuild of the cache is not a cost of the operation."""
+    """Six timelines are merged, of the viewer and five followed users. Rebuilding the cache is not counted."""
     await town.graph.store.run("DEL", keys.home(alice_of(town)))
     explanation, _, _ = await town.ask(HOME, first=3)
     await town.graph.timelines.wait_for_rebuilds()
@@ -145,7 +145,7 @@ async def test_a_page_without_a_cache_is_merged(town: Town) -> None:
 
 
 async def test_a_page_from_the_archive(settings: Settings, graph: Graph) -> None:
-    """Its statements are those that the database executed."""
+    """The explanation has the statements that the database executed."""
     few = settings.model_copy(update={"hot_posts": 10})
     author = (await graph.users.sign_up("alice", "correct horse", "A name")).id
     posted = await append_events(graph, [PostPublished(author, f"post {n}") for n in range(1020)])
@@ -189,7 +189,7 @@ async def test_an_explanation_is_not_cached(town: Town) -> None:
 
 
 async def test_only_clients_that_ask_get_an_explanation(town: Town) -> None:
-    """Neither others, nor those whose operation is refused."""
+    """Other clients get none, and neither do clients whose operation is refused."""
     for given in ({}, {"x-fanline-explain": "0"}):
         response = await town.api.client.post("/graphql", json={"query": VIEWER}, headers=town.headers | given)
         assert response.json().keys() == {"data"}
@@ -209,14 +209,14 @@ async def test_production_explains_only_with_the_setting(
 
 
 async def test_an_explanation_names_no_keys_and_no_users(town: Town) -> None:
-    """It has the ids of timelines that the client asked for, and otherwise words of the schema and numbers."""
+    """Apart from the ids of requested timelines, it contains only words of the schema and numbers."""
     explanation, _, _ = await town.ask(HOME, first=10)
     text = json.dumps(explanation)
     assert not any(word in text for word in ("user_", "alice", "{log}", "posts:", "post:", "SELECT", "127.0.0.1"))
 
 
 async def test_a_socket_explains_queries_and_events(town: Town) -> None:
-    """If the payload has the extension `explain`; each event has its own explanation."""
+    """It does so if the payload has the extension `explain`. Each event has its own explanation."""
     asked = {"extensions": {"explain": True}}
     async with town.api.socket(town.token) as socket:
         await socket.send(type="subscribe", id="q", payload={"query": VIEWER, **asked})
@@ -244,7 +244,7 @@ async def test_an_event_stream_explains(town: Town) -> None:
 async def test_an_operation_that_exceeds_its_deadline_is_explained(
     settings: Settings, graph: Graph, running_store: SharedStore
 ) -> None:
-    """It needs an explanation most."""
+    """Such operations need an explanation most."""
     hasty = settings.model_copy(update={"deadline": timedelta(milliseconds=50)})
     async with serving(hasty, graph) as api:
         headers = {"authorization": f"Bearer {await api.token('alice')}", **EXPLAIN}
@@ -272,7 +272,7 @@ async def test_an_ended_session_gets_no_explanation(town: Town) -> None:
 
 
 async def test_an_explanation_is_small(town: Town) -> None:
-    """However many aliases and pages it has: a hundred of each are listed, and all are counted."""
+    """Of many aliases and pages, a hundred of each are listed, and all are counted."""
     users = " ".join(f'a{n}: user(by: {{login: "user_{n % 5}"}}) {{ ...T }}' for n in range(49))
     query = f"{{ {users} }} fragment T on User {{ timeline {{ a: entries(first: {{}}) {{ nodes {{ id }} }} }} }}"
     explanation, _, _ = await town.ask(query.replace("first: {}", "first: 1"))

@@ -15,7 +15,7 @@ from tests.server.operations.test_quotas import begun, first_streamed, refused
 
 
 def filtering(words: int) -> str:
-    """Subscribe with a number of words: one term each, and one for the filter."""
+    """Return a subscription with a number of words: one term each, and one for the filter."""
     entries = ", ".join(f'"word{n}"' for n in range(words))
     return f"subscription {{ events(filter: {{keywords: [{entries}]}}) {{ cursor }} }}"
 
@@ -53,7 +53,7 @@ async def test_a_stream_does_not_keep_its_arguments(tight: Api) -> None:
 
 
 async def test_an_anonymous_address_has_a_hundredth_of_the_quota(tight: Api) -> None:
-    """Separate from the quotas of users."""
+    """It is separate from the quotas of users."""
     async with tight.socket() as socket:
         assert (await begun(socket, "1", filtering(2)))["type"] == "next"
         [error] = (await begun(socket, "2", filtering(1)))["payload"]
@@ -64,7 +64,7 @@ async def test_an_anonymous_address_has_a_hundredth_of_the_quota(tight: Api) -> 
 
 
 async def test_terms_are_released_when_a_stream_ends(tight: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After completion, refusal, a lost connection, or an outage of the store. The index keeps nothing."""
+    """A stream ends by completion, refusal, a lost connection, or a store outage. The index keeps nothing."""
     alice = await tight.token("alice")
     terms, feed = tight.quotas.terms, tight.app.state.graph.feed
     async with tight.socket(alice) as socket:

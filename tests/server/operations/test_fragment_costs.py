@@ -1,4 +1,4 @@
-"""The cost of fragments: of those that exclude each other, the most expensive object type counts."""
+"""The cost of fragments: if fragments exclude each other, the most expensive object type counts."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -129,7 +129,7 @@ def test_what_one_type_has_prepaid_does_not_pay_for_another() -> None:
 
 @pytest.mark.parametrize("field", ["node", "event", "entity", "entry"])
 def test_interfaces_of_the_schema_count_their_most_expensive_type(field: str) -> None:
-    """A node, an event of a stream, an entity of a text, and an entry of a timeline."""
+    """The interfaces are those of nodes, stream events, text entities and timeline entries."""
     frame, parts = {
         "node": ('{ node(id: "x") { id %s } }', ["User { bio name }", "Post { text author { bio } }"]),
         "event": (
@@ -203,7 +203,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("write", HOSTILE.values(), ids=HOSTILE)
 def test_each_selected_field_is_visited_once(write: Callable[[int], str]) -> None:
-    """However many object types have it, and however deeply fragments are nested."""
+    """The number of object types that have it, and the depth of nested fragments, do not matter."""
     for number in (10, 40):
         document = write(number)
         COUNTED.visits = 0
@@ -244,7 +244,7 @@ class ByObjectType(CostAnalysis):
 
 
 def test_the_cost_is_that_of_its_definition(long_profile: bool) -> None:
-    """For generated documents on the schema, most of which have fragments that exclude each other."""
+    """Most of the generated documents have fragments that exclude each other."""
     summed = 0
     checked = 0
 
@@ -274,7 +274,7 @@ def test_the_cost_is_that_of_its_definition(long_profile: bool) -> None:
 
 
 class Summed(CostAnalysis):
-    """Adds up the costs of all fragments, also of those that exclude each other."""
+    """Adds up the costs of all fragments, including those that exclude each other."""
 
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> Selected:
         total = Selected(size=BRACES)

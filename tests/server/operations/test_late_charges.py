@@ -44,7 +44,7 @@ async def fill(graph: Graph, candidates: int) -> None:
 
 
 async def test_false_candidates_of_a_search_are_paid_for(strict: Api, graph: Graph) -> None:
-    """After the operation, which does not wait for the charge. A search without them costs the usual price."""
+    """They are charged after the operation, which does not wait. A search without them costs the usual price."""
     await fill(graph, 300)
     before = left(await strict.ask("{ __typename }"))
     explained = await strict.client.post("/graphql", json={"query": SEARCH, "extensions": {"explain": True}})
@@ -55,7 +55,7 @@ async def test_false_candidates_of_a_search_are_paid_for(strict: Api, graph: Gra
 
 
 async def test_a_debt_delays_the_next_operations(settings: Settings, graph: Graph) -> None:
-    """An operation that has read more than was left is answered; the next one is refused."""
+    """An operation that reads more than is left is answered; the next one is refused."""
     await fill(graph, 300)
     changed = {"rate_limits": True, "points_per_minute": 60, "max_cost": 3_600, "max_depth": 20}
     async with serving(settings.model_copy(update=changed), graph) as api:
@@ -67,7 +67,7 @@ async def test_a_debt_delays_the_next_operations(settings: Settings, graph: Grap
 
 
 async def test_a_search_stops_at_the_budget_of_its_operation(strict: Api, graph: Graph) -> None:
-    """However many aliases it has: the first page ends with a place to continue, the others are refused."""
+    """Aliases do not raise the budget: the first page ends early and can be continued, the others are refused."""
     await fill(graph, 1_800)
     aliases = " ".join(
         f'a{at}: searchPosts(filter: {{keywords: ["北京大", "none{at}"]}}) {{ {PAGE} }}'
@@ -93,7 +93,7 @@ async def test_a_search_stops_at_the_budget_of_its_operation(strict: Api, graph:
     "frame", ["{{ {} }}", "{{ ...F }} fragment F on Query {{ {} }}", "{{ ... on Query {{ {} }} }}"]
 )
 async def test_few_root_fields_read_the_archive(api: Api, root: str, frame: str) -> None:
-    """Through fragments, too. The error names the limit."""
+    """Fragments count too. The error names the limit."""
     allowed = frame.format(" ".join(f"a{at}: {root}" for at in range(MAX_ARCHIVE_ROOTS)))
     refused = frame.format(" ".join(f"a{at}: {root}" for at in range(MAX_ARCHIVE_ROOTS + 1)))
     assert "errors" not in (await api.ask(allowed)).json()
@@ -106,7 +106,7 @@ async def test_few_root_fields_read_the_archive(api: Api, root: str, frame: str)
 async def test_a_caller_whose_searches_hang_does_not_delay_others(
     strict: Api, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another viewer, an anonymous client and the archiver get connections."""
+    """Another viewer, an anonymous client and the archiver still get connections."""
     await fill(graph, 3)
     busy, other = await strict.session("busy"), await strict.token("other")
     token, holder = Tokens([KEY]).issue(busy), f"user:{busy.user}"

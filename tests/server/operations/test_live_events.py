@@ -74,7 +74,7 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def under_aliases(document: str, count: int) -> list[str]:
-    """Return documents that select the same under different aliases."""
+    """Return documents that select the same fields under different aliases."""
     return [document.replace("text", f"a{at}: text").replace("ALIAS", f"a{at}") for at in range(count)]
 
 
@@ -87,14 +87,14 @@ async def replies(readers: Readers, author: User, post: int, streams: Sequence[R
 
 
 async def settle(readers: Readers, clock: Clock) -> None:
-    """Let streams of notifications send again, and leave the worker nothing to do."""
+    """Let the worker finish, and let streams of notifications send again."""
     await readers.graph.worker().drain()
     clock.advance(1)
 
 
 @pytest.mark.usefixtures("_one_alarm")
 async def test_notifications_are_read_once_for_all_streams_of_a_viewer(readers: Readers, clock: Clock) -> None:
-    """Twenty streams that select the same under different aliases take as many commands as one."""
+    """Twenty streams that select the same fields under different aliases take as many commands as one."""
     alice, bob = await readers.users("alice", "bob")
     post = await readers.graph.posts.publish(alice.id, "hello")
     documents = under_aliases(NOTIFIED, STREAMS)
@@ -149,7 +149,7 @@ async def test_an_event_shows_nothing_that_was_read_for_the_one_before(readers: 
 
 
 async def test_a_stream_that_asks_later_reads_for_itself(readers: Readers) -> None:
-    """It lags: the name has changed since the others have got the event."""
+    """It lags: the name has changed since the others got the event."""
     author, bob = await readers.users("author", "bob")
     await befriend(readers.graph, bob.id, author.id)
     document = OWN.replace("relationship", "name relationship")
@@ -163,7 +163,7 @@ async def test_a_stream_that_asks_later_reads_for_itself(readers: Readers) -> No
 
 
 async def test_an_event_costs_its_viewer_points(charged: Readers, spent: Counter[str]) -> None:
-    """The price of the document if it is executed alone, a few points for a checkpoint, and nothing for others."""
+    """An unshared event costs the price of its document, a checkpoint a few points; other users pay nothing."""
     author, bob = await charged.users("author", "bob")
     await befriend(charged.graph, bob.id, author.id)
     document = OWN.replace("text", "b: text")
@@ -211,7 +211,7 @@ def put_in_debt(readers: Readers, user: User) -> None:
 
 
 async def test_a_viewer_without_points_gets_notifications_later_and_combined(charged: Readers, clock: Clock) -> None:
-    """Nothing is lost, and the notification is as new as when it is sent."""
+    """Nothing is lost, and the notification is current when it is sent."""
     alice, *fans = await charged.users("alice", "bob", "carol", "dave")
     stream = await charged.subscribe(alice, NOTIFIED.replace("ALIAS", "a"))
     put_in_debt(charged, alice)
@@ -227,7 +227,7 @@ async def test_a_viewer_without_points_gets_notifications_later_and_combined(cha
 
 
 async def test_a_viewer_without_points_gets_a_thread_later_and_combined(charged: Readers, clock: Clock) -> None:
-    """The counts are as new as when they are sent."""
+    """The counts are current when they are sent."""
     alice, *fans = await charged.users("alice", "bob", "carol", "dave")
     post = await charged.graph.posts.publish(alice.id, "hello")
     stream = await charged.subscribe(alice, THREAD, postId=ids.encode(ids.Kind.POST, post.id))
@@ -243,7 +243,7 @@ async def test_a_viewer_without_points_gets_a_thread_later_and_combined(charged:
 
 
 async def test_a_viewer_without_points_gets_a_gap_when_the_buffer_is_full(charged: Readers, clock: Clock) -> None:
-    """The stream goes on after it."""
+    """The stream continues after it."""
     author, bob = await charged.users("author", "bob")
     await befriend(charged.graph, bob.id, author.id)
     document = "subscription { homeTimeline { __typename ... on Gap { reason } } }"
@@ -288,7 +288,7 @@ async def test_a_courier_delivers_nothing_to_a_viewer_without_points(charged: Re
 async def test_events_read_the_archive_in_the_name_of_their_viewer(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An execution for several viewers has a name of its own."""
+    """An execution for several viewers has its own name."""
     author, bob, carol = await readers.users("author", "bob", "carol")
     for user in (bob, carol):
         await befriend(readers.graph, user.id, author.id)
@@ -311,7 +311,7 @@ async def test_events_read_the_archive_in_the_name_of_their_viewer(
 
 
 async def test_few_executions_start_in_one_iteration_of_the_event_loop() -> None:
-    """All start in the end, also if some that wait are cancelled."""
+    """All of them start eventually, even if others are cancelled while they wait."""
     turns, started = EventTurns(), Counter[int]()
     iteration = 0
 

@@ -33,13 +33,13 @@ def text_of(documents: TrustedDocuments, id: str) -> str:
 
 
 def write(path: Path, content: object) -> Path:
-    """Write a file; other values than strings as JSON."""
+    """Write a file; values other than strings are written as JSON."""
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path
 
 
 def refusal(path: Path) -> str:
-    """Return the message of the refusal of a path, without the folder."""
+    """Return the error message for a path that is refused, without the folder."""
     with pytest.raises(SettingsError) as caught:
         load(path)
     return str(caught.value).replace(f"{path.parent}/", "")
@@ -135,7 +135,7 @@ def test_errors_of_a_manifest_name_the_document(tmp_path: Path, content: object,
 
 
 def test_equal_entries_are_allowed(tmp_path: Path) -> None:
-    """As in the manifests of two front ends."""
+    """The manifests of two front ends may have common entries."""
     write(tmp_path / "a.json", {"one": VIEWER})
     write(tmp_path / "b.json", {"one": VIEWER})
     assert len(load(tmp_path)) == 1
@@ -151,7 +151,7 @@ def test_two_files_with_different_texts_for_an_id_are_refused(tmp_path: Path) ->
 
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
-    """A missing path, another file type, a folder instead of a file, another encoding, and an empty folder."""
+    """Missing paths, other file types, folders in place of files, other encodings and empty folders are refused."""
     assert refusal(tmp_path / "missing.json").startswith("missing.json: there is no such file or folder")
     assert "must be a folder, or a file that ends in" in refusal(write(tmp_path / "list.txt", "x"))
     (tmp_path / "empty").mkdir()

@@ -88,7 +88,7 @@ CONFLICTING = {
 
 @pytest.mark.parametrize("text", MERGEABLE.values(), ids=MERGEABLE)
 def test_fields_that_can_be_merged_are_accepted(text: str) -> None:
-    """The examples of the specification, and similar documents."""
+    """These are the examples of the specification, and similar documents."""
     assert linear_errors(KENNEL, text) == core_errors(KENNEL, text) == []
 
 
@@ -116,7 +116,7 @@ def test_fields_that_cannot_be_merged_are_refused_with_the_usual_message(text: s
     ],
 )
 def test_arguments_are_compared_by_value(one: str, other: str, same: bool) -> None:
-    """The order of arguments and of an object's fields does not matter, the order of a list does."""
+    """The order of arguments and of an object's fields does not matter; the order of a list does."""
     text = f"{{pet(like: {one}, id: 1) {{name}} pet(id: 1, like: {other}) {{name}}}}"
 
     assert (linear_errors(PETS, text) == []) is (core_errors(PETS, text) == []) is same
@@ -124,7 +124,7 @@ def test_arguments_are_compared_by_value(one: str, other: str, same: bool) -> No
 
 @SCHEMAS
 def test_the_result_is_that_of_graphql_core(schema: GraphQLSchema, long_profile: bool) -> None:
-    """For generated documents, of which enough are valid and enough are not."""
+    """Enough of the generated documents are valid, and enough are not."""
     accepted = []
 
     @settings(

@@ -63,7 +63,7 @@ async def test_subscriptions_of_a_viewer_are_limited_over_all_transports(strict:
 
 
 async def test_subscriptions_to_one_field_are_limited(settings: Settings, graph: Graph) -> None:
-    """Aliases and fragments hide nothing. Other fields and users are not affected, and an end makes room."""
+    """Aliases and fragments do not evade the limit. Other fields and users are not affected. Ending one makes room."""
     documents = [
         LIVE,
         "subscription { mine: homeTimeline { cursor } }",
@@ -99,7 +99,7 @@ async def test_anonymous_subscriptions_of_an_address_are_limited(strict: Api) ->
 
 
 async def test_a_subscription_counts_until_it_ends(strict: Api) -> None:
-    """By completion, an error at the start, a close, or a lost connection."""
+    """It ends by completion, an error at the start, a close, or a lost connection."""
     alice = await strict.token("alice")
     quota = strict.quotas.streams
     async with strict.socket(alice) as socket:
@@ -194,7 +194,7 @@ def test_a_quota_counts_weights() -> None:
     ],
 )
 def test_a_network_of_ipv6_counts_as_one_address(host: str, holder: str) -> None:
-    """A client has 2^64 addresses of IPv6. IPv4 addresses count separately, in every notation."""
+    """A client has 2^64 IPv6 addresses. IPv4 addresses count separately, in every notation."""
     assert network_of(host) == holder
 
 
@@ -215,7 +215,7 @@ async def test_turns_are_taken_in_order() -> None:
 
 
 async def test_the_turn_of_a_cancelled_operation_goes_to_the_next() -> None:
-    """If it is cancelled while it waits, or in the event-loop iteration of its turn."""
+    """It may be cancelled while it waits, or in the event-loop iteration of its turn."""
     turns = Turns(1)
     await turns.acquire("a")
     first, second, third = [asyncio.ensure_future(turns.acquire("a")) for _ in range(3)]
@@ -256,7 +256,7 @@ async def test_a_bucket_holds_the_points_of_a_minute() -> None:
 
 
 async def test_all_that_wait_for_points_go_on_together() -> None:
-    """A stream that ends meanwhile takes nothing from the others."""
+    """A stream that ends meanwhile does not affect the others."""
     points = EventPoints(60_000)
     points.charge("a", 60_100)
     waiting = [asyncio.create_task(points.wait("a")) for _ in range(3)]
@@ -270,7 +270,7 @@ async def test_all_that_wait_for_points_go_on_together() -> None:
 
 
 async def test_full_buckets_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bucket in debt stays."""
+    """A bucket in debt is kept."""
     points = EventPoints(60_000_000)
     points.charge("in debt", 10**9)
     for at in range(5_000):

@@ -45,7 +45,7 @@ def meter_of(graph: Graph, settings: Settings, address: str, holder: str | None 
 
 
 async def test_the_networks_of_one_site_share_points(graph: Graph, settings: Settings) -> None:
-    """All anonymous networks of an IPv6 site together have as many as 16 of them; users and other sites have theirs."""
+    """All anonymous networks of an IPv6 site share the points of 16 networks; users and other sites are separate."""
     burst = OperationCost(2_099, 0)
 
     async def charge(address: str, holder: str | None = None) -> bool:
@@ -83,7 +83,7 @@ def only_error(response: httpx.Response) -> dict[str, Any]:
 
 
 async def test_headers_contain_the_balance(strict: Api) -> None:
-    """The policy and the remaining points, as in the IETF draft."""
+    """They contain the policy and the remaining points, as in the IETF draft."""
     first, second = await strict.ask(SMALL), await strict.ask(SMALL)
     assert first.headers["ratelimit-policy"] == '"points";q=2100;w=2100'
     [left, later] = [int(each.headers["ratelimit"].split("r=")[1].split(";")[0]) for each in (first, second)]
@@ -91,7 +91,7 @@ async def test_headers_contain_the_balance(strict: Api) -> None:
 
 
 async def test_a_used_up_rate_returns_429_with_retry_after(strict: Api) -> None:
-    """With the code and the seconds, without data."""
+    """The response has the code and the seconds, and no data."""
     refused = await use_up(strict)
     error = only_error(refused)
     assert error["extensions"]["code"] == "RATE_LIMITED"
@@ -141,7 +141,7 @@ async def test_a_revoked_token_charges_the_network(strict: Api, query: str) -> N
 
 
 async def test_processes_share_rates(settings: Settings, graph: Graph) -> None:
-    """A rate used up at one process is used up at the other."""
+    """A rate used up in one process is used up in the other."""
     changed = limited(settings, points_per_minute=60, max_cost=100)
     async with serving(changed, graph) as one, serving(changed, graph) as other:
         await use_up(one)
@@ -159,7 +159,7 @@ async def test_refused_documents_are_charged(strict: Api) -> None:
 
 
 async def test_documents_without_an_allowed_operation_are_charged(strict: Api) -> None:
-    """Their preparation has cost the same."""
+    """Preparing them costs the same."""
     for number in range(500):
         query = f"query Q {{ a{number}: __typename }}"
         response = await strict.client.post("/graphql", json={"query": query, "operationName": "P"})
@@ -205,7 +205,7 @@ async def test_every_followed_user_is_a_write(settings: Settings, graph: Graph) 
 
 
 async def test_log_ins_from_one_network_are_limited(strict: Api) -> None:
-    """For all logins together, with or without a token."""
+    """The limit covers all logins together, with or without a token."""
     await strict.session("alice")
     token = await strict.token("bob")
     codes = []
@@ -216,7 +216,7 @@ async def test_log_ins_from_one_network_are_limited(strict: Api) -> None:
 
 
 async def test_sign_ups_from_one_network_are_limited(strict: Api, graph: Graph) -> None:
-    """Only sign-ups that create a user count, and not repetitions."""
+    """Only sign-ups that create a user count, not repetitions."""
     sign_up = 'mutation { signUp(input: {login: "%s", password: "correct horse"}) { userErrors { code } } }'
     await strict.session("taken")
     for _ in range(3):  # what creates no user does not count
@@ -232,7 +232,7 @@ async def test_sign_ups_from_one_network_are_limited(strict: Api, graph: Graph) 
 
 
 async def test_refusals_are_counted_and_logged(strict: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """A counter by rate, and a line of the log at most once a minute."""
+    """There is a counter for each rate, and a log line at most once a minute."""
     await use_up(strict)
     for _ in range(5):
         await strict.ask(SMALL)
@@ -252,14 +252,14 @@ async def test_the_balance_can_be_queried(strict: Api) -> None:
 
 
 async def test_without_rates_there_are_no_headers_and_no_balance(api: Api) -> None:
-    """As in development."""
+    """This is so in development."""
     response = await api.ask(BALANCE)
     assert response.json() == {"data": {"rateLimit": None}}
     assert "ratelimit" not in response.headers
 
 
 def test_rates_are_limited_in_production_by_default(settings: Settings) -> None:
-    """And not in development."""
+    """They are not limited in development."""
     assert not settings.limits_rates
     production = settings.model_copy(update={"env": Env.PRODUCTION})
     assert production.limits_rates
@@ -278,7 +278,7 @@ async def test_operations_of_a_socket_are_charged_like_requests(strict: Api) -> 
 
 
 async def test_starting_a_subscription_costs_points(strict: Api) -> None:
-    """In addition to the preparation of its document, which is kept here."""
+    """They are in addition to those for preparing its document, which is cached here."""
     async with strict.socket() as socket:
         left = []
         for id in ("1", "2"):
@@ -290,7 +290,7 @@ async def test_starting_a_subscription_costs_points(strict: Api) -> None:
 
 
 async def test_anonymous_subscriptions_have_a_lower_limit(settings: Settings, graph: Graph) -> None:
-    """While rates are limited."""
+    """This applies while rates are limited."""
     async with serving(limited(settings, max_anonymous_streams=1), graph) as api:
         token = await api.token("alice")
         async with api.socket() as socket, api.socket(token) as own:

@@ -25,7 +25,7 @@ def screen() -> str:
 
 
 def test_a_screen_of_forty_components_is_within_the_limits() -> None:
-    """Of documents, and of the cost of thirty posts."""
+    """It is within the limits of documents and of costs, for thirty posts."""
     prepared = DocumentCache(schema._schema, DocumentLimits(), introspection=False).prepare(screen())
     assert prepared.operation("Screen", {"first": 30}, OperationLimits())
 
@@ -34,7 +34,7 @@ def test_a_screen_of_forty_components_is_within_the_limits() -> None:
     ("limits", "length"), [(DocumentLimits(), 230), (DocumentLimits(tokens=20_000, selections=20_000), 1_500)]
 )
 def test_a_long_chain_of_fragments_is_refused_with_advice(limits: DocumentLimits, length: int) -> None:
-    """Also if the limits are so high that Python's stack ends before them."""
+    """This also holds if the limits are so high that Python's stack would overflow first."""
     chain = " ".join(f"fragment F{number} on User {{ ...F{number + 1} }}" for number in range(length))
     document = f"{{ viewer {{ user {{ ...F0 }} }} }} {chain} fragment F{length} on User {{ id }}"
     with pytest.raises(DocumentRefused) as refused:

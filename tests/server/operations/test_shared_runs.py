@@ -22,7 +22,7 @@ FILTERED = """subscription ($filter: EventFilter!, $named: Boolean = false) {
 
 @pytest.mark.parametrize("sockets", [2, 20])
 async def test_an_event_is_executed_once_for_all_of_a_group(readers: Readers, sockets: int) -> None:
-    """As many round trips and commands as for one reader, and the same bytes for all, of several viewers."""
+    """It takes as many round trips and commands as for one reader, and all viewers get the same bytes."""
     author, bob, carol = await readers.users("author", "bob", "carol")
     for user in (bob, carol):
         await readers.graph.follows.follow(user.id, [author.id])
@@ -40,7 +40,7 @@ async def test_an_event_is_executed_once_for_all_of_a_group(readers: Readers, so
 
 
 async def test_streams_of_timelines_share_executions(readers: Readers) -> None:
-    """Of several viewers, of a user and of a list."""
+    """This holds for several viewers, and for timelines of users and lists."""
     author, bob, carol = await readers.users("author", "bob", "carol")
     friends = await readers.graph.lists.create(bob.id, "friends", [author.id])
     own = ids.encode(ids.Kind.USER_TIMELINE, author.id)
@@ -68,7 +68,7 @@ async def test_each_viewer_has_what_depends_on_the_viewer(readers: Readers) -> N
 
 @pytest.mark.parametrize("sockets", [2, 20])
 async def test_what_depends_on_the_viewer_is_looked_up_once_for_all(readers: Readers, sockets: int) -> None:
-    """As many round trips for twenty sockets as for two."""
+    """Twenty sockets take as many round trips as two."""
     author, bob, carol = await readers.users("author", "bob", "carol")
     for user in (bob, carol):
         await readers.graph.follows.follow(user.id, [author.id])
@@ -100,7 +100,7 @@ async def test_arguments_of_the_root_do_not_matter_and_others_do(readers: Reader
 
 
 async def test_a_reader_that_asks_later_gets_no_older_counts(readers: Readers) -> None:
-    """It lags: the others have got the event already, and the author has a new follower since."""
+    """It lags: the others already have the event, and the author has gained a follower since."""
     author, bob = await readers.users("author", "bob")
     prompt, late = both = [await readers.subscribe(author) for _ in range(2)]
     await readers.tell(author, both, "both are live")
@@ -111,7 +111,7 @@ async def test_a_reader_that_asks_later_gets_no_older_counts(readers: Readers) -
 
 
 async def test_readers_at_different_events_get_their_own(readers: Readers) -> None:
-    """They ask in the same iteration of the event loop, one of them for the event before."""
+    """They ask in the same iteration of the event loop, one of them for the previous event."""
     [author] = await readers.users("author")
     document = SHARED.replace("__typename", "cursor")
     prompt, late = both = [await readers.subscribe(author, document) for _ in range(2)]

@@ -36,7 +36,7 @@ TOKENS = DocumentLimits().tokens
 
 
 def explore(long_profile: bool, check: Any) -> None:
-    """Run a check with generated documents, of which some are valid."""
+    """Run a check with generated documents, some of which are valid."""
 
     @settings(
         max_examples=LONG_DOCUMENTS if long_profile else DOCUMENTS,
@@ -52,7 +52,7 @@ def explore(long_profile: bool, check: Any) -> None:
 
 
 def test_the_errors_are_those_of_graphql_core(long_profile: bool) -> None:
-    """The same messages in the same order, for documents that are valid, mutated or hard, with suggestions or not."""
+    """Messages and their order are the same for valid, mutated and hard documents, with suggestions or not."""
     valid: Counter[bool] = Counter()
 
     def check(text: str) -> None:
@@ -107,7 +107,7 @@ def parsed(text: str, *, fast: bool) -> object:
 
 @pytest.mark.parametrize("text", ODD_TEXTS)
 def test_odd_texts_are_parsed_as_by_graphql_core(text: str) -> None:
-    """With the same places and messages."""
+    """Locations and messages are the same."""
     assert parsed(text, fast=True) == parsed(text, fast=False)
 
 
@@ -119,7 +119,7 @@ def test_generated_texts_are_parsed_as_by_graphql_core(long_profile: bool) -> No
 
 
 def test_tokens_have_the_lines_and_columns_of_graphql_core() -> None:
-    """Of all line breaks, also within strings and comments."""
+    """This holds for all line breaks, including those in strings and comments."""
     source = Source('{\n a #c\r\n\r b(c: "d", e: """f\n g\r\n""")\n\n ...h @i } \r\r\n')
     places = []
     for lexer in (Lexer(source), FastLexer(source)):
@@ -167,14 +167,14 @@ class Breaking(ValidationRule):
 
 @pytest.mark.parametrize("rules", [(Skipping,), (Breaking,), (Skipping, Breaking)])
 def test_rules_may_skip_and_stop(rules: tuple[type[ASTValidationRule], ...]) -> None:
-    """Each for itself, as in graphql-core."""
+    """Each rule does so independently of others, as in graphql-core."""
     document = parse("{ viewer { user { id timeline { id } } } a: viewer { id } }")
     expected = [error.message for error in core_validate(SCHEMA, document, rules)]
     assert [error.message for error in validate(SCHEMA, document, rules, 100)] == expected
 
 
 def test_a_rule_gets_the_ancestors_of_a_node() -> None:
-    """All but names are visited."""
+    """All nodes except names are visited."""
     seen: list[list[tuple[str, int]]] = [[], []]
     document = parse("query Q($a: [ID!] = []) { x: nodes(ids: $a) @skip(if: false) { ... on User { id } } }")
     rules = [type("Rule", (Recorded,), {"seen": each}) for each in seen]

@@ -75,7 +75,7 @@ async def post(api: Api, token: str | None = None, /, **body: Any) -> httpx.Resp
 
 
 async def get(api: Api, **parameters: Any) -> httpx.Response:
-    """Send a GET request; other values than strings as JSON."""
+    """Send a GET request; values other than strings are sent as JSON."""
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
     return await api.client.get("/graphql", params=sent)
 
@@ -93,7 +93,7 @@ def code(response: httpx.Response) -> str:
 async def test_a_document_is_executed_by_id(
     settings: Settings, graph: Graph, tmp_path: Path, mode: TrustedDocumentsMode
 ) -> None:
-    """By POST and GET: by the id of the manifest, the hash of the text, and Apollo's extension."""
+    """POST and GET accept the id in the manifest, the hash of the text, and Apollo's extension."""
     async with trusting(settings, graph, tmp_path, mode) as api:
         await api.session("ada")
         for body in (
@@ -130,7 +130,7 @@ async def test_a_request_with_an_origin_is_executed_by_id(settings: Settings, gr
 
 
 async def test_a_mutation_is_not_executed_by_get(only: Api) -> None:
-    """Neither as JSON nor as an event stream."""
+    """It is executed neither with a JSON response nor with an event stream."""
     for accept in ("application/json", "text/event-stream"):
         response = await only.client.get("/graphql", params={"documentId": "log-out"}, headers={"accept": accept})
         assert response.status_code == 405
@@ -138,7 +138,7 @@ async def test_a_mutation_is_not_executed_by_get(only: Api) -> None:
 
 
 async def test_responses_to_ids_have_the_usual_headers(allow: Api) -> None:
-    """Those of the same document sent as a text."""
+    """They are those of the same document sent as text."""
     by_id = await get(allow, documentId="viewer")
     by_text = await get(allow, query=VIEWER)
     varying = ("x-request-id", "date")
@@ -151,7 +151,7 @@ async def test_responses_to_ids_have_the_usual_headers(allow: Api) -> None:
 async def test_a_browser_that_opens_the_url_of_a_document_gets_its_result(
     allow: Api, parameters: dict[str, Any]
 ) -> None:
-    """Not the playground, which is at the URL without parameters."""
+    """The playground is only at the URL without parameters."""
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
     answer = await allow.client.get("/graphql", params=sent, headers={"accept": "text/html,*/*"})
     assert answer.json() == {"data": {"viewer": None}}
@@ -175,7 +175,7 @@ async def test_a_listed_subscription_is_streamed_by_id(only: Api, body: dict[str
 
 
 async def test_an_event_stream_of_another_document_is_refused(only: Api) -> None:
-    """With a JSON response."""
+    """The response is JSON."""
     async with only.stream(LIVE, await only.token("ada")) as response:
         await response.aread()
         assert response.status_code == 400
@@ -209,7 +209,7 @@ async def test_a_listed_subscription_runs_on_a_socket_by_id(only: Api, payload: 
     ],
 )
 async def test_a_refusal_on_a_socket_ends_only_the_operation(only: Api, payload: dict[str, Any], refusal: str) -> None:
-    """With the code and message of an HTTP request. Its id may be used again."""
+    """The code and message are those of an HTTP response. The id of the operation may be used again."""
     async with only.socket() as socket:
         await socket.send(type="subscribe", id="1", payload=payload)
         message = await socket.receive()
@@ -241,7 +241,7 @@ async def test_a_payload_of_wrong_types_closes_the_socket(only: Api, payload: di
 
 
 async def test_the_mode_only_refuses_texts(only: Api) -> None:
-    """Even the text of a trusted document, by POST and GET."""
+    """Even the text of a trusted document is refused, by POST and GET."""
     refused: list[tuple[dict[str, Any], str]] = [
         ({"query": VIEWER}, "PERSISTED_QUERY_ID_REQUIRED"),
         ({"query": VIEWER, **hashed(sha256(VIEWER))}, "PERSISTED_QUERY_ID_REQUIRED"),
@@ -327,7 +327,7 @@ async def test_the_cost_limit_applies_to_trusted_documents(only: Api) -> None:
 
 
 async def test_trusted_documents_stay_prepared(allow: Api) -> None:
-    """However many other documents are prepared."""
+    """The number of other documents that are prepared does not matter."""
     documents = allow.endpoint.execution.documents
     trusted = documents.prepare(VIEWER)
     texts = [
@@ -349,6 +349,6 @@ async def test_unknown_ids_are_not_stored(allow: Api) -> None:
 
 
 async def test_the_mode_only_refuses_operations_of_the_playground(only: Api) -> None:
-    """The page is served; its operations are refused with the remedy."""
+    """The page is served; its operations are refused with a message that says what to do."""
     assert (await only.client.get("/playground")).status_code == 200
     assert "Send a 'documentId'" in (await only.ask(VIEWER)).json()["errors"][0]["message"]

@@ -30,7 +30,7 @@ def demand(document: str, /, **variables: Any) -> OperationCost:
 )
 @pytest.mark.parametrize("paging", ["(first: 30)", '(last: 100, before: "x")', "(first: $n)"])
 def test_a_live_cursor_is_no_page(list_: str, paging: str) -> None:
-    """It has the arguments of the page beside it, but reads none, so that one document serves all pages."""
+    """It has the arguments of the page next to it but reads none, so one document serves all pages."""
     assert demand(list_ % f"liveCursor{paging}", n=100) == demand(list_ % "liveCursor")
     page = f"{PAGES.get(list_, 'entries')}(first: 3) {{ nodes {{ id }} }}"
     alone, both = (demand(list_ % f"{page} {more}", n=100) for more in ("", f"liveCursor{paging}"))
@@ -47,14 +47,14 @@ def test_a_live_cursor_is_no_page(list_: str, paging: str) -> None:
     ],
 )
 def test_an_event_pays_for_what_it_reads(event: str, read: float) -> None:
-    """The post of most events comes with them. Below it, a field costs as much as elsewhere."""
+    """Most events come with their post. Below the post, a field costs as much as elsewhere."""
     bare, full = (demand(f"subscription {{ {event % fields} }}") for fields in ("id", "id author { login }"))
     assert read < bare.points <= read + 3
     assert full.points - bare.points == pytest.approx(EXTRA["TimelineItem.author"] + 1, abs=1)
 
 
 def test_the_viewer_costs_only_what_is_selected() -> None:
-    """It is known from the token. Its user is read."""
+    """The viewer is known from the token; the viewer's user is read."""
     assert demand("{ viewer { id } }").points == 2
     assert demand("{ viewer { user { id } } }").points == pytest.approx(2 + EXTRA["Viewer.user"] + 1, abs=1)
     assert demand("{ viewer { homeTimeline { id kind } } }").points <= 3
@@ -75,7 +75,7 @@ def test_a_chosen_kind_costs_like_all() -> None:
     ],
 )
 def test_a_limit_is_the_length_of_a_list(document: str, default: int, most: int) -> None:
-    """A literal, a variable, or the default of the argument if the variable is omitted."""
+    """It is a literal, a variable, or the default of the argument if the variable is omitted."""
     document = f"query ($n: Int) {document}"
     one, three, five = (demand(document % f"(limit: {n})") for n in (1, 3, 5))
     assert five.points - one.points == pytest.approx(2 * (three.points - one.points), abs=2)
@@ -87,7 +87,7 @@ def test_a_limit_is_the_length_of_a_list(document: str, default: int, most: int)
 
 
 def test_fields_of_an_interface_weigh_the_same_in_its_types() -> None:
-    """Clients select them there or in fragments on the types."""
+    """Clients select them on the interface or in fragments on the types."""
     types = schema._schema.type_map.values()
     for interface in (each for each in types if isinstance(each, GraphQLInterfaceType) and each.name != "Node"):
         for type_ in schema._schema.get_possible_types(interface):

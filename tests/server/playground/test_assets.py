@@ -18,7 +18,7 @@ from tests.conftest import need
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let assets be installed in an empty folder, and no others be found."""
+    """Install assets in an empty folder, and let no others be found."""
     monkeypatch.setattr(assets, "FOLDER", tmp_path / "installed")
     monkeypatch.setattr(assets, "HERE", tmp_path)
     assert not all_installed()

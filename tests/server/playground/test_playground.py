@@ -99,7 +99,7 @@ async def test_every_example_that_requires_variables_gets_them(demo: Api) -> Non
 
 
 async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
-    """The operations succeed with these variables, as any user of the demo, also after what they changed."""
+    """The operations succeed with these variables for any user of the demo, even after earlier ones made changes."""
     [bob] = await demo.graph.users.ids_of_logins(["bob"])
     assert bob is not None
     await demo.graph.posts.publish(bob, "hello")
@@ -152,7 +152,7 @@ async def test_the_demo_starts_a_new_session_after_a_log_out(demo: Api) -> None:
 
 
 async def test_the_page_can_be_logged_in_as_the_users_of_the_demo_only(demo: Api) -> None:
-    """Carol signed up like a visitor; she is none of the demo's users."""
+    """Carol signed up like a visitor; she is not one of the demo's users."""
     bob = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
     assert (await demo.ask("{ viewer { user { login } } }", bob["token"])).json()["data"] == {
         "viewer": {"user": {"login": "bob"}}
@@ -163,7 +163,7 @@ async def test_the_page_can_be_logged_in_as_the_users_of_the_demo_only(demo: Api
 
 
 async def test_the_page_cannot_be_logged_in_as_users_who_are_gone(demo: Api) -> None:
-    """Neither as one who has deleted the account since the last log-in, nor as a suspended one."""
+    """They have deleted the account since the last log-in, or are suspended."""
     for login in ("alice", "bob"):
         assert (await demo.client.get(f"/playground/session.json?login={login}", headers=LOCAL)).status_code == 200
     alice, bob = await demo.graph.users.ids_of_logins(["alice", "bob"])
@@ -197,7 +197,7 @@ async def test_outside_the_demo_the_playground_is_anonymous(api: Api) -> None:
 
 
 async def test_no_other_site_gets_the_token_when_all_origins_are_allowed(settings: Settings, graph: Graph) -> None:
-    """`FANLINE_ALLOWED_ORIGINS`, and other pages on this machine, may use the API, but not the demo's sessions."""
+    """Allowed origins, and other pages on this machine, may use the API, but not the demo's sessions."""
     await graph.users.sign_up("alice", "correct horse")
     open_to_all = settings.model_copy(update={"allowed_origins": ("*",)})
     async with serving(open_to_all, graph, demo=Demo(PEOPLE)) as api:

@@ -1,4 +1,4 @@
-"""Who the playground sends requests as, and the switch that asks for explanations, in Chromium."""
+"""The user as whom the playground sends requests, and the switch for explanations, in Chromium."""
 
 import pytest
 

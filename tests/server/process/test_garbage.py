@@ -42,7 +42,7 @@ async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.Monkey
 
 
 def test_a_worker_frees_its_garbage_soon() -> None:
-    """It has no watch on its size, so the collector must not wait for many objects."""
+    """A worker does not watch its size, so the collector must not wait for many objects."""
     before = gc.get_threshold()
     freeze(WORKER)
     try:
@@ -53,7 +53,7 @@ def test_a_worker_frees_its_garbage_soon() -> None:
 
 
 def test_the_size_of_the_process_is_known() -> None:
-    """The size is the operating system's, in bytes."""
+    """The size is in bytes, as the operating system reports it."""
     assert 10 * 2**20 < resident() < 100 * 2**30
 
 

@@ -81,7 +81,7 @@ def test_a_traceback_in_json_has_no_values_and_a_bounded_length() -> None:
 
 
 def test_a_long_name_of_an_operation_is_cut() -> None:
-    """Clients choose it."""
+    """Clients choose the name."""
     token = LOGGED.set(("abc", "a" * 5_000))
     try:
         assert len(written(record())["operation"]) == MAX_NAME
@@ -90,7 +90,7 @@ def test_a_long_name_of_an_operation_is_cut() -> None:
 
 
 def test_text_that_is_no_utf8_is_escaped() -> None:
-    """Such as the name of a file, in the message and in a traceback."""
+    """An example is the name of a file, in the message and in a traceback."""
     failed = record(message="lone \udc80: %s")
     try:
         raise OSError("lone \udc80")
@@ -102,7 +102,7 @@ def test_text_that_is_no_utf8_is_escaped() -> None:
 
 
 async def test_work_for_all_clients_is_logged_without_a_request(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Although the first subscription has started it."""
+    """This holds although the first subscription has started the work."""
     logged: list[dict[str, str]] = []
 
     def note(record: logging.LogRecord) -> bool:

@@ -193,7 +193,7 @@ async def test_clients_miss_nothing_in_a_restart(
 async def test_several_processes_are_replaced_one_by_one(
     graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str]
 ) -> None:
-    """On SIGHUP. Meanwhile the API answers every request, and subscribers are told to reconnect and miss nothing."""
+    """During a reload by SIGHUP, every request is answered, and subscribers are told to reconnect and miss nothing."""
     _, token = alice
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
         answered: list[int] = []
@@ -219,7 +219,7 @@ async def test_several_processes_are_replaced_one_by_one(
 
 
 async def ask(api: Served, answered: list[int]) -> None:
-    """Send one request after the other over a connection that is kept, without repeating any. Record the answers."""
+    """Send one request after another over a persistent connection, without retries. Record the answers."""
     async with httpx.AsyncClient(timeout=PATIENCE) as client:
         while True:
             response = await client.post(f"{api.url}/graphql", json={"query": "{ viewer { user { login } } }"})
@@ -232,7 +232,7 @@ async def ask(api: Served, answered: list[int]) -> None:
 async def test_reloads_answer_every_request(
     graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str]
 ) -> None:
-    """More clients, and one reload after the other."""
+    """There are more clients, and one reload after another."""
     answered: list[int] = []
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(background(ask(api, answered))) for _ in range(8)]

@@ -85,7 +85,7 @@ async def test_sockets_and_streams_end_at_once_and_requests_are_answered(
 
 
 async def test_a_socket_that_its_client_is_closing_does_not_stop_the_shutdown(patient: Api) -> None:
-    """The frame is given to the connection by hand: it closes within one step of the event loop."""
+    """The test passes the frame to the connection directly: it closes within one event-loop iteration."""
     async with patient.socket(await patient.token("alice")):
         (connection,) = patient.server.server_state.connections
         assert isinstance(connection, SocketProtocol)

@@ -1,4 +1,4 @@
-"""The checks of the store's servers at start-up: what they do when they are full, and cut off from their replicas."""
+"""Start-up checks of the store's servers: what they do when full or cut off from their replicas."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_the_memory_is_what_the_server_compares_with_its_limit() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "worker", "worker --once"])
 def test_a_store_that_removes_keys_is_not_used(tmp_path: Path, command: str) -> None:
-    """In production. The server reports its policy."""
+    """This applies in production. The server reports its policy."""
     with EmbeddedStore(tmp_path, Durability.RELAXED) as store:
         with redis.Redis.from_url(store.url) as client:
             client.config_set("maxmemory-policy", "volatile-lru")

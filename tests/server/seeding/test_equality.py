@@ -1,4 +1,4 @@
-"""Seeding in bulk leaves the same store as the same events one by one."""
+"""Seeding in bulk leaves the same store as appending the same events one by one."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ SOURCES = [(DEMO, NOW), (LARGE, YEAR_AGO), *AT_LENGTH]
 async def test_the_store_is_the_same_as_after_one_event_at_a_time(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Source, base: datetime
 ) -> None:
-    """All keys are equal, but passwords. An author's delivery mode follows later follows only with the next post."""
+    """All keys except passwords are equal. An author's delivery mode follows later follows only with the next post."""
     monkeypatch.setattr("server.seeding.load.BATCH", 70)
     await empty_store(store_url)
     bulk, single = [await opened(f"{store_url}?db={place}", tmp_path / f"{place}.sqlite") for place in range(2)]

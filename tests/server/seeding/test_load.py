@@ -64,7 +64,7 @@ async def test_only_the_seven_can_log_in(graph: Graph) -> None:
 
 
 async def test_nothing_is_seeded_twice(graph: Graph) -> None:
-    """A second seeding finds the note of the first and writes nothing. The base time stays the first one."""
+    """A second seeding finds the record of the first and writes nothing. The base time stays the same."""
     assert await load(graph, SMALL, now=BASE)
     last = await graph.log.last()
     assert not await load(graph, SMALL)
@@ -109,7 +109,7 @@ async def test_seeded_events_are_projected_and_archived(graph: Graph, base: date
 
 
 async def test_nothing_can_be_written_during_a_seeding(store_url: str, small_batches: None) -> None:
-    """A process that knows the former binding is refused until the store is complete, and home caches start anew."""
+    """Processes with the former binding are refused until the store is complete. Home caches start empty."""
     world = demo_world(BASE, people=16, posts=40)
     seeding, writing = await open_graph(store_url, store=HookedStore), await open_graph(store_url)
     alice = world.people()["alice"]
@@ -258,7 +258,7 @@ async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph) -> None:
 
 
 async def test_one_of_two_concurrent_seedings_can_be_refused(store_url: str, small_batches: None) -> None:
-    """At the latest, the next seeding is complete, and each event is in the archive once."""
+    """The next seeding, at the latest, is complete, and each event is in the archive once."""
     graphs = [await open_graph(store_url) for _ in range(2)]
     try:
         outcomes = await outcomes_of(*(load(graph, SMALL, now=BASE) for graph in graphs))
@@ -286,7 +286,7 @@ async def test_a_store_with_another_seeding_is_refused(graph: Graph) -> None:
 
 
 async def test_an_archive_with_other_events_is_refused(graph: Graph) -> None:
-    """Its store was lost. A seeding must not take its place."""
+    """The archive's store was lost. A seeding must not take its place."""
     await graph.users.sign_up("somebody", "correct horse")
     await graph.worker().drain()
     await graph.archiver.work()

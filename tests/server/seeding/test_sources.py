@@ -104,7 +104,7 @@ def test_every_event_has_its_own_millisecond_before_the_base_time() -> None:
 
 
 def test_events_are_counted_without_creating_them(edges: Path) -> None:
-    """Users, follows from the file or generated, and posts."""
+    """Users, posts, and follows from the file or generated are counted."""
     for source in (seed_source(users=40, posts=30, following=5), seed_source(posts=7, follows=edges)):
         assert source.count(BASE) == len([*source.events(BASE)])
 

@@ -47,7 +47,7 @@ class Asked:
 class World:
     """An admission control whose probes take a given time; None is a store that does not answer.
 
-    Those of `others`, more primaries, take their own time.
+    The probes of `others`, which are further primaries, take their own times.
     """
 
     enabled: bool = True
@@ -104,7 +104,7 @@ class World:
             self.run(2)
 
     def relax(self) -> None:
-        """Let one operation at a time arrive, beside those that run, until the limit has adapted to it."""
+        """Let one operation at a time arrive, in addition to those that run, until the limit has adapted."""
         for _ in range(100):
             self.time += WINDOW_SECONDS
             assert self.enter()
@@ -142,7 +142,7 @@ def test_a_burst_is_at_most_twice_the_limit(world: World) -> None:
 
 
 def test_operations_are_refused_while_the_limit_stays_exceeded(world: World) -> None:
-    """Until it has room again. Then another burst is only possible after a while without refusals."""
+    """They are refused until there is room again. Another burst needs a while without refusals."""
     world.probe_seconds = QUEUED
     world.run(2 * INITIAL - 1)
     world.time += 1.1 * BURST_SECONDS
@@ -169,7 +169,7 @@ async def test_a_new_process_tolerates_a_longer_burst() -> None:
 
 
 def test_the_limit_shrinks_while_there_is_a_standing_queue(world: World) -> None:
-    """Down to the floor, which keeps the processor busy."""
+    """It shrinks down to the floor, which keeps the processor busy."""
     world.probe_seconds = QUEUED
     world.run(INITIAL)
     world.saturate(20 * WINDOW_SECONDS)
@@ -179,7 +179,7 @@ def test_the_limit_shrinks_while_there_is_a_standing_queue(world: World) -> None
 
 
 def test_few_clients_are_never_refused(world: World) -> None:
-    """However long the queue is: a client that always has a request is no overload."""
+    """The length of the queue does not matter: a client that always has a request is not an overload."""
     world.probe_seconds = QUEUED
     world.run(ACCEPTED)
     for _ in range(1000):
@@ -190,7 +190,7 @@ def test_few_clients_are_never_refused(world: World) -> None:
 
 
 def test_requests_beyond_the_limit_start_in_order(world: World) -> None:
-    """As soon as others end, unless their clients have disconnected. Other paths and methods are not limited."""
+    """They start as others end, unless their clients are gone. Other paths and methods are not limited."""
     world.admission.limit = 2.0
     started: list[str] = []
     requests = {name: Asked() for name in "abcde"}
@@ -206,7 +206,7 @@ def test_requests_beyond_the_limit_start_in_order(world: World) -> None:
 
 
 def test_a_waiting_request_starts_in_its_own_context(world: World) -> None:
-    """Not in that of the request which has made room."""
+    """It does not use the context of the request that made room."""
     world.admission.limit = 1.0
     current = ContextVar("current", default="")
     started: list[str] = []
@@ -230,7 +230,7 @@ def test_waiting_requests_start_when_the_limit_grows(world: World) -> None:
 
 
 def test_a_single_slow_probe_changes_nothing(world: World) -> None:
-    """As after a pause of the process: the queue has gone within the window."""
+    """A pause of the process causes one, for example: the queue is gone within the window."""
     world.run(INITIAL - 1)
     world.probe_seconds = 100 * BASE
     world.time += PROBE_SECONDS
@@ -244,7 +244,7 @@ def test_a_single_slow_probe_changes_nothing(world: World) -> None:
 
 
 async def test_the_limit_grows_when_operations_wait_for_something_else() -> None:
-    """For the archive, a password hash, or a shard of the store that does not answer, as long as the process can."""
+    """They may wait for the archive, a password hash or a silent shard, as long as the process keeps up."""
     world = await World(others=(None,)).start()
     world.run(INITIAL)
     while world.admission.running < CEILING:
@@ -275,7 +275,7 @@ async def test_a_single_slow_probe_of_many_primaries_changes_nothing() -> None:
 
 
 def test_the_limit_shrinks_to_what_runs(world: World) -> None:
-    """At once: it has grown while operations waited for something else, which may be over."""
+    """It shrinks at once: it grew while operations waited for something else, and that may be over."""
     world.admission.limit = float(CEILING)
     world.probe_seconds = QUEUED
     world.run(INITIAL)
@@ -300,7 +300,7 @@ def test_operations_that_arrive_together_share_a_probe(world: World) -> None:
 
 
 async def test_a_queue_at_one_primary_is_a_queue() -> None:
-    """However far the primaries are from this process."""
+    """The distance of the primaries from this process does not matter."""
     world = await World(others=(20 * TARGET_DELAY,)).start()
     world.run(INITIAL)
     world.saturate(20 * WINDOW_SECONDS)
@@ -347,7 +347,7 @@ async def test_the_queue_is_what_a_probe_takes_longer_than_the_shortest() -> Non
 
 
 def test_few_operations_are_neither_limited_nor_measured(world: World) -> None:
-    """Whatever the store does, and without a read of it."""
+    """This holds whatever the store does, and the store is not read."""
     world.admission.limit = 0.0
     assert world.run(FLOOR) == FLOOR
     assert world.probes == START_PROBES
@@ -361,7 +361,7 @@ def test_the_limit_recovers_when_it_is_not_reached(world: World) -> None:
 
 
 def test_a_limit_that_is_not_reached_any_more_returns(world: World) -> None:
-    """The flood that it has grown for does not count later."""
+    """The flood for which it grew does not count later."""
     world.run(INITIAL)
     world.saturate(10 * WINDOW_SECONDS)
     assert world.admission.limit > 2 * INITIAL
@@ -389,7 +389,7 @@ async def test_a_process_starts_without_the_store() -> None:
 
 
 async def test_a_disabled_limit_refuses_nothing() -> None:
-    """Whatever its probes show."""
+    """The results of probes do not matter."""
     world = await World(enabled=False).start()
     world.probe_seconds = QUEUED
     assert world.run(3 * CEILING) == 3 * CEILING

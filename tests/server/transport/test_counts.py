@@ -1,4 +1,4 @@
-"""Limits of the number of connections, per address and per process."""
+"""Limits on the number of connections, per address and per process."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ async def answers(connections: list[Raw]) -> list[int]:
 
 
 async def test_connections_of_an_address_are_limited(limited: Settings, graph: Graph) -> None:
-    """Over HTTP and WebSocket together. Closed connections make room."""
+    """The limit covers HTTP and WebSocket together. Closed connections make room."""
     async with serving(limited, graph) as api:
         held = [await Raw.open(api) for _ in range(100)]
         await held[0].upgrade()
@@ -48,7 +48,7 @@ async def test_connections_of_an_address_are_limited(limited: Settings, graph: G
 
 
 async def test_a_trusted_proxy_has_no_limit(limited: Settings, graph: Graph) -> None:
-    """All its clients have its address."""
+    """All clients of the proxy have its address."""
     trusting = limited.model_copy(update={"trusted_proxies": ("127.0.0.0/8",), "max_connections": 10})
     async with serving(trusting, graph) as api:
         assert await answers([await Raw.open(api) for _ in range(30)]) == [200] * 30
@@ -56,12 +56,12 @@ async def test_a_trusted_proxy_has_no_limit(limited: Settings, graph: Graph) -> 
 
 
 async def test_there_is_no_limit_in_development(api: Api) -> None:
-    """By default."""
+    """This is the default."""
     assert await answers([await Raw.open(api) for _ in range(120)]) == [200] * 120
 
 
 def test_the_limit_is_on_in_production() -> None:
-    """By default."""
+    """It is on by default."""
     production = Settings(env=Env.PRODUCTION, secret=(KEY,))
     assert production.limits_rates
     assert not production.model_copy(update={"rate_limits": False}).limits_rates
@@ -108,7 +108,7 @@ async def test_connections_leave_a_reserve_of_descriptors(api: Api, caplog: pyte
 
 
 def test_the_limit_of_descriptors_is_raised() -> None:
-    """To the system's limit, of which a reserve is kept."""
+    """It is raised to the system's limit, of which a reserve is kept."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 100, hard))
     descriptors.raise_limit()
@@ -117,7 +117,7 @@ def test_the_limit_of_descriptors_is_raised() -> None:
 
 
 async def test_metrics_count_refused_connections(api: Api, raw: Raw) -> None:
-    """By reason, with the number of open connections."""
+    """They are counted by reason, along with the number of open connections."""
     await raw.send(b"nonsense\r\n\r\n")
     await raw.rest()
     raw.close()
@@ -129,7 +129,7 @@ async def test_metrics_count_refused_connections(api: Api, raw: Raw) -> None:
 
 
 async def test_a_socket_counts_once(api: Api, raw: Raw) -> None:
-    """When it replaces the connection of its handshake."""
+    """It replaces the connection of its handshake."""
     await raw.send(HANDSHAKE)
     await raw.until(b"\r\n\r\n")
     assert len(api.app.state.connections) == 1

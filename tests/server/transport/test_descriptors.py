@@ -11,14 +11,14 @@ CLIENTS = 3 * ACCEPTED_AT_ONCE
 
 
 def test_many_connections_are_accepted_in_an_iteration() -> None:
-    """In a busy process, each iteration takes long."""
+    """In a busy process, each iteration takes a long time."""
     uvloop = pytest.importorskip("uvloop")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(iterations()) <= 2 * CLIENTS / ACCEPTED_AT_ONCE
 
 
 async def iterations() -> int:
-    """Return the iterations in which all clients are accepted."""
+    """Return the number of iterations until all clients are accepted."""
     loop, accepted, count = asyncio.get_running_loop(), list[asyncio.Protocol](), 0
 
     class Connection(asyncio.Protocol):

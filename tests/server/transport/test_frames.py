@@ -38,7 +38,7 @@ async def test_pings_are_answered(raw: Raw) -> None:
 
 
 async def test_a_flood_of_pings_closes_the_socket(api: Api, raw: Raw) -> None:
-    """Whether or not the client reads."""
+    """This holds whether or not the client reads."""
     await raw.upgrade()
     await raw.send_frames(*[Frame(Opcode.PING, b"x" * 125)] * 10_000)
     assert await raw.close_code() == 1008
@@ -54,7 +54,7 @@ async def test_a_flood_of_pongs_closes_the_socket(api: Api, raw: Raw) -> None:
 
 
 async def test_a_message_may_have_fragments(raw: Raw) -> None:
-    """With pings in between."""
+    """Pings may come in between."""
     await raw.upgrade()
     await raw.send_frames(text(INIT[:5], fin=False), more(b""), Frame(Opcode.PING, b""), more(INIT[5:], fin=True))
     assert (await raw.frame())[0] is Opcode.PONG
@@ -62,7 +62,7 @@ async def test_a_message_may_have_fragments(raw: Raw) -> None:
 
 
 async def test_a_message_of_too_many_fragments_closes_the_socket(api: Api, raw: Raw) -> None:
-    """Even if they are empty."""
+    """This applies even if they are empty."""
     await raw.upgrade()
     await raw.send_frames(text(b"", fin=False), *[more(b"")] * 2 * MAX_FRAGMENTS)
     assert await raw.close_code() == 1008
@@ -76,7 +76,7 @@ async def test_a_fragmented_message_has_the_same_limit(settings: Settings, raw: 
 
 
 async def test_text_that_is_not_utf_8_closes_the_socket(api: Api, raw: Raw) -> None:
-    """With code 1007, without a traceback in the log."""
+    """The code is 1007, and the log has no traceback."""
     await raw.upgrade()
     await raw.send_frames(text(b"\xff"))
     assert await raw.close_code() == 1007

@@ -44,7 +44,7 @@ async def closing_all() -> AsyncIterator[None]:
 
 
 async def test_headers_within_the_limits_are_accepted(raw: Raw) -> None:
-    """Just below the limits of their number, their length, and the length of the URL."""
+    """They are just below the limits on their number, their length, and the length of the URL."""
     filler = b"".join(b"x%d: y\r\n" % number for number in range(MAX_HEADERS - 2))
     long = START.replace(b"live", b"live?" + b"q" * (MAX_URL - 100)) + b"cookie: " + b"c" * 8000 + b"\r\n" + filler
     await raw.send(long + b"\r\n")
@@ -103,7 +103,7 @@ WRONG_HOSTS = [
 @pytest.mark.parametrize("line", [*NO_HOST, *(b"Host: " + host for host in WRONG_HOSTS)])
 @pytest.mark.parametrize("request_head", [START + b"\r\n", post(), HANDSHAKE], ids=["get", "post", "handshake"])
 async def test_http_1_1_requires_a_valid_host(api: Api, raw: Raw, request_head: bytes, line: bytes) -> None:
-    """In requests and handshakes alike, because the name of the host decides which origin is the server's own."""
+    """This applies to requests and handshakes, because the host name decides which origin is the server's own."""
     await raw.send(request_head.replace(b"Host: x\r\n", line + b"\r\n" if line else b"", 1))
     status, text = await raw.response()
     assert (status, b"Host" in text) == (400, True)
@@ -115,7 +115,7 @@ async def test_http_1_1_requires_a_valid_host(api: Api, raw: Raw, request_head: 
     ("line", "status"), [(b"", 200), (b"Host:\r\n", 200), (b"Host: x\r\n", 200), (b"Host: a b\r\n", 400)]
 )
 async def test_http_1_0_needs_no_host(raw: Raw, line: bytes, status: int) -> None:
-    """Checks of load balancers send none."""
+    """Health checks of load balancers send none."""
     await raw.send(b"GET /health/live HTTP/1.0\r\n" + line + b"\r\n")
     assert (await raw.response())[0] == status
 
@@ -129,7 +129,7 @@ async def test_other_versions_are_refused(raw: Raw, version: bytes) -> None:
 @pytest.mark.parametrize("name", sorted(SINGLE))
 @pytest.mark.parametrize("request_head", [post(), HANDSHAKE], ids=["post", "handshake"])
 async def test_a_header_of_one_value_occurs_once(api: Api, raw: Raw, request_head: bytes, name: bytes) -> None:
-    """Otherwise a proxy could go by one of its lines and the server by another, even if only their case differs."""
+    """Otherwise a proxy could use one line and the server another, even if only their case differs."""
     value = b"5" if name == b"content-length" else b"chunked" if name == b"transfer-encoding" else b"x"
     head = request_head.partition(b"\r\n\r\n")[0]
     lines = [line for line in head.split(b"\r\n") if not line.lower().startswith((name + b":", b"content-length:"))]
@@ -141,7 +141,7 @@ async def test_a_header_of_one_value_occurs_once(api: Api, raw: Raw, request_hea
 
 
 async def test_headers_that_are_lists_may_occur_more_than_once(raw: Raw) -> None:
-    """As proxies add them."""
+    """Proxies add such lines."""
     lists = [f"{name}: x" for name in ("Accept", "Via", "X-Forwarded-For", "Accept-Encoding", "Tracestate") * 2]
     await raw.send(post("{ __typename }", *lists))
     assert (await raw.response())[0] == 200
@@ -229,7 +229,7 @@ async def test_invalid_handshakes_get_a_response(raw: Raw, old: bytes, new: byte
 
 
 async def test_frames_sent_with_the_handshake_are_processed(raw: Raw) -> None:
-    """After the handshake."""
+    """They are processed after the handshake."""
     init = b'{"type":"connection_init"}'
     await raw.send(HANDSHAKE + bytes([0x81, 0x80 | len(init), 0, 0, 0, 0]) + init)
     await raw.until(b"\r\n\r\n")

@@ -58,7 +58,7 @@ def test_the_client_is_the_last_untrusted_address(forwarded: list[str], client: 
 
 
 def test_the_scheme_of_a_trusted_proxy_is_used() -> None:
-    """The last valid one."""
+    """The last valid scheme counts."""
     assert resolved(proto="https")[1] == "https"
     assert resolved(proto="https, http")[1] == "http"
     assert resolved(proto="https", kind="websocket")[1] == "wss"
@@ -122,7 +122,7 @@ async def test_headers_of_untrusted_proxies_are_ignored(
 async def test_production_warns_about_ignored_headers(
     settings: Settings, graph: Graph, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once: the clients of an untrusted proxy share its limits."""
+    """It warns once: the clients of an untrusted proxy share its limits."""
     production = Settings.model_validate(settings.model_dump() | {"env": "production"})
     async with serving(production, graph) as api:
         for _ in range(3):

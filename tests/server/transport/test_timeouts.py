@@ -27,7 +27,7 @@ def settings(settings: Settings) -> Settings:
 
 
 async def test_a_silent_connection_is_closed(api: Api) -> None:
-    """Without a response: browsers open connections in advance."""
+    """No response is sent, because browsers open connections in advance."""
     limit_times(api, head=FAST)
     raw = await Raw.open(api)
     assert await raw.rest() == b""
@@ -37,7 +37,7 @@ async def test_a_silent_connection_is_closed(api: Api) -> None:
 
 @pytest.mark.parametrize("request_", [post(), HANDSHAKE])
 async def test_slow_headers_time_out(api: Api, request_: bytes, clock: Clock) -> None:
-    """The timeout starts with the request and is not extended by data, for handshakes as well."""
+    """The timeout starts with the request and is not extended by data. It applies to handshakes as well."""
     limit_times(api)
     raw = await Raw.open(api)
     sent = 0
@@ -120,7 +120,7 @@ async def ask_for_much(api: Api, connection: sockets.socket, *headers: str) -> N
 
 @pytest.mark.parametrize("connection_header", ["keep-alive", "close"])
 async def test_a_client_that_does_not_read_is_aborted(api: Api, connection_header: str) -> None:
-    """Whether the connection would be kept or closed after the response."""
+    """This holds whether the connection would be kept or closed after the response."""
     limit_times(api, write=FAST)
     with closing(sockets.socket()) as connection:
         await ask_for_much(api, connection, f"Connection: {connection_header}")
@@ -129,7 +129,7 @@ async def test_a_client_that_does_not_read_is_aborted(api: Api, connection_heade
 
 
 async def test_a_slow_reader_gets_the_whole_response(api: Api, clock: Clock) -> None:
-    """If it makes progress within the timeout."""
+    """The reader must make progress within the timeout."""
     limit_times(api, idle=FAST)
     with closing(sockets.socket()) as connection:
         await ask_for_much(api, connection)
