@@ -24,7 +24,7 @@ from graph.visibility.views import SYSTEM
 COLUMNS = ("step", "at once", "users", "per second", "p50 ms", "p99 ms", "max ms", "store CPU ms", "likes counted")
 NOTE = (
     "Requests of the graph to one post, without HTTP and without rate limits: look-ups, the append to the log and both "
-    "sets. A worker process runs, and no archiver. 'Store CPU' is per request, with the work of the worker."
+    "sets. A worker process runs, and no archiver. 'Store CPU' is per request, including the work of the worker."
 )
 MEMORY_COLUMNS = ("likes", "of the post", "of the users", "log", "of the post, cut", "seconds to archive", "counted")
 MEMORY_NOTE = (

@@ -58,7 +58,7 @@ COLUMNS = (
     "timed out %",
 )
 NOTE = (
-    "Capacity: what 32 connections reach that always have a request, without the limit: the higher of "
+    "Capacity: the rate that 32 connections with a constantly open request reach without the limit, the higher of "
     "two measurements, before and after each row. Load: "
     "requests sent per second, in percent of the capacity. Nine of ten requests read a home timeline, one publishes. "
     f"Goodput: answers within {PATIENCE_SECONDS:g} second. "

@@ -20,5 +20,5 @@ def table() -> str:
         ratios = [f"{row[-1]:.2f}" for row in cells]
         times = [f"{row[CPU]:.2f}" for row in cells]
         rows.append((first[QUERY], first[UNIT], f"{first[POINTS]:,.0f}", f"{first[LATE]:,.0f}", *times, *ratios))
-    head = ("query", "one more", "points", "of them late")
+    head = ("query", "per additional", "points", "late points")
     return markdown((*head, *(f"ms, {name}" for name in names), *(f"ratio, {name}" for name in names)), rows)

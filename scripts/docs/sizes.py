@@ -38,7 +38,7 @@ def table() -> str:
         ),
         (
             "mentions, hashtags and links of a post",
-            f"{MAX_ENTITIES} together; a hashtag has up to {MAX_TAG} characters",
+            f"{MAX_ENTITIES} in total; a hashtag has up to {MAX_TAG} characters",
         ),
         (
             "attachments of a post",
@@ -58,7 +58,7 @@ def table() -> str:
         ("users of `followUsers` and `unfollowUsers`", f"1 to {MAX_FOLLOWS}"),
         ("reposts of a user", f"{MAX_REPOSTS:,} at a time"),
         ("bookmarks of a user", f"{MAX_BOOKMARKS:,}, not counting those of deleted posts"),
-        ("users whom a user mutes, and blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
+        ("users whom a user mutes or blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
         ("lists of a user", f"{MAX_LISTS} with names of 1 to {MAX_NAME} characters, {MAX_MEMBERS} members each"),
         ("users of `createList` and `updateList`", f"{MAX_IDS} in each field"),
         ("sessions of a user", f"{MAX_SESSIONS}; further log-ins end the oldest"),
