@@ -25,7 +25,7 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
   const shared = Object.fromEntries(Object.entries(variables).filter(([name]) => name !== "first" && name !== "kinds"));
 
   async function fetchFirst(): Promise<unknown> {
-    // A query that has failed may not look at the cache again.
+    // After a failure, the query may no longer read the cache.
     if (observable.getCurrentResult().error) return (await observable.refetch()).data;
     return (await client.query({ query, variables, fetchPolicy: "network-only" })).data;
   }
@@ -39,7 +39,7 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
     fetchFirst,
     async fetchNext(endCursorOf) {
       const after = endCursorOf(client.cache.readQuery({ query, variables })); // can be newer than the screen
-      // `fetchMore` would drop changes of the cache that it meets, so the next page is a query of its own.
+      // `fetchMore` would drop concurrent changes to the cache, so the next page is a separate query.
       if (after) await client.query({ query, variables: { ...variables, after }, fetchPolicy: "network-only" });
     },
     liveOptions(list, { liveCursor }) {

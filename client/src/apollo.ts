@@ -32,7 +32,9 @@ interface StoredConnection {
   pageInfo?: { endCursor?: string | null; hasNextPage?: boolean };
 }
 
-/** The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`. */
+/**
+ * The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`.
+ */
 export const possibleTypes = {
   Attachment: ["ImageAttachment", "VideoAttachment"],
   Node: [
@@ -61,13 +63,13 @@ export const possibleTypes = {
 };
 
 /**
- * Return the policies of a cache. Pass `relayStylePagination()`, which replaces a list with each first page.
+ * Return the type policies for a cache. Pass `relayStylePagination()`, which replaces a list with each first page.
  *
- * A next page that arrives after that belongs to the old list and would leave a hole in the new one, so it is ignored. All
- * pages of a list share one `liveCursor`, that of its first page: the later ones have null. Notifications of other `kinds`
- * are another list. Each event of a subscription replaces the one before. What refers to a removed post stays, without
- * it: a field that led nowhere would make every query with it incomplete, so that Apollo Client fetches
- * the whole page again. There is one viewer, also in documents that do not select its id.
+ * A next page that arrives afterwards belongs to the old list and would leave a gap in the new one, so it is ignored.
+ * All pages of a list share the `liveCursor` of its first page; later pages have null. Notifications of other `kinds`
+ * are a separate list. Each event of a subscription replaces the previous one. Objects that refer to a removed post
+ * stay, and their field becomes null: a dangling reference would make every query with the field incomplete, and Apollo
+ * Client would fetch the whole page again. There is only one viewer, even in documents that do not select its id.
  */
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
   const list = continuing(pagination);
@@ -101,9 +103,9 @@ interface Watcher {
 
 const watchersOf = new WeakMap<ApolloCache, Set<Watcher>>();
 
-/** Call the watchers of the list that has this storage, by which the lists of all objects differ. */
+/** Call the watchers of the list that has this storage. Each list of each object has its own storage. */
 function reportPage(cache: ApolloCache, list: unknown): void {
-  // A task later, the page is in the cache completely.
+  // In the next microtask, the whole page is in the cache.
   queueMicrotask(() => {
     for (const { id, key, arrived } of watchersOf.get(cache) ?? []) {
       const liveCursor = hasList(cache, id, key, list) ? liveCursorOf(cache, id, key) : undefined;
@@ -137,9 +139,9 @@ function keyOfField(fieldName: string, storeFieldName: string): string {
 }
 
 /**
- * Call a function with the `liveCursor` of each first page of a list that is written into the cache. The owner of the list
- * is a timeline, or the notifications with the `kinds` of the list. Return a function that ends this. Needs the options of
- * `typePolicies`.
+ * Call a function with the `liveCursor` of each first page of a list that is written into the cache. The owner of the
+ * list is a timeline, or the notifications with the `kinds` of the list. Return a function that stops this. Needs the
+ * options of `typePolicies`.
  */
 export function watchPages(cache: ApolloCache, { kinds, ...owner }: Owner, arrived: Arrived): () => void {
   const watcher = { id: cache.identify(owner) ?? "", key: listKey({ kinds }), arrived };
@@ -167,8 +169,8 @@ function continues({ edges, pageInfo }: StoredConnection, after: string): boolea
 
 /**
  * Insert an edge into a list where its cursor belongs, unless the list has its entry or will have it with a next page.
- * Return true if the list has changed. `id` is that of the timeline, or of the post of the thread. The entry must be in the
- * cache, and all edges must select `cursor`.
+ * Return true if the list has changed. `id` is that of the timeline, or of the post of the thread. The entry must be in
+ * the cache, and all edges must select `cursor`.
  */
 export function addEdge(cache: ApolloCache, id: string, { cursor, node }: Edge): boolean {
   const entry = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
@@ -190,7 +192,7 @@ export function removePost(cache: ApolloCache, id: string, postId: string): bool
   const hasChanged = changeEdges(cache, id, ({ edges }, list) =>
     edges.filter(({ node }) => {
       const reposted = list.repostedPost(node);
-      // null if the post has left the cache before: for another list, or after a mutation
+      // null if the post was already removed from the cache: for another list, or after a mutation
       return node.__ref !== post && reposted !== null && reposted?.__ref !== post;
     }),
   );
@@ -216,11 +218,11 @@ export function removeAuthor(cache: ApolloCache, id: string, authorId: string): 
 }
 
 /**
- * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a list. Return true if
+ * Remove the posts and reposts of a newly hidden user, and reposts of the user's posts, from a list. Return true if
  * the list has changed.
  *
- * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
- * `quotedPost` is null when they are fetched again.
+ * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay:
+ * their `quotedPost` is null when they are fetched again.
  */
 export function hideAuthor(cache: ApolloCache, id: string, userId: string): boolean {
   return changeEdges(cache, id, ({ edges }, list) =>
@@ -229,8 +231,8 @@ export function hideAuthor(cache: ApolloCache, id: string, userId: string): bool
 }
 
 /**
- * Apply an event to the lists of the object with this id: a timeline, the post of a thread, or the notifications. Return
- * true if a list has changed.
+ * Apply an event to the lists of the object with this id: a timeline, the post of a thread, or the notifications.
+ * Return true if a list has changed.
  */
 export function applyEvent(cache: ApolloCache, id: string, event: Event): boolean {
   const isAdded = event.__typename === "PostAdded" || event.__typename === "RepostAdded";
@@ -245,9 +247,9 @@ export function applyEvent(cache: ApolloCache, id: string, event: Event): boolea
 }
 
 /**
- * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of the one that the list has of the
- * same notification. Return true if a list has changed. Lists of other `kinds` stay. The notification must be in the cache,
- * and all edges must select `cursor`.
+ * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of any edge that the list has of
+ * the same notification. Return true if a list has changed. Lists of other `kinds` stay. The notification must be in
+ * the cache, and all edges must select `cursor`.
  */
 export function addNotification(cache: ApolloCache, feedId: string, { cursor, node }: Edge): boolean {
   const notification = node.__typename === undefined ? undefined : cache.identify({ ...node });
@@ -255,7 +257,7 @@ export function addNotification(cache: ApolloCache, feedId: string, { cursor, no
   return change(cache, "NotificationFeed", feedId, ({ edges, pageInfo }, { key, edgeType }) => {
     if (!takes(JSON.parse(key || "{}") as Arguments, node.__typename)) return edges;
     const known = edges.find((each) => each.node.__ref === notification);
-    if (known && known.cursor >= cursor) return edges; // a subscription repeats what a newer page has
+    if (known && known.cursor >= cursor) return edges; // the subscription repeats an event that a newer page includes
     const others = edges.filter((each) => each !== known);
     const index = indexFor({ id: notification, cursor }, { ...pageInfo, edges: listed(others) });
     if (index === undefined) return others;

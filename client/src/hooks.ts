@@ -4,14 +4,14 @@ import type { ReplyOf, ThreadData, TimelineData, TimelineEntryOf } from "./data.
 import { KINDS } from "./react.js";
 import type { ListRequest, LiveList } from "./react.js";
 
-/** A document that says which data it returns, as GraphQL Code Generator and gql.tada write them: a `TypedDocumentNode`. */
+/** A document with the type of its data, as GraphQL Code Generator and gql.tada generate it: a `TypedDocumentNode`. */
 interface TypedDocument<Data> extends DocumentNode {
   __apiType?: (variables: never) => Data;
 }
 
-/** The options of all hooks. Without a document, the hook has its own. */
+/** The options of all hooks. If a document is omitted, the hook uses its default one. */
 export interface ListOptions<Data> {
-  /** The query of a page. Define it outside of the component. */
+  /** The query of a page. Define it outside the component. */
   query?: TypedDocument<Data>;
   /** The subscription, which selects the same fields of entries as the query. */
   subscription?: DocumentNode;
@@ -23,14 +23,14 @@ export interface ListOptions<Data> {
 
 type UseList = <Data, Entry>(request: ListRequest, options: ListOptions<Data>) => LiveList<Data, Entry>;
 
-/** Return the hooks of a library for GraphQL. */
+/** Return the hooks for a GraphQL library. */
 export function hooksOf(useList: UseList) {
   return {
     /** Show the viewer's home timeline, and keep it up to date. */
     useHomeTimeline: <Data = HomeTimelineData>(options: ListOptions<Data> = {}): LiveList<Data, HomeEntry<Data>> =>
       useList({ kind: KINDS.home }, options),
 
-    /** Show a timeline and keep it up to date: a user's, or that of a list. Without an id, nothing is fetched yet. */
+    /** Show the timeline of a user or a list, and keep it up to date. Without an id, nothing is fetched yet. */
     useTimeline: <Data = TimelineData>(
       id: string | null | undefined,
       options: ListOptions<Data> = {},

@@ -10,8 +10,9 @@ const EMBEDDED = [
 ];
 
 /**
- * The keys of the types that have none of their own. An edge has its cursor, so that the edge of an event is kept when the
- * next event arrives. Select `cursor` in all edges. There is one viewer, also in documents that do not select its id.
+ * The keys of the types without an `id`. An edge is identified by its cursor, so that the edge of an event is kept when
+ * the next event arrives. Select `cursor` in all edges. There is only one viewer, even in documents that do not select
+ * its id.
  */
 export const keys: KeyingConfig = {
   ...Object.fromEntries(EMBEDDED.map((name) => [name, () => null])),

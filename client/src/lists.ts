@@ -1,7 +1,7 @@
 /** The arguments of a field of a page, or none. */
 export type Arguments = Readonly<Record<string, unknown>> | null | undefined;
 
-/** The field of each owner that has its list, and the type of the list's edges. */
+/** For each type of owner, the field that contains its list, and the type of the list's edges. */
 export const LISTS = {
   Timeline: { field: "entries", edgeType: "TimelineEdge" },
   Post: { field: "replies", edgeType: "PostEdge" },

@@ -17,8 +17,8 @@ export interface LiveOptions<Event extends LiveEvent> {
   /** The `liveCursor` of the first page that the cache holds. Without it, `refetch` is called first. */
   liveCursor?: string | null | undefined;
   /**
-   * Fetch the first page from the network, put it into the cache, and return its `liveCursor`. Without a cursor, the fetch
-   * has failed and is repeated later.
+   * Fetch the first page from the network, put it into the cache, and return its `liveCursor`. If no cursor is
+   * returned, the fetch counts as failed and is repeated later.
    */
   refetch(): Promise<string | null | undefined>;
   /** Subscribe from a cursor. Return a function that ends the subscription. */
@@ -29,7 +29,7 @@ export interface LiveOptions<Event extends LiveEvent> {
    */
   apply?(event: Event): void;
   /**
-   * Report the `liveCursor` of each first page that reaches the cache, whoever fetched it. Return a function that ends
+   * Report the `liveCursor` of each first page that reaches the cache, whoever fetched it. Return a function that stops
    * this. Null, which later pages have, is ignored.
    */
   watchPages?(arrived: (liveCursor: string | null | undefined) => void): () => void;
@@ -46,13 +46,14 @@ const FIRST_REPETITION = 1_000;
 const LONGEST_REPETITION = 30_000;
 
 /**
- * Keep a timeline, the replies of a thread or the notifications in a cache up to date. Return a function that stops.
+ * Keep a timeline, the replies of a thread or the notifications in a cache up to date. Return a function that stops
+ * this.
  *
- * Events are applied as they arrive. At `AuthorAdded`, `TimelineChanged`, `NotificationsChanged` and `Gap` the first page is
- * fetched; when it is in the cache, the subscription ends and another starts from the page's `liveCursor`, which sends again
- * what the page has overwritten. With `watchPages`, the same happens when a page arrives that the application or its cache
- * has fetched. Other events need nothing, such as `PostChanged`: caches keep the post that it has. Types of events that this
- * version does not know are ignored.
+ * Events are applied as they arrive. After `AuthorAdded`, `TimelineChanged`, `NotificationsChanged` and `Gap`, the
+ * first page is fetched; when it is in the cache, the subscription ends and another one starts from the page's
+ * `liveCursor`, which repeats the changes that the page has overwritten. With `watchPages`, the same happens when a
+ * page arrives that the application or its cache has fetched. Other events, such as `PostChanged`, need no action:
+ * caches store the post that the event contains. Types of events that this version does not know are ignored.
  */
 export function live<Event extends LiveEvent>(options: LiveOptions<Event>): () => void {
   const timeline = new LiveTimeline(options);
@@ -62,11 +63,11 @@ export function live<Event extends LiveEvent>(options: LiveOptions<Event>): () =
 
 class LiveTimeline<Event extends LiveEvent> {
   readonly #options: LiveOptions<Event>;
-  /** How often each event has caused a refetch: the server repeats `AuthorAdded` until timelines have the author. */
+  /** How often each event has caused a refetch: the server repeats `AuthorAdded` until timelines include the author. */
   readonly #causes = new Map<string, number>();
   #isStopped = false;
   #isFetching = false;
-  /** The cursor of the last page that has arrived during the fetch. */
+  /** The cursor of the last page that arrived during the fetch. */
   #arrived: string | undefined;
   #fetchTimer: ReturnType<typeof setTimeout> | undefined;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
@@ -126,9 +127,11 @@ class LiveTimeline<Event extends LiveEvent> {
     else if (APPLIED.has(event.__typename)) this.#options.apply?.(event);
   }
 
-  /** End the subscription, which has failed or completed: otherwise urql ignores the next one with the same cursor. */
+  /**
+   * End the subscription, which has failed or completed: otherwise urql would ignore the next one with the same cursor.
+   */
   #listenLater(problem: unknown): void {
-    this.#subscription++; // what the failed subscription still reports does not count
+    this.#subscription++; // ignore what the failed subscription still reports
     this.#end?.();
     this.#end = undefined;
     const delay = delayAfter(problem, this.#failures++);
@@ -136,7 +139,7 @@ class LiveTimeline<Event extends LiveEvent> {
     else this.#retryTimer = setTimeout(() => this.#listen(this.#cursor), delay);
   }
 
-  /** Fetch the page, but neither while it is being fetched nor at once when this event caused it before. */
+  /** Fetch the page, unless it is already being fetched. If this event has caused a fetch before, wait first. */
   #refetchBecauseOf(cursor: string): void {
     if (this.#isFetching) return; // the new subscription repeats the event if the page is older
     const times = this.#causes.get(cursor) ?? 0;

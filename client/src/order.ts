@@ -1,4 +1,4 @@
-/** An edge of a list, with what determines its place. `id` identifies the entry in its cache. */
+/** An edge of a list, with the fields that determine its place. `id` identifies the entry in its cache. */
 export interface ListedEdge {
   readonly id: string;
   readonly cursor: string | undefined;
@@ -12,18 +12,18 @@ export interface LoadedList {
 }
 
 /**
- * Return the index at which a list takes an edge, or undefined if the list has its entry, or will have it with a page
- * that is not loaded.
+ * Return the index at which to insert an edge into a list, or undefined if the list already has its entry, or will get
+ * it with a page that is not loaded yet.
  *
- * Of two cursors, the one that is greater as a string belongs to the newer entry. Most new entries are the newest and have
- * the index 0. Others come late: a subscription starts before the page was read, so it repeats entries of the page and,
- * after a busy time, entries below the page. An edge without a cursor counts as older.
+ * Of two cursors, the one that is greater as a string belongs to the newer entry. Most new entries are the newest and
+ * get the index 0. Others arrive late: a subscription starts from before the page was read, so it repeats entries of
+ * the page and, after a busy time, entries below the page. An edge without a cursor counts as older.
  */
 export function indexFor({ id, cursor }: ListedEdge & { cursor: string }, list: LoadedList): number | undefined {
   if (list.edges.some((each) => each.id === id)) return undefined;
   const index = list.edges.findIndex((each) => each.cursor === undefined || each.cursor < cursor);
   if (index >= 0) return index;
-  // The last edges may have been removed since they were loaded, so the end cursor counts more than the last edge.
+  // The last edges may have been removed since they were loaded, so the end cursor takes precedence over the last edge.
   const end = list.endCursor ?? list.edges.at(-1)?.cursor;
   const isLoaded = list.hasNextPage === false || end === undefined || cursor >= end;
   return isLoaded ? list.edges.length : undefined;

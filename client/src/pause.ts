@@ -6,7 +6,9 @@ export function pause(attempts: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, backoff(attempts)));
 }
 
-/** Return the milliseconds to wait before the next attempt. They are random, so that clients do not return together. */
+/**
+ * Return the milliseconds to wait before the next attempt. They are random, so that clients do not reconnect together.
+ */
 export function backoff(attempts: number): number {
   return Math.min(LONGEST, FIRST * 2 ** attempts) * (0.5 + Math.random() / 2);
 }

@@ -13,7 +13,7 @@ interface GraphQLProblem {
   extensions?: { code?: unknown; retryAfter?: unknown };
 }
 
-/** Codes that the same operation would get again. */
+/** Codes of errors that the same operation would return again. */
 const FINAL = new Set([
   "UNAUTHENTICATED",
   "FORBIDDEN",
@@ -23,7 +23,7 @@ const FINAL = new Set([
   "GRAPHQL_VALIDATION_FAILED",
 ]);
 
-/** Close codes of WebSockets that mean something else than "connect again". */
+/** WebSocket close codes after which the client must not reconnect with the same session or request. */
 const SESSION_OVER = 4403;
 const FIRST_FINAL_CLOSE = 4400;
 const LAST_FINAL_CLOSE = 4499;
@@ -48,7 +48,7 @@ export function failure(problem: unknown): Failure {
   return { code: undefined, retryAfter: undefined, canRetry: !isFinal };
 }
 
-/** Return an error for what an operation has failed with: `failure` accepts both. */
+/** Return an Error for the problem with which an operation failed. `failure` accepts both. */
 export function asError(problem: unknown): Error {
   if (problem instanceof Error) return problem;
   const [first] = graphqlErrors(problem);

@@ -17,16 +17,16 @@ export interface LiveList<Data, Entry> {
   entries: Entry[];
   /** Whether the first page is being fetched, and there is nothing to show yet. */
   loading: boolean;
-  /** Why the last fetch failed, or why the list is not live any more. The entries stay. `retry` begins again. */
+  /** Why the last fetch failed, or why the list is no longer live. The entries stay. `retry` tries again. */
   error: Error | undefined;
   /** Whether there are older entries. */
   hasMore: boolean;
-  /** Fetch the next page. A problem becomes the `error`. */
+  /** Fetch the next page. A failure is reported in `error`. */
   loadMore: () => Promise<void>;
   isLoadingMore: boolean;
-  /** Fetch the first page again. A problem becomes the `error`. The list becomes live again if it was not any more. */
+  /** Fetch the first page again. A failure is reported in `error`. A list that is no longer live becomes live again. */
   refetch: () => Promise<void>;
-  /** Do again what has failed: `loadMore`, or `refetch`. */
+  /** Repeat what failed: `loadMore` or `refetch`. */
   retry: () => Promise<void>;
 }
 
@@ -65,10 +65,10 @@ export const KINDS = {
   },
 } satisfies Record<string, ListKind>;
 
-/** What a library for GraphQL does for a list. It is another list when one of the dependencies differs. */
+/** What a GraphQL library does for a list. If one of the dependencies changes, it is a different list. */
 export interface Source {
   dependencies: readonly unknown[];
-  /** The data of the query in the cache. Some can be missing while it is being fetched. */
+  /** The data of the query in the cache. Parts of it can be missing while it is being fetched. */
   data: unknown;
   /** Whether the data is complete, and nothing is being fetched. */
   isComplete: boolean;
@@ -87,7 +87,7 @@ interface Problem {
   error: Error;
   /** Whether the next page could not be fetched. */
   isNext?: boolean;
-  /** Whether the list is not live any more. */
+  /** Whether the list is no longer live. */
   isOver?: boolean;
 }
 
@@ -118,7 +118,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   }
   const pageOf = (owner: ListOwner | undefined): Page | null | undefined => (owner as Record<string, Page> | undefined)?.[field];
 
-  // What was complete stays on the screen while a field is missing from the cache, or cannot be fetched.
+  // The last complete data stays on the screen while a field is missing from the cache, or cannot be fetched.
   const isGone = source.isComplete && !ownerOf(source.data);
   const isShown = isGone || pageOf(ownerOf(source.data)) != null;
   if (isShown && (last?.key !== key || last.data !== source.data)) setLast({ key, data: source.data });
@@ -142,12 +142,12 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
       },
       onEnd: (cause) => void ended(cause),
     });
-    // The key stands for all that the subscription depends on.
+    // The key represents everything that the subscription depends on.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [key, owner === undefined, id, session]);
 
   async function ended(cause: unknown): Promise<void> {
-    // What was deleted or hidden is refused. Then the data says so, and there is nothing to repair.
+    // The server refuses the id of an owner that was deleted or hidden. The data then shows this, which is no problem.
     const isRefused = kind.hasId && failure(cause).code === "BAD_USER_INPUT";
     const data = isRefused ? await source.fetchFirst().catch(() => undefined) : undefined;
     if (!data || ownerOf(data)) setProblem({ key, error: asError(cause), isOver: true });
@@ -159,7 +159,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
       return true;
     } catch (cause) {
       setProblem((current) => {
-        if (current && current.key > key) return current; // that of another list, which is on the screen now
+        if (current && current.key > key) return current; // the problem of another list, which is on the screen now
         return { key, error: asError(cause), isNext, isOver: current?.key === key && current.isOver === true };
       });
       return false;
@@ -171,7 +171,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     const isRestarted = problem?.key === key && problem.isOver === true;
     setProblem((current) => {
       if (current === problem) return undefined;
-      return current?.key === key && isRestarted ? { ...current, isOver: false } : current; // the list has a new one
+      return current?.key === key && isRestarted ? { ...current, isOver: false } : current; // the list has a new problem
     });
     if (isRestarted) setSession(session + 1);
   }
@@ -199,7 +199,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   const page = pageOf(owner);
   const edges = page?.edges;
   const entries = useMemo(() => {
-    const nodes = (edges ?? []).flatMap(({ node }) => node ?? []); // another part of the app may have deleted one
+    const nodes = (edges ?? []).flatMap(({ node }) => node ?? []); // another part of the app may have deleted a node
     return (kind.typename === "Timeline" ? collapseReposts(nodes) : nodes) as Entry[];
   }, [edges, kind]);
   const error = (problem?.key === key ? problem.error : undefined) ?? source.error ?? wrongType;
@@ -216,7 +216,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   };
 }
 
-/** Return the error of a list whose owner has no such list. */
+/** Return an error if the id is that of an object without such a list. */
 function useWrongType({ hasId, typename }: ListKind, isWrong = false, found = ""): Error | undefined {
   return useMemo(() => {
     if (!isWrong || !hasId) return undefined;
@@ -224,7 +224,7 @@ function useWrongType({ hasId, typename }: ListKind, isWrong = false, found = ""
   }, [hasId, typename, isWrong, found]);
 }
 
-/** Return a number that is higher when one of the values changes. */
+/** Return a number that increases whenever one of the values changes. */
 function useKey(values: readonly unknown[]): number {
   const [last, setLast] = useState({ key: 0, values });
   if (values.every((value, index) => value === last.values[index])) return last.key;

@@ -18,7 +18,7 @@ const { useRelayEnvironment } = reactRelay;
 
 const INCOMPLETE = "The response lacks fields of the query.";
 const NO_HANDLER =
-  "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider), and liveCursor the list's arguments.";
+  "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider), and liveCursor needs the list's arguments.";
 
 /** The options of all hooks. */
 export interface RelayListOptions {
@@ -38,7 +38,7 @@ export function useHomeTimeline<Query extends OperationType>(
   return useList({ kind: KINDS.home }, options);
 }
 
-/** Show a timeline and keep it up to date: a user's, or that of a list. Without an id, nothing is fetched yet. */
+/** Show the timeline of a user or a list, and keep it up to date. Without an id, nothing is fetched yet. */
 export function useTimeline<Query extends OperationType>(
   id: string | null | undefined,
   options: RelayListOptions,
@@ -136,7 +136,7 @@ interface Fetched {
   error?: Error;
 }
 
-/** Return an update of the last fetch, unless that is of a list that came later. */
+/** Return a state update that keeps the last fetch if it is of a newer list. */
 function newer(fetched: Fetched): (last: Fetched | undefined) => Fetched {
   return (last) => (last && last.of.number > fetched.of.number ? last : fetched);
 }
@@ -162,7 +162,9 @@ class StoredQuery {
 
   readonly read = (): Snapshot => this.#snapshot;
 
-  /** Keep what the query refers to in the store, and call a function when it changes. Return a function that ends this. */
+  /**
+   * Retain the query's records in the store, and call a function when they change. Return a function that stops this.
+   */
   readonly subscribe = (changed: () => void): (() => void) => {
     const retained = this.#environment.retain(this.#operation);
     const snapshot = this.#environment.lookup(this.#operation.fragment);
@@ -178,8 +180,8 @@ class StoredQuery {
   };
 
   /**
-   * Fetch the page, or the one after a cursor, into the store, and return its data. Throw an error for those of a
-   * response, also if it has data, which `fetchQuery` of Relay leaves with the fields.
+   * Fetch the page, or the one after a cursor, into the store, and return its data. Throw if the response has errors,
+   * even if it also has data: Relay's own `fetchQuery` reports these errors only for their fields.
    */
   async fetch(page: { after?: string } = {}): Promise<unknown> {
     const variables = { ...this.#operation.request.variables, ...page };

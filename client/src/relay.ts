@@ -8,7 +8,7 @@ interface Handler {
   update: (store: RecordSourceProxy, payload: HandleFieldPayload) => void;
 }
 
-/** The field in which the record of a connection has the `liveCursor` of its first page. */
+/** The field in which the record of a connection stores the `liveCursor` of its first page. */
 const LIVE_CURSOR = "__liveCursor";
 
 /**
@@ -30,7 +30,7 @@ function keepingCursors(connections: Handler): Handler {
     update(store, payload) {
       const owner = store.get(payload.dataID);
       const isUnreadable = owner?.getLinkedRecord(payload.fieldKey) == null;
-      if (isUnreadable && owner?.getLinkedRecord(payload.handleKey)) return; // the list stays
+      if (isUnreadable && owner?.getLinkedRecord(payload.handleKey)) return; // keep the list
       connections.update(store, payload);
       const connection = owner?.getLinkedRecord(payload.handleKey);
       const liveCursor: unknown = isFirstPage(payload.args) && owner?.getValue("liveCursor", payload.args);
@@ -47,8 +47,8 @@ export function liveCursorOf(environment: Environment, connectionId: string): st
 }
 
 /**
- * Call a function with the `liveCursor` of each first page of a connection that is written into a store. Return a function
- * that ends this. Needs `withLiveCursors`.
+ * Call a function with the `liveCursor` of each first page of a connection that is written into a store. Return a
+ * function that stops this. Needs `withLiveCursors`.
  */
 export function watchPages(connectionId: string, arrived: Arrived): () => void {
   return watch(connectionId, arrived);
@@ -87,7 +87,7 @@ export function addEdge(store: RecordSourceProxy, connectionId: string, edge: Re
 /**
  * Remove a post and the reposts of it from a connection. Return true if the connection has changed.
  *
- * Quotes and replies that refer to the post stay, without it: a quote of a deleted post shows no text of it. The reposts
+ * Quotes and replies that refer to the post stay, but without it: a quote does not show a deleted post. The reposts
  * must have been fetched with `post { id }`.
  */
 export function removePost(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
@@ -119,11 +119,11 @@ export function removeAuthor(store: RecordSourceProxy, connectionId: string, aut
 }
 
 /**
- * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a connection. Return true
+ * Remove the posts and reposts of a newly hidden user, and reposts of the user's posts, from a connection. Return true
  * if it has changed.
  *
- * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
- * `quotedPost` is null when they are fetched again.
+ * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay:
+ * their `quotedPost` is null when they are fetched again.
  */
 export function hideAuthor(store: RecordSourceProxy, connectionId: string, userId: string): boolean {
   return keepNodes(
@@ -142,7 +142,7 @@ function authorOf(entry: RecordProxy | null | undefined): string | undefined {
 }
 
 /**
- * Insert the edge of a `NotificationAdded` into a connection, in place of the one that it has of the same notification.
+ * Insert the edge of a `NotificationAdded` into a connection, in place of any edge of the same notification.
  * Return true if the connection has changed. The edge must select `cursor`. Pass the `kinds` of the list if it has any.
  */
 export function addNotification(
@@ -162,12 +162,13 @@ export function addNotification(
 }
 
 /**
- * Apply an event of a timeline, a thread or the notifications to a connection. Return true if the connection has changed.
+ * Apply an event of a timeline, a thread or the notifications to a connection. Return true if the connection has
+ * changed.
  *
- * Call it in the updater of a subscription with the record of its root field, and with the `kinds` of the list if it has
- * any. The subscription selects `timelineEdge` in `PostAdded` and `RepostAdded`, `postEdge` in `ReplyAdded` and `edge` in
- * `NotificationAdded`, with `cursor` and `node { id }`; `postId` in `PostRemoved`, `repostId` in `RepostRemoved`, and
- * `userId` in `AuthorRemoved` and `AuthorHidden`.
+ * Call it in the updater of a subscription with the record of its root field, and with the `kinds` of the list if it
+ * has any. The subscription selects `timelineEdge` in `PostAdded` and `RepostAdded`, `postEdge` in `ReplyAdded` and
+ * `edge` in `NotificationAdded`, with `cursor` and `node { id }`; `postId` in `PostRemoved`, `repostId` in
+ * `RepostRemoved`, and `userId` in `AuthorRemoved` and `AuthorHidden`.
  */
 export function applyEvent(
   store: RecordSourceProxy,

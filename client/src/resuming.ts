@@ -23,7 +23,7 @@ interface CloseEvent {
   reason: string;
 }
 
-/** The server has closed a WebSocket, and the client does not connect again. */
+/** The server has closed a WebSocket, and the client does not reconnect. */
 export class SocketClosed extends Error {
   readonly code: number;
 
@@ -38,11 +38,11 @@ export class SocketClosed extends Error {
 type Subscribe = (request: Request, sink: Sink, ...rest: unknown[]) => () => void;
 
 /**
- * Return a client that, each time it connects again, sends the cursor of the last event as the variable `after`.
+ * Return a client that, each time it reconnects, sends the cursor of the last event as the variable `after`.
  *
  * For clients of graphql-ws and graphql-sse. The document must select `cursor` and declare the variable `$after`.
  *
- * A close event that ends a subscription becomes a `SocketClosed`: Apollo Client and Relay pass on nothing but errors.
+ * A close event that ends a subscription becomes a `SocketClosed`: Apollo Client and Relay pass on only errors.
  */
 export function resuming<Client extends SubscribingClient>(client: Client): Client {
   const start = client.subscribe as unknown as Subscribe;

@@ -43,13 +43,14 @@ function useList<Data, Entry>(request: ListRequest, options: ListOptions<Data>):
       const { error } = await client.query<unknown>(query, { ...variables, after });
       if (error) throw error;
     },
-    // The option `updates` of Graphcache applies the events.
+    // Graphcache's option `updates` applies the events.
     liveOptions(list, { liveCursor }) {
       if (!hasResolvers()) console.error("cacheExchange needs keys, resolvers and updates of @fanline/client/urql.");
       return {
         liveCursor,
         subscribe(after, sink) {
-          // urql would share a subscription with the same variables. Graphcache sends those that the document declares.
+          // urql would share a subscription with the same variables. Graphcache sends only those that the document
+          // declares.
           const own = { ...variables, after, subscription: ++subscriptions };
           const listening = client.subscription(subscription, own).subscribe(({ data, error, hasNext }) => {
             if (error) sink.error(error);

@@ -36,7 +36,8 @@ export interface Event {
 /**
  * Updates that apply the events of subscriptions to the viewer's home timeline, to other timelines, to the replies of
  * threads and to the notifications, and that keep the pages of these lists consistent: a new first page drops the other
- * pages, and a next page that does not continue the list is dropped. Notifications of other `kinds` are another list.
+ * pages, and a next page that does not continue the list is dropped. Notifications of other `kinds` are a separate
+ * list.
  *
  * The query of the list must select the id of the timeline, of the post, or of the notifications.
  */
@@ -64,7 +65,7 @@ export const updates: UpdatesConfig = {
 
 let isCalled = false;
 
-/** Return whether `resolvers` was called: Graphcache does not tell which options it has. */
+/** Return whether `resolvers` was called: Graphcache does not reveal its options. */
 export function hasResolvers(): boolean {
   return isCalled;
 }
@@ -72,7 +73,8 @@ export function hasResolvers(): boolean {
 /**
  * Return the resolvers of timelines, threads and notifications. Pass `relayPagination()`.
  *
- * A list has the pages that follow each other from the first one. All share one `liveCursor`, that of the first page.
+ * A list consists of the first page and the pages that continue it. All of them share the `liveCursor` of the first
+ * page.
  */
 export function resolvers(pagination: Resolver): ResolverConfig {
   isCalled = true;
@@ -84,8 +86,8 @@ export function resolvers(pagination: Resolver): ResolverConfig {
 }
 
 /**
- * Hide the pages that do not belong to the list. Graphcache keeps the order in which queries were sent: if a next page
- * arrives before a first page that was requested earlier, it stays although it may not continue the new list.
+ * Hide the pages that do not belong to the list. Graphcache keeps the order in which queries were sent: a next page
+ * that arrives before a first page that was requested earlier stays, although it may not continue the new list.
  */
 function following(pagination: Resolver): Resolver {
   return (parent, args, cache, info) => {
@@ -109,21 +111,23 @@ const cursorOfList: Resolver = (_parent, args, cache, info) => {
 };
 
 /**
- * Call a function with the `liveCursor` of each first page of a list that is written into a cache of the page. The owner of
- * the list is a timeline, or the notifications with the `kinds` of the list. Return a function that ends this. Needs the
- * option `updates`.
+ * Call a function with the `liveCursor` of each first page of a list that is written into any cache of the application.
+ * The owner of the list is a timeline, or the notifications with the `kinds` of the list. Return a function that stops
+ * this. Needs the option `updates`.
  */
 export function watchPages({ __typename, id, kinds }: Owner, arrived: Arrived): () => void {
   return watch(`${__typename}:${id}${listKey({ kinds })}`, arrived);
 }
 
-/** A list of a timeline, of a thread or of the notifications, which is in the field of its owner with these arguments. */
+/**
+ * A list of a timeline, of a thread or of the notifications, which is in the field of its owner with these arguments.
+ */
 interface List {
   owner: string;
   args: Arguments;
 }
 
-/** Return in which field the owner of a list has it, and the type of its edges. */
+/** Return the field of the owner that contains a list, and the type of the list's edges. */
 function shapeOf({ owner }: List): (typeof LISTS)[keyof typeof LISTS] {
   return LISTS[owner.slice(0, owner.indexOf(":")) as keyof typeof LISTS];
 }
@@ -171,8 +175,8 @@ function notificationsOf(cache: Cache, feedId: string): List[] {
 }
 
 /**
- * Apply an event to the lists of the object with this id: a timeline, the post of a thread, or the notifications. Call it
- * in an update of the subscription. Return true if a list has changed.
+ * Apply an event to the lists of the object with this id: a timeline, the post of a thread, or the notifications. Call
+ * it in an update of the subscription. Return true if a list has changed.
  */
 export function applyEvent(cache: Cache, id: string, event: Event): boolean {
   const isAdded = event.__typename === "PostAdded" || event.__typename === "RepostAdded";
@@ -196,8 +200,8 @@ export function addEdge(cache: Cache, id: string, { cursor, node }: Edge): boole
 }
 
 /**
- * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of the one that the list has of the
- * same notification. Return true if a list has changed. Lists of other `kinds` stay.
+ * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of any edge that the list has of
+ * the same notification. Return true if a list has changed. Lists of other `kinds` stay.
  */
 export function addNotification(cache: Cache, feedId: string, { cursor, node }: Edge): boolean {
   const { __typename } = node;
@@ -237,8 +241,8 @@ function insert(cache: Cache, list: List, node: string, cursor: string): boolean
 /**
  * Remove a post and the reposts of it from a list, and the post from the cache. Return true if the list has changed.
  *
- * Quotes, replies and notifications that refer to it stay, without it: a field that led nowhere would make Graphcache fetch
- * the first page again, which drops the next pages and what the subscription added meanwhile.
+ * Quotes, replies and notifications that refer to it stay, but without it: a dangling reference would make Graphcache
+ * fetch the first page again, which drops the next pages and the entries that the subscription has added.
  */
 export function removePost(cache: Cache, id: string, postId: string): boolean {
   const post = keyOf(cache, "Post", postId);
@@ -258,7 +262,7 @@ export function removeRepost(cache: Cache, id: string, repostId: string): boolea
   return hasChanged;
 }
 
-/** Make fields of the entries of a list, and of the posts that they repost, null where they lead to a post. */
+/** In the entries of a list and the posts that they repost, set the fields that refer to a post to null. */
 function unlink(cache: Cache, list: List, fields: readonly string[], post: string): void {
   for (const edge of storedPages(cache, list).flatMap(({ edges }) => edges)) {
     const node = nodeOf(cache, edge);
@@ -280,11 +284,11 @@ export function removeAuthor(cache: Cache, id: string, authorId: string): boolea
 }
 
 /**
- * Remove the posts and reposts of a user who is hidden now, and reposts of the user's posts, from a list. Return true if
+ * Remove the posts and reposts of a newly hidden user, and reposts of the user's posts, from a list. Return true if
  * the list has changed.
  *
- * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay: their
- * `quotedPost` is null when they are fetched again.
+ * The entries must have been fetched with `author { id }`, and reposts with `post { author { id } }`. Quotes stay:
+ * their `quotedPost` is null when they are fetched again.
  */
 export function hideAuthor(cache: Cache, id: string, userId: string): boolean {
   const user = keyOf(cache, "User", userId);
@@ -312,7 +316,7 @@ function pages(cache: Cache, list: List): Page[] {
   for (const page of found) {
     const ends = [pageInfo(cache, page).endCursor, page.edges.slice(-1).map((edge) => cursorOf(list, edge))[0]];
     const next = stored.find((each) => each.after && ends.includes(each.after) && !found.includes(each));
-    if (next) found.push(next); // the loop goes on with it
+    if (next) found.push(next); // the loop continues with it
   }
   return found;
 }
@@ -323,7 +327,7 @@ function storedPages(cache: Cache, list: List): Page[] {
     .filter((field) => !field.arguments?.["before"])
     .flatMap((field) => {
       const key = cache.resolve(list.owner, field.fieldKey);
-      if (key !== `${list.owner}.${field.fieldKey}`) return []; // none, or that of a first page of another size
+      if (key !== `${list.owner}.${field.fieldKey}`) return []; // no page, or a link to a first page of another size
       const edges = cache.resolve(key, "edges");
       const after = field.arguments?.["after"] as string | null | undefined;
       const liveCursor = cache.resolve(list.owner, "liveCursor", field.arguments) as string | null | undefined;
@@ -376,8 +380,9 @@ function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): b
 }
 
 /**
- * Drop all pages of a list but the first page that was requested with the list's arguments. First pages of other sizes
- * become this page: if they were missing, Graphcache would fetch them again, and they would replace this page in turn.
+ * Drop all pages of a list except the first page that was requested with the list's arguments. First pages of other
+ * sizes become links to this page: if they were missing, Graphcache would fetch them again, and they would replace this
+ * page in turn.
  */
 function dropOtherPages(cache: Cache, list: List): void {
   const { field } = shapeOf(list);

@@ -15,7 +15,7 @@ export default defineConfig(
     languageOptions: { parserOptions: { projectService: true } },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
-      // `variables["after"]`: what is not declared looks different.
+      // `variables["after"]`: undeclared properties look different.
       "@typescript-eslint/dot-notation": ["error", { allowIndexSignaturePropertyAccess: true }],
       // Handlers such as `() => setOpen(true)` are clear, and short.
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],

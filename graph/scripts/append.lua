@@ -5,7 +5,7 @@
 -- ARGV: 1 highest number that the caller knows   2 hash of the events   3 lifetime of the key in seconds
 --       4 milliseconds between 1970 and the epoch of numbers   5 the store's binding
 --       6 highest length of the log with these events   7 highest number that the caller's clock allows
---       8 '1' to accept also events of deleted users and follows of them
+--       8 '1' to also accept events of deleted users and follows of them
 --       then for each event: its kind; its actor and its subject, or '' if it has none; its body as JSON
 -- Returns {'appended' | 'repeated', number, number, …}, with numbers as strings; or, if nothing is written,
 --       {'replaced' | 'mismatch' | 'overloaded'}, {'ahead', the last number that the events would have had},

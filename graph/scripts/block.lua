@@ -8,8 +8,8 @@
 --       then triples of the other user, number, and 'block' or 'unblock'
 -- Returns the number of events that applied.
 local floor, applied = floor_of(KEYS[2]), 0
--- A follow counts if no block stands and its number exceeds the pair's last block or unblock. It is held if only a block
--- stands in its way, and becomes a tombstone if it can never count again.
+-- A follow counts if no block stands and its number exceeds the pair's last block or unblock. It is held if only a
+-- block stands in its way, and becomes a tombstone if it can never count again.
 local function put(set, gone, held, user, standing, last)
   local number = redis.call('ZSCORE', set, user) or redis.call('ZSCORE', held, user)
   if not number then return end
@@ -27,7 +27,7 @@ for i = 2, #ARGV, 3 do
     local last = math.max(standing, tonumber(number), score(KEYS[4], user))
     put(KEYS[5], KEYS[6], KEYS[7], user, standing, last)
     put(KEYS[8], KEYS[9], KEYS[10], user, standing, last)
-    -- The version comes last, so that a repetition after a failure places the follows, too.
+    -- The version is written last, so that a repetition after a failure also moves the follows.
     place(to, number, user, from)
     applied = applied + 1
   end

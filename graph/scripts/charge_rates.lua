@@ -12,7 +12,7 @@ local charged, rates, longest = 1, {}, 0
 for i = 1, #ARGV, 5 do
   local cost, burst, debt = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 4])
   local full = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or now)
-  -- A debt is at most one burst. After the clock was set back, the bucket counts as empty.
+  -- A debt is at most one burst. If the clock was set back, the bucket counts as empty.
   full = math.max(full, now)
   if full > now + 2 * burst then full = now + burst end
   local left = burst - (full - now)

@@ -2,7 +2,7 @@
 -- Claim logins for a limited time, except those that are claimed or taken.
 -- KEYS: login:{x} for each   ARGV: 1 lifetime of a claim in seconds   then for each: secret or '', nonce
 -- Returns for each {'claimed', nonce, secret}, {'pending', secret, nonce} or {'taken'}. The secret is the one that
--- is stored: of a claim that is repeated with its nonce, the first one.
+-- is stored: if a claim is repeated with the same nonce, the first one.
 local outcomes = {}
 for i, key in ipairs(KEYS) do
   local secret, nonce = ARGV[2 * i], ARGV[2 * i + 1]

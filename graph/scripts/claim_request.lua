@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Give the idempotency key of a request to the event that it appended, unless a repetition has appended another one.
--- The content of the request is not known any more, so that of a repetition is not compared ('*').
+-- The content of the request is no longer known, so the content of a repetition is not compared ('*').
 -- KEYS: 1 {log}:idempotency:<user>:<key>   ARGV: 1 number of the event   2 lifetime of the key in seconds
 -- Returns 1 if the key belongs to the event, 0 if it belongs to another one.
 local known = redis.call('GET', KEYS[1])

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Return the lowest number that an event of the present time can have, by the store's clock.
+-- Return the lowest number that an event can have at the current time, by the store's clock.
 -- KEYS: 1 {log}   ARGV: 1 milliseconds between 1970 and the epoch of numbers
 -- Returns the number as a string.
 local time = redis.call('TIME')

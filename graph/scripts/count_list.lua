@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Compute the length of a list under a post again, and store it in the record of the post.
+-- Recompute the length of a list under a post, and store it in the record of the post.
 -- KEYS: 1 the list   2 the number of its archived posts   3 post:{p}
 -- ARGV: 1 the field of the length
 -- Returns 1.

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Remove the oldest members from a set of likes, if the archive holds all of them.
 -- KEYS: 1 likes:{p} or liked:{u}   2 for a post likes:{p}:cold
--- ARGV: 1 present archive floor, 0 if there is none   2 new floor   then the members between them that the archive holds,
---       each followed by its number
+-- ARGV: 1 current archive floor, 0 if there is none   2 new floor   then the members between them that the archive
+--       holds, each followed by its number
 -- Returns 'cut', 'differs' if the set holds another like between the floors, or 'overtaken' if the floor has changed.
 if floor_of(KEYS[1]) ~= tonumber(ARGV[1]) then return 'overtaken' end
 local archived = {}

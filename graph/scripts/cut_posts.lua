@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Remove the oldest posts from a hot timeline, if the archive holds all of them.
 -- KEYS: 1 posts:{a}   2 cold:{a}
--- ARGV: 1 present archive floor   2 new floor   then the posts between them that the archive holds
+-- ARGV: 1 current archive floor   2 new floor   then the posts between them that the archive holds
 -- Returns 'cut', 'differs' if the timeline holds another post between the floors, or 'overtaken' if the floor has
 -- changed.
 if floor_of(KEYS[1]) ~= tonumber(ARGV[1]) then return 'overtaken' end

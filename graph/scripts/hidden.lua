@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Read which users a viewer blocks, is blocked by, and mutes: all of them if they are few, else some given ones.
 -- KEYS: 1 blocking:{v}   2 blockers:{v}   3 muting:{v}
--- ARGV: 1 the most members of a set that is read completely   then the users to look up if a set has more
+-- ARGV: 1 maximum size of a set that is read completely   then the users to look up if a set has more
 -- Returns {1 if the sets are complete, else 0; blocked users; blockers; muted users}.
 local reply = {1}
 for _, key in ipairs(KEYS) do

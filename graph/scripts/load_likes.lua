@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Load live likes into the sets of posts or users during a rebuild, in ascending order, and keep the newest ones only. The
--- script can be repeated: likes at or below the archive floor were loaded and archived before. Then load tombstones of
--- unlikes, except those that a later like has replaced.
+-- Load live likes into the sets of posts or users during a rebuild, in ascending order, and keep the newest ones only.
+-- The script can be repeated: likes at or below the archive floor were loaded and archived before. Then load tombstones
+-- of unlikes, except those that a later like has replaced.
 -- KEYS: for each owner the set and its tombstones; for a post also likes:{p}:cold and post:{p}
--- ARGV: 1 keys per owner, 2 or 4   2 most likes of a set   3 likes to keep of a set that has more
+-- ARGV: 1 keys per owner, 2 or 4   2 maximum number of likes in a set   3 likes to keep of a set that has more
 --       4 JSON: for each owner a flat array of members and numbers of likes, negative for unlikes
 -- Returns the number of members that were added.
 local stride, most, kept, added = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), 0

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Record that a failover has lost events which the archive holds: streams that have not passed them report a gap, and
+-- Record that a failover has lost events that the archive holds: streams that have not passed them report a gap, and
 -- the next events get numbers above all archived ones.
 -- KEYS: 1 {log}   2 {log}:trimmed
 -- ARGV: 1 highest lost number   2 the archive's last number   3 its stream entry   4 milliseconds between 1970 and the

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Note the replication ids of the primaries, each with the end of the log (in milliseconds). A new id in place of one
 -- that is missing is a failover: let the workers read the log again from before the missing ids were last seen. An id
--- that was replaced stays known, with a negative time, so that a worker with an old view causes no further recovery.
+-- that was replaced stays known, with a negative time, so that a worker with an old view triggers no further recovery.
 -- KEYS: 1 {log}   2 {log}:primaries   3 {log}:fanouts:added
 -- ARGV: 1 consumer group   2 milliseconds between 1970 and the epoch of numbers   3 milliseconds to go back
 --       4 milliseconds after which missing ids are forgotten   then the replication id of each primary

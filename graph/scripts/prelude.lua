@@ -1,4 +1,5 @@
--- Functions that the scripts of this folder share. `Script` inserts them below the first line of each that calls one.
+-- Functions that the scripts of this folder share. `Script` inserts them below the first line of each script that uses
+-- one of them.
 --
 -- A versioned set is a sorted set of members and one of tombstones, both with the numbers of events as scores. Member
 -- `f` is a floor: among the tombstones, it stands for those that were trimmed; among the members, for those that only

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Extend a session that is live. A later expiry stays: the clocks of processes differ.
+-- Extend a session that is live. A later expiry is kept: the clocks of processes differ.
 -- KEYS: 1 session:{u}   2 session:{u}:details
 -- ARGV: 1 session   2 its new expiry   3 now, both in seconds since 1970
 -- Returns 1, or 0 if the session has ended or expired.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Set one element of a versioned set, if it still is as a comparison found it. The state of an element is the number of
--- a member, the negative number of a tombstone, or '' for neither.
+-- Set one element of a versioned set, unless it has changed since the comparison. The state of an element is the number
+-- of a member, the negative number of a tombstone, or '' for neither.
 -- KEYS: 1 the set   2 its tombstones   3 optional: a home cache to delete
 -- ARGV: 1 element   2 state found   3 new state   4 archive floor found in a timeline, '' for other sets
 -- Returns 1, or 0 if the element or the floor has changed.

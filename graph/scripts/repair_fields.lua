@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Set and remove fields of a hash, if they still are as a comparison found them. The hash then does not expire.
+-- Set and remove fields of a hash, unless they have changed since the comparison. The hash then does not expire.
 -- KEYS: 1 the hash
 -- ARGV: for each field its name, the value found, and the new value: '=' and the text, or '' for none
 -- Returns 1, or 0 if a field has changed.

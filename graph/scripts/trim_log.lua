@@ -3,7 +3,7 @@
 -- archive are removed. The store's clock decides their age.
 -- KEYS: 1 {log}   2 {log}:watermark   3 {log}:archived   4 {log}:trimmed
 -- ARGV: 1 age in milliseconds from which events are removed   2 milliseconds between 1970 and the epoch of numbers
---       3 the most entries to remove at once   4 number of entries beyond which the oldest are removed earlier
+--       3 maximum number of entries to remove at once   4 number of entries beyond which the oldest are removed earlier
 --       5 age in milliseconds from which they are then removed
 --       6 number of entries beyond which the oldest are removed whatever their age
 -- Returns the number of removed entries.

@@ -1,6 +1,6 @@
 """Write the generated parts of the documentation: `python -m scripts.docs`, or `--check` to compare only.
 
-A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->` in a page.
+A generated part is between `<!-- generated: NAME -->` and `<!-- end -->` in a page.
 """
 
 import argparse

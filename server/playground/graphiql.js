@@ -18,7 +18,7 @@ function memoryStorage() {
 
 let explains = false;
 
-/** A switch: whether responses and events say what they cost. A running subscription does not notice it. */
+/** A switch that makes responses and events show their cost. It does not affect a running subscription. */
 function ExplainSwitch() {
   const [on, setOn] = React.useState(explains);
   const toggle = () => setOn((explains = !explains));
@@ -28,14 +28,14 @@ function ExplainSwitch() {
   return React.createElement("button", properties, "ms");
 }
 
-/** Fetch without cookies: in the demo, they belong to its web app, and the menu of users says who sends requests. */
+/** Fetch without cookies: in the demo, they belong to its web app, and the menu of users decides who sends requests. */
 function fetchWithoutCookies(url, options) {
   const headers = new Headers(options.headers);
   if (headers.get("authorization") === "null") headers.delete("authorization");
   return fetch(url, { ...options, headers, credentials: "omit" });
 }
 
-/** Send operations with the session's token, unless the headers of the tab name another. */
+/** Send operations with the session's token, unless the headers of the tab specify another. */
 function createFetcher(session, isDemo) {
   const url = new URL("graphql", location.href);
   const socketUrl = new URL(url);
@@ -47,7 +47,7 @@ function createFetcher(session, isDemo) {
     enableIncrementalDelivery: false,
     ...(isDemo ? { fetch: fetchWithoutCookies } : {}),
   });
-  // Sockets have the cookies in any case; a token that is null overrides them.
+  // Sockets always send the cookies; a token that is null overrides them.
   const nobody = isDemo ? { authorization: null } : {};
   return async (parameters, options = {}) => {
     const given = Object.keys(options.headers ?? {}).map((name) => name.toLowerCase());

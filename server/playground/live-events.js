@@ -2,7 +2,7 @@
 
 const MOST = 100;
 
-/** Return the results of a subscription as a list that grows: the newest first, at most MOST, errors included. */
+/** Return the results of a subscription as a growing list: newest first, at most MOST, errors included. */
 export function collect(source) {
   const results = source[Symbol.asyncIterator]();
   let events = [];

@@ -20,7 +20,7 @@ function load({ url, integrity }) {
     const timer = setTimeout(fail, LOAD_SECONDS * 1000);
     tag.addEventListener("load", () => (clearTimeout(timer), resolve()));
     tag.addEventListener("error", () => (clearTimeout(timer), fail()));
-    // Before the own style sheet, which changes some of GraphiQL's rules.
+    // Before the playground's style sheet, which changes some of GraphiQL's rules.
     if (isStyle) document.head.prepend(tag);
     else document.head.append(tag);
   });
@@ -47,7 +47,7 @@ function showFailure(error) {
   const message = element("section", { className: "message", role: "alert" }, [
     element("h2", { textContent: "The playground cannot start" }),
     element("p", { textContent: error.message }),
-    ...(error.isRemote ? adviceOnAssets() : [element("p", { textContent: "Check that the server runs and that no extension blocks scripts." })]),
+    ...(error.isRemote ? adviceOnAssets() : [element("p", { textContent: "Check that the server is running and that no browser extension blocks scripts." })]),
     element("p", {}, ["The API works without the playground: send requests to ", code("/graphql"), "."]),
   ]);
   const retry = element("button", { type: "button", textContent: "Try again" });
@@ -60,7 +60,7 @@ function showFailure(error) {
 function adviceOnAssets() {
   return [
     element("p", {
-      textContent: "Check the connection to the internet, and extensions of the browser that block scripts.",
+      textContent: "Check your internet connection, and look for browser extensions that block scripts.",
     }),
     element("p", {}, ["To work offline, run ", code("fanline playground-assets"), " once while online, and restart the server."]),
   ];

@@ -29,7 +29,7 @@ async def test_what_is_missing_is_named(stage: Stage, artifacts: Path) -> None:
             "liveCursor": LIVE_CURSOR,
             "connection": "The query must select entries { __id }.",
             "handler": "The environment needs the handlerProvider withLiveCursors(DefaultHandlerProvider), "
-            "and liveCursor the list's arguments.",
+            "and liveCursor needs the list's arguments.",
         },
     }
 

@@ -56,7 +56,7 @@ async def test_replies(stage: Stage, tour: Tour) -> None:
     await do("see", "b", role="list", name="Earlier posts")
     await do("fill", "b", label="Your reply", text="Deeper in the thread")
     await do("press", "b", key="Control+Enter")
-    await do("read", "b", text="Your reply is published.")
+    await do("read", "b", text="Your reply has been published.")
     assert await do("overflow", "b") == await do("nameless", "b") == []
     await tour.go(address(second)[2:], "list", "Earlier posts")
     await do("read", "p", text="Deeper in the thread")
@@ -136,13 +136,13 @@ async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
     if tour.folder:
         await do("shot", "b", path=f"{tour.folder}/quoting-phone-light.png")
     await do("press", "b", key="Control+Enter")
-    await do("read", "b", text="Your quote is published.")
+    await do("read", "b", text="Your quote has been published.")
     await do("focused", "b", name="Quote 1")
     await do("see", "b", role="button", name="Repost 1", pressed=True)
     await do("hover", "b", role="button", name="Dismiss")  # keeps the notice
     await asyncio.sleep(1)
     await do("go", "b", hash="#/")
-    await do("missing", "b", text="Your quote is published.")
+    await do("missing", "b", text="Your quote has been published.")
     await do("shows", "b", texts=["Look at this", "Another one", "An original"])  # an own repost moves nothing
     await do("go", "b", hash=address(original))
 

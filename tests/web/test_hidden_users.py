@@ -32,7 +32,7 @@ async def test_a_mute(stage: Stage, tour: Tour) -> None:
     await do("free", "p")
     await do("menu", "p", within=".profile")
     await do("click", "p", role="button", name="Mute @bob")
-    await do("read", "p", text="You mute @bob. Nobody is told.")
+    await do("read", "p", text="You muted @bob. They are not notified.")
     await do("read", "p", text="from bob")
     await do("menu", "p", within=".profile")
     await do("see", "p", role="button", name="Unmute @bob")
@@ -48,11 +48,11 @@ async def test_a_mute(stage: Stage, tour: Tour) -> None:
     assert await do("overflow", "p") == await do("nameless", "p") == []
     await tour.shoot("muted-users")
     await do("click", "p", role="button", name="Unmute @bob")
-    await do("read", "p", text="You mute @bob no more.")
+    await do("read", "p", text="You unmuted @bob.")
     await do("see", "p", role="button", name="Mute @bob")
     await tour.go("blocked", "heading", "Blocked users")
     await tour.go("muted", "heading", "Muted users")
-    await do("read", "p", text="You mute nobody.")
+    await do("read", "p", text="You have not muted anyone.")
     await tour.shoot("muted-users-empty")
     assert await do("errors") == []
     assert tour.found == []
@@ -102,7 +102,7 @@ async def test_a_block(stage: Stage, tour: Tour) -> None:
     await do("see", "p", role="list", name="blocked users")
     await tour.shoot("blocked-users")
     await do("click", "p", role="button", name="Unblock @bob")
-    await do("read", "p", text="You block @bob no more.")
+    await do("read", "p", text="You unblocked @bob.")
     await do("see", "p", role="button", name="Block @bob")
     await tour.go("@bob", "button", "Follow bob")
     await do("read", "p", text="from bob")

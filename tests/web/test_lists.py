@@ -41,7 +41,7 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
     await do("see", "p", role="button", name="Remove @bob from Friends")
     await do("fill", "p", label="Name of a new list", text="A list with a long name " * 2)
     await do("press", "p", key="Enter")
-    await do("read", "p", text="The list is created.")
+    await do("read", "p", text="The list has been created.")
     await tour.shoot("list-picker")
     await do("press", "p", key="Escape")
     await do("focused", "p", name="More about bob")
@@ -85,7 +85,7 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
     await tour.shoot("list")
 
     await do("click", "p", role="button", name="Delete")
-    await do("read", "p", text="The list is deleted.")
+    await do("read", "p", text="The list has been deleted.")
     await do("see", "p", role="heading", name="Your lists")
     await do("missing", "p", text="Best friends")
     await do("click", "b", role="button", name="Remove @bob from Friends")

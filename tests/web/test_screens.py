@@ -64,7 +64,7 @@ async def empty_screens(tour: Tour) -> None:
     await tour.shoot("home-empty")
     await tour.go("@dora", "heading", "dora")
     await tour.shoot("profile-empty")
-    for tab, text in (("followers", "No followers yet"), ("following", "You follow nobody yet")):
+    for tab, text in (("followers", "No followers yet"), ("following", "You are not following anyone yet")):
         await tour.go(f"@dora/{tab}", "link", f"0 {tab}")
         await tour.do("read", text=text)
         await tour.shoot(f"{tab}-empty")

@@ -189,7 +189,7 @@ async def test_forms_on_a_phone(stage: Stage) -> None:
     await do("fill", "p", label="Login", text="bob")
     await do("fill", "p", label="Password", text="long enough 1")
     await do("click", "p", role="button", name="Sign up")
-    await do("read", "p", text="Somebody has this login already.")
+    await do("read", "p", text="This login is already taken.")
     await do("fill", "p", label="Login", text="dora")
     await do("fill", "p", label="Password", text="long enough 1")
     await do("click", "p", role="button", name="Sign up")

@@ -1,4 +1,5 @@
-// Builds the client kit if that is missing, starts the demo and Vite, compiles the documents of Relay at each change, and ends everything together.
+// Builds the client kit if it is missing, starts the demo and Vite, compiles the Relay documents at each change, and
+// ends everything together.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, watch } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,7 +18,7 @@ const buildKit = () => spawnSync("npm run build", { cwd: kit, shell: true, stdio
 if ((!existsSync(`${kit}/dist/index.js`) && buildKit()) || compile()) process.exit(1);
 const children = [];
 
-/** Run a command until the first one of all ends. */
+/** Run a command until any of the commands ends. */
 function start(command, cwd) {
   const child = spawn(command, { cwd, env, shell: true, stdio: "inherit", detached: true });
   child.on("exit", end);

@@ -1,10 +1,10 @@
-// Limits what a browser loads until it shows the home timeline, and says what is loaded later, for other screens.
+// Limits what a browser loads before it shows the home timeline, and prints what is loaded later, for other screens.
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 200_000;
 const COUNTED = /\.(js|css)$/;
 
-/** Return a plugin of Vite that prints the sizes of a build, and fails if too much is loaded at first. */
+/** Return a Vite plugin that prints the sizes of a build, and fails if too much is loaded initially. */
 export function size() {
   return {
     name: "size",
@@ -19,12 +19,12 @@ export function size() {
         `A browser loads ${kilobytes(initial)} gzipped before it shows the timeline; the limit is ${kilobytes(LIMIT)}. ` +
           `All other screens together are ${kilobytes(sum(later))} more, in ${later.length} files.`,
       );
-      if (initial > LIMIT) this.error("The code that is loaded at first is too large.");
+      if (initial > LIMIT) this.error("The code that is loaded initially is too large.");
     },
   };
 }
 
-/** Return the names of the files that the page loads by itself: entries, what they import, and the styles of both. */
+/** Return the names of the files that the page loads initially: entries, their imports, and the styles of both. */
 function atFirst(bundle) {
   const found = new Set();
   const visit = (name) => {

@@ -6,7 +6,7 @@ import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { Loading } from "./ui/Loading";
 import { Toasts } from "./ui/Toasts";
 
-/** The key gives each session components of its own: no state of one user is left for the next. */
+/** The key gives each session its own components, so that no state of one user is left for the next. */
 export function App() {
   const { environment, number } = useConnection();
   return (

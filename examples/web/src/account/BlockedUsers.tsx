@@ -7,7 +7,7 @@ import type { BlockedUsersNextQuery } from "./__generated__/BlockedUsersNextQuer
 import type { BlockedUsersQuery } from "./__generated__/BlockedUsersQuery.graphql";
 import type { BlockedUsers_viewer$key } from "./__generated__/BlockedUsers_viewer.graphql";
 
-/** The users whom the viewer blocks. Who is blocked no more stays in the list that is on the screen. */
+/** The users whom the viewer blocks. A user who is no longer blocked stays in the list that is on the screen. */
 export function BlockedUsers() {
   const { viewer } = useLazyLoadQuery<BlockedUsersQuery>(
     graphql`
@@ -61,7 +61,7 @@ function Users({ viewer, viewerId }: { viewer: BlockedUsers_viewer$key; viewerId
       hasNext={hasNext}
       isLoading={isLoadingNext}
       loadNext={(onComplete) => loadNext(30, { onComplete })}
-      empty={<p>You block nobody.</p>}
+      empty={<p>You have not blocked anyone.</p>}
     >
       {data.blockedUsers.edges.map(({ node }) => (
         <UserRow key={node.id} user={node} viewerId={viewerId}>

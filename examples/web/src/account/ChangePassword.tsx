@@ -47,7 +47,7 @@ export function ChangePassword({ login }: { login: string }) {
           return;
         }
         form.current?.reset();
-        toast("Your password is changed. All other sessions have ended.");
+        toast("Your password has been changed. All other sessions have ended.");
         fetchQuery<ChangePasswordQuery>(environment, sessions, {}).subscribe({}); // the list above shows what it returns
       },
       onError: (problem) => setErrors([outage(problem)]),

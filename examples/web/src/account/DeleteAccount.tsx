@@ -9,7 +9,7 @@ import { useErrors } from "../ui/useErrors";
 import { errorsOf, fieldErrors, outage } from "../ui/userErrors";
 import type { DeleteAccountMutation } from "./__generated__/DeleteAccountMutation.graphql";
 
-/** Deletes the account after a question. It ends all sessions: those of other tabs end with this one. */
+/** Deletes the account after a confirmation. This ends all sessions, and other tabs show the log-in screen, too. */
 export function DeleteAccount({ login }: { login: string }) {
   const [remove, isRemoving] = useMutation<DeleteAccountMutation>(graphql`
     mutation DeleteAccountMutation($input: DeleteAccountInput!) {
@@ -33,7 +33,7 @@ export function DeleteAccount({ login }: { login: string }) {
     event.preventDefault();
     if (isRemoving) return;
     const password = textOf(new FormData(event.currentTarget), "password");
-    if (password && !confirm(`Delete @${login} with all posts? This cannot be undone.`)) return;
+    if (password && !confirm(`Delete @${login} and all posts? This cannot be undone.`)) return;
     setErrors([]);
     remove({
       variables: { input: { password } },

@@ -20,7 +20,7 @@ interface Payload {
   readonly userErrors: readonly UserError[];
 }
 
-/** The session is in a cookie: the `token` of the credentials is null, and nothing selects it. */
+/** The session is in a cookie: the `token` of the credentials is null, and is not selected. */
 export function LogInScreen() {
   const [mode, setMode] = useState<Mode>("log-in");
   const { errors, setErrors, form } = useErrors();
@@ -106,7 +106,7 @@ export function LogInScreen() {
             autoCapitalize="none"
             spellCheck={false}
             autoFocus
-            hint={isNew ? "2 to 30 letters from a to z, digits and _" : ""}
+            hint={isNew ? "2 to 30 characters: a to z, digits and _" : ""}
             errors={errorsOf(errors, "login")}
           />
           {isNew && <Field label="Name" name="name" autoComplete="name" errors={errorsOf(errors, "name")} />}
@@ -124,7 +124,7 @@ export function LogInScreen() {
           </button>
         </form>
         <p className="aside">
-          {isNew ? "Do you have an account already?" : "Are you new here?"}{" "}
+          {isNew ? "Already have an account?" : "New here?"}{" "}
           <button
             className="link"
             onClick={() => {

@@ -61,7 +61,7 @@ function Users({ viewer, viewerId }: { viewer: MutedUsers_viewer$key; viewerId: 
       hasNext={hasNext}
       isLoading={isLoadingNext}
       loadNext={(onComplete) => loadNext(30, { onComplete })}
-      empty={<p>You mute nobody.</p>}
+      empty={<p>You have not muted anyone.</p>}
     >
       {data.mutedUsers.edges.map(({ node }) => (
         <UserRow key={node.id} user={node} viewerId={viewerId}>

@@ -9,7 +9,7 @@ import { deviceOf } from "./device";
 import type { SessionsScreenEndMutation } from "./__generated__/SessionsScreenEndMutation.graphql";
 import type { SessionsScreenQuery } from "./__generated__/SessionsScreenQuery.graphql";
 
-/** The devices on which the viewer is logged in, the password, and the end of the account. */
+/** The devices on which the viewer is logged in, the password, and the deletion of the account. */
 export function SessionsScreen() {
   const { viewer } = useLazyLoadQuery<SessionsScreenQuery>(
     graphql`

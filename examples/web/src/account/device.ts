@@ -1,4 +1,6 @@
-/** The names of browsers and systems, as they occur in user agents. Those that also name others come first. */
+/**
+ * The names of browsers and systems, as they occur in user agents. Those whose user agents also name others come first.
+ */
 const BROWSERS = [
   ["Edg", "Edge"],
   ["OPR", "Opera"],
@@ -15,7 +17,7 @@ const SYSTEMS = [
   ["Linux", "Linux"],
 ] as const;
 
-/** Return what a reader recognises of a user agent. Other programs are named as they name themselves. */
+/** Return the browser and the system in a user agent. Other programs are shown by the name that they send. */
 export function deviceOf(userAgent: string | null | undefined): string {
   if (!userAgent) return "Unknown device";
   const nameIn = (names: readonly (readonly [string, string])[]): string | undefined =>

@@ -13,7 +13,7 @@ import type { HomeFeed_viewer$key } from "./__generated__/HomeFeed_viewer.graphq
 
 const NEXT_PAGE = 50;
 
-/** All pages, when the list is fetched again. */
+/** Fetches all pages when the list is fetched again. */
 const query = graphql`
   query HomeFeedPagesQuery($count: Int!, $after: String) @raw_response_type {
     viewer {
@@ -27,7 +27,7 @@ interface Props {
   isShown: boolean;
 }
 
-/** The home timeline. The connection in the store always has all entries, also those that are held back. */
+/** The home timeline. The connection in the store always has all entries, including those that are held back. */
 export function HomeFeed({ viewer, isShown }: Props) {
   const environment = useRelayEnvironment();
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<HomeFeedNextQuery, HomeFeed_viewer$key>(

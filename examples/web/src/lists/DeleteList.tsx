@@ -5,7 +5,7 @@ import { useToast } from "../ui/Toasts";
 import { changeLists } from "./store";
 import type { DeleteListMutation } from "./__generated__/DeleteListMutation.graphql";
 
-/** Deletes a list after a question, and goes to the other lists. */
+/** Deletes a list after a confirmation, and shows the other lists. */
 export function DeleteList({ listId, name }: { listId: string; name: string }) {
   const toast = useToast();
   const { onErrors, onError } = useProblem();
@@ -31,7 +31,7 @@ export function DeleteList({ listId, name }: { listId: string; name: string }) {
       onCompleted({ deleteList }) {
         onErrors(deleteList?.userErrors);
         if (!deleteList?.deletedListId) return;
-        toast("The list is deleted.");
+        toast("The list has been deleted.");
         location.replace(listsPath);
       },
       onError,

@@ -59,7 +59,7 @@ function Members({ list, listName, listId, viewerId }: { list: ListMembers_list$
       hasNext={hasNext}
       isLoading={isLoadingNext}
       loadNext={(onComplete) => loadNext(30, { onComplete })}
-      empty={<p>No members yet. Open the profile of a user to add the user to this list.</p>}
+      empty={<p>No members yet. To add a user to this list, open the user’s profile.</p>}
     >
       {(data.members?.edges ?? []).map(({ node }) => (
         <UserRow key={node.id} user={node} viewerId={viewerId}>

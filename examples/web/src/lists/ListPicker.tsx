@@ -10,7 +10,7 @@ import { NewList } from "./NewList";
 import type { ListPickerQuery } from "./__generated__/ListPickerQuery.graphql";
 import type { ListPicker_user$key } from "./__generated__/ListPicker_user.graphql";
 
-/** The item of a menu that opens a dialog in which the viewer adds a user to lists. */
+/** A menu item that opens a dialog in which the viewer adds a user to lists. */
 export function ListPicker({ user }: { user: ListPicker_user$key }) {
   const { id, login } = useFragment(
     graphql`
@@ -57,7 +57,7 @@ export function ListPicker({ user }: { user: ListPicker_user$key }) {
   );
 }
 
-/** The server does not say in which lists a user is. A list that is created here begins with the user. */
+/** The server does not say in which lists a user is. A list that is created here has the user as its first member. */
 function Lists({ userId, login }: { userId: string; login: string }) {
   const { viewer } = useLazyLoadQuery<ListPickerQuery>(
     graphql`

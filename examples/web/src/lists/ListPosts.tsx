@@ -11,7 +11,7 @@ import type { ListPostsNextQuery } from "./__generated__/ListPostsNextQuery.grap
 import type { ListPostsQuery } from "./__generated__/ListPostsQuery.graphql";
 import type { ListPosts_timeline$key } from "./__generated__/ListPosts_timeline.graphql";
 
-/** All pages, each with what the screen says about the list. */
+/** All pages, each with the details of the list that the screen shows. */
 const query = graphql`
   query ListPostsQuery($id: ID!, $count: Int!, $after: String) @raw_response_type {
     node(id: $id) {
@@ -93,7 +93,7 @@ function Posts({ timeline, listId, viewerId }: { timeline: ListPosts_timeline$ke
         hasNext={hasNext}
         isLoading={isLoadingNext}
         loadNext={(onComplete) => loadNext(PAGE, { onComplete })}
-        empty={<p>No posts yet. Open the profile of a user to add the user to this list.</p>}
+        empty={<p>No posts yet. To add a user to this list, open the user’s profile.</p>}
       >
         {visible.map((entry) => (
           <EntryCard key={entry.id} entry={entry} />

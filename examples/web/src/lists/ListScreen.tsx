@@ -13,7 +13,7 @@ import type { ListScreenQuery } from "./__generated__/ListScreenQuery.graphql";
 const LISTS = { posts: ListPosts, members: ListMembers };
 const NAMES = { posts: "Posts", members: "Members" };
 
-/** A list: its timeline or its members, and what the viewer does with it. */
+/** A list: its timeline or its members, and the actions for it. */
 export function ListScreen({ id, tab }: { id: string; tab: ListTab }) {
   const { viewer, node: list } = useLazyLoadQuery<ListScreenQuery>(
     graphql`

@@ -4,7 +4,7 @@ import { listPath } from "../ui/router";
 import { NewList } from "./NewList";
 import type { ListsScreenQuery } from "./__generated__/ListsScreenQuery.graphql";
 
-/** The lists of the viewer, and a form for another one. */
+/** The viewer's lists, and a form for a new one. */
 export function ListsScreen() {
   const { viewer } = useLazyLoadQuery<ListsScreenQuery>(
     graphql`
@@ -29,7 +29,7 @@ export function ListsScreen() {
       <title>Your lists · Fanline</title>
       <div className="heading">
         <h1>Your lists</h1>
-        <p className="quiet">Only you see them.</p>
+        <p className="quiet">Only you can see them.</p>
       </div>
       <NewList />
       {lists.length === 0 ? (

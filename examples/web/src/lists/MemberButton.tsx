@@ -9,11 +9,11 @@ interface Props {
   userId: string;
   login: string;
   listName: string;
-  /** Whether the user is a member when the button comes on the screen. Adding a member again changes nothing. */
+  /** Whether the user is a member when the button appears on the screen. Adding a member again changes nothing. */
   isMember: boolean;
 }
 
-/** Adds a user to a list, or removes the user. The button changes with the answer. */
+/** Adds a user to a list, or removes the user. The button changes when the server answers. */
 export function MemberButton({ listId, userId, login, listName, isMember: wasMember }: Props) {
   const [isMember, setIsMember] = useState(wasMember);
   const [update, isUpdating] = useMutation<MemberButtonMutation>(graphql`
@@ -33,7 +33,7 @@ export function MemberButton({ listId, userId, login, listName, isMember: wasMem
   const [verb, preposition] = isMember ? ["Remove", "from"] : ["Add", "to"];
 
   function press(event: MouseEvent) {
-    const isDoubleClick = event.detail > 1; // which counts once
+    const isDoubleClick = event.detail > 1; // counts once
     if (isUpdating || isDoubleClick) return;
     update({
       variables: { input: { listId, [isMember ? "removeUserIds" : "addUserIds"]: [userId] } },

@@ -58,7 +58,7 @@ export function NewList({ userIds, onCreated }: Props) {
           return;
         }
         form.current?.reset();
-        toast("The list is created.");
+        toast("The list has been created.");
         onCreated?.(createList.list.id);
       },
       onError: (problem) => setErrors([outage(problem)]),

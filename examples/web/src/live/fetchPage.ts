@@ -11,7 +11,8 @@ interface Fetched<Q extends OperationType> {
 /**
  * Fetch a page without writing it into the store. The query is `@raw_response_type`.
  *
- * A first page in the store replaces a list of several pages. Pages that are committed together appear at once.
+ * Writing a first page into the store replaces a list of several pages. Pages that are committed together appear at
+ * once.
  */
 export async function fetchPage<Q extends OperationType>(
   environment: Environment,

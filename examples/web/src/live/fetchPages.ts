@@ -31,7 +31,8 @@ interface Options<Q extends PageOperation> {
 }
 
 /**
- * Fetch as many entries as a list has, write them into the store at once, and return the cursor of the first page.
+ * Fetch as many entries as the list has, write them all into the store at once, and return the cursor of the first
+ * page.
  *
  * A response without the list is written into the store, too, so that the screen can say that its owner is gone.
  */
@@ -41,7 +42,7 @@ export async function fetchPages<Q extends PageOperation>(options: Options<Q>): 
   let last: PageInfo | null | undefined;
   let fetched = 0;
   do {
-    const missing = Math.min(lengthOf(environment, connection), most) - fetched; // the user can scroll on meanwhile
+    const missing = Math.min(lengthOf(environment, connection), most) - fetched; // the user can keep scrolling meanwhile
     const count = Math.min(last ? missing : Math.max(missing, page), LARGEST_PAGE);
     if (count <= 0) break;
     const { data, commit } = await fetchPage<Q>(environment, query, { ...variables, count, after: last?.endCursor });

@@ -33,7 +33,7 @@ export interface Stream<S extends OperationType> {
 }
 
 export interface Options {
-  /** Whose events the stream has, if there are several such streams. */
+  /** The id of the object that the events are about, if there are several such streams. */
   id?: string;
   connection: string;
   viewerId: string;
@@ -41,9 +41,9 @@ export interface Options {
   liveCursor?: string | null | undefined;
   /** Fetch the pages of the list, write them into the store, and return the cursor of the first one. */
   refetch: () => Promise<string | null | undefined>;
-  /** Return whether more than the list changes with an event, so that the pages have to be fetched. */
+  /** Return whether an event changes more than the list, so that the pages have to be fetched. */
   concernsMore?: (event: ListEvent) => boolean;
-  /** Hold an entry back that was added, and announce it. */
+  /** Hold back an added entry, and announce it. */
   hold?: (id: string, isAnnounced: boolean) => void;
 }
 
@@ -56,7 +56,8 @@ export function useLiveList<S extends OperationType>(stream: Stream<S>, options:
   const concernsMore = useEffectEvent((event: ListEvent) => options.concernsMore?.(event) ?? false);
 
   const added = useEffectEvent(({ node }: Edge) => {
-    // The viewer's own posts appear at once. An own repost would take the place of the post that the viewer is looking at.
+    // The viewer's own posts appear at once. The viewer's own repost would replace the post that the viewer is looking
+    // at.
     const isOwn = node.author.id === options.viewerId;
     if (!isOwn || node.__typename === "Repost") options.hold?.(node.id, !isOwn);
   });
@@ -87,7 +88,7 @@ export function useLiveList<S extends OperationType>(stream: Stream<S>, options:
         return dispose;
       },
       apply({ timelineEdge, postEdge }) {
-        // The updater has changed the store already, unless it had the entry or leaves it to a next page.
+        // The updater has changed the store already, unless it already had the entry or will get it with a next page.
         const edge = timelineEdge ?? postEdge;
         if (edge && hasChanged) added(edge);
       },

@@ -44,7 +44,7 @@ const THREAD: Stream<useLiveThreadSubscription> = {
   eventOf: ({ thread }) => thread,
 };
 
-/** Keep the direct replies to a post up to date, and its counts, which change in the store with their event. */
+/** Keep the direct replies to a post and its counts up to date. The event with new counts changes them in the store. */
 export function useLiveThread(options: Options & { id: string }): void {
   useLiveList(THREAD, options);
 }

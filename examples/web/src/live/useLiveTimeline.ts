@@ -79,7 +79,7 @@ function read(event: useLiveTimeline_event$key): ListEvent {
   );
 }
 
-/** Keep the connection of a timeline up to date: that with this id, or the home timeline. */
+/** Keep the connection of a timeline up to date: the timeline with this id, or the home timeline. */
 export function useLiveTimeline(options: Options): void {
   const isHome = options.id === undefined;
   useLiveList<useLiveTimelineHomeSubscription | useLiveTimelineSubscription>(isHome ? HOME : OTHER, options);

@@ -35,9 +35,11 @@ const subscription = graphql`
 
 interface Options {
   connection: string;
-  /** Which posts to hear of. */
+  /** Which posts to receive. */
   filter: Variables["filter"];
-  /** The cursor of the page in the store: the events after it come again whenever a new page has overwritten the list. */
+  /**
+   * The cursor of the page in the store: the events after it are repeated whenever a new page has overwritten the list.
+   */
   liveCursor: string | null | undefined;
   /** Fetch the first page from the network, and return its cursor. Called if events are missing. */
   refetch: () => Promise<string | null | undefined>;
@@ -45,7 +47,7 @@ interface Options {
   onPost: (post: Post) => void;
 }
 
-/** Add the new posts of a stream to a list, and forget those that are deleted. */
+/** Add the new posts of a stream to a list, and remove those that are deleted. */
 export function usePostEvents({ connection, filter, liveCursor, refetch, onPost }: Options): void {
   const environment = useRelayEnvironment();
   const key = JSON.stringify({ ...filter, kinds: ["POST_ADDED", "POST_REMOVED"] });

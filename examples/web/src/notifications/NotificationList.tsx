@@ -7,7 +7,7 @@ import { useMarkRead } from "./useMarkRead";
 import type { NotificationListNextQuery } from "./__generated__/NotificationListNextQuery.graphql";
 import type { NotificationList_feed$key } from "./__generated__/NotificationList_feed.graphql";
 
-/** The list. What was unread when it came on the screen stays marked as new, although it is read now. */
+/** The list. Notifications that were unread when it appeared stay marked as new, although they are read now. */
 export function NotificationList({ feed }: { feed: NotificationList_feed$key }) {
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<
     NotificationListNextQuery,

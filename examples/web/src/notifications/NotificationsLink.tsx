@@ -6,7 +6,7 @@ import { notificationsPath, useHash } from "../ui/router";
 import { useLiveNotifications } from "./useLiveNotifications";
 import type { NotificationsLinkQuery } from "./__generated__/NotificationsLinkQuery.graphql";
 
-/** The link to the notifications. It works without the number of unread ones, too. */
+/** The link to the notifications. It also works without the number of unread notifications. */
 export function NotificationsLink() {
   return (
     <ErrorBoundary name="The number" fallback={<Bell />}>

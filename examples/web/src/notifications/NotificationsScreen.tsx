@@ -4,7 +4,7 @@ import { NotificationList } from "./NotificationList";
 import { PAGE, query } from "./useLiveNotifications";
 import type { useLiveNotificationsQuery } from "./__generated__/useLiveNotificationsQuery.graphql";
 
-/** What others did that concerns the viewer. The link in the navigation keeps the list up to date. */
+/** What others did that involves the viewer. The link in the navigation keeps the list up to date. */
 export function NotificationsScreen() {
   const { viewer } = useLazyLoadQuery<useLiveNotificationsQuery>(
     query,

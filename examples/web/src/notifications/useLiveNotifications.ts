@@ -55,8 +55,8 @@ const subscription = graphql`
 /**
  * Keep the number of unread notifications and the list of them in the store up to date.
  *
- * The subscription begins at `liveCursor`, whose later values are ignored, and again at each first page that arrives: the
- * screen fetches the page, too, and overwrites what has arrived since the server read it.
+ * The subscription begins at `liveCursor`, whose later values are ignored, and begins again at each first page that
+ * arrives: the screen also fetches the page, which overwrites what has arrived since the server read it.
  */
 export function useLiveNotifications(feedId: string | undefined, liveCursor: string | null | undefined): void {
   const environment = useRelayEnvironment();

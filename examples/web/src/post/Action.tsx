@@ -11,10 +11,10 @@ interface Props {
   children: ReactNode;
 }
 
-/** A button with an icon and a count that switches something on and off. */
+/** A button with an icon and a count, which switches something on and off. */
 export function Action({ name, count, isOn, isChanging, onPress, className = "", children }: Props) {
   function press(event: MouseEvent) {
-    const isDoubleClick = event.detail > 1; // which counts once
+    const isDoubleClick = event.detail > 1; // counts once
     if (!isChanging && !isDoubleClick) onPress();
   }
 

@@ -18,15 +18,15 @@ interface Props {
   replyToId?: string;
   /** The post to quote. */
   quotedPostId?: string;
-  /** Whether the post to reply to is gone. Then the form is only there for the text that the user has written. */
+  /** Whether the post to reply to is gone. Then the form only keeps the text that the user has written. */
   isClosed?: boolean;
   onPublished?: () => void;
 }
 
-/** What the form says: for a post, a reply, and a quote. */
-const POST = { name: "New post", label: "What is new?", button: "Publish", done: "Your post is published." };
-const REPLY = { name: "New reply", label: "Your reply", button: "Reply", done: "Your reply is published." };
-const QUOTE = { name: "New quote", label: "Your comment", button: "Quote", done: "Your quote is published." };
+/** The texts of the form for a post, a reply and a quote. */
+const POST = { name: "New post", label: "What is new?", button: "Publish", done: "Your post has been published." };
+const REPLY = { name: "New reply", label: "Your reply", button: "Reply", done: "Your reply has been published." };
+const QUOTE = { name: "New quote", label: "Your comment", button: "Quote", done: "Your quote has been published." };
 const CLOSED = "This reply can no longer be published. Its text stays here until you delete it.";
 
 /** A form that publishes a post. */

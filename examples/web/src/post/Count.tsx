@@ -1,6 +1,6 @@
 const compact = new Intl.NumberFormat("en", { notation: "compact" });
 
-/** The label of an action with an icon. Readers of screens hear its name, and everybody how often it was done. */
+/** The label of an action with an icon. The name is only for screen readers; the count is for everyone. */
 export function Count({ name, count }: { name: string; count: number }) {
   return (
     <span>

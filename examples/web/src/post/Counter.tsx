@@ -2,7 +2,7 @@ import { charactersLeft } from "./length";
 
 const WARNING = 100;
 
-/** Say how much text is left, when it is little. Readers of screens hear it at some steps, not at each letter. */
+/** Show how many characters are left if they are few. Screen readers announce it in steps, not at each letter. */
 export function Counter({ text }: { text: string }) {
   const left = charactersLeft(text);
   const isTooLong = left < 0;
@@ -12,7 +12,7 @@ export function Counter({ text }: { text: string }) {
         {left <= WARNING && describe(left)}
       </span>
       <span className="visually-hidden" aria-live="polite">
-        {left <= WARNING && !isTooLong && `Less than ${describe(Math.ceil((left + 1) / 20) * 20)}`}
+        {left <= WARNING && !isTooLong && `Fewer than ${describe(Math.ceil((left + 1) / 20) * 20)}`}
         {isTooLong && "The text is too long."}
       </span>
     </>

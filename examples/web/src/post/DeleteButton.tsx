@@ -41,7 +41,7 @@ export function DeleteButton({ postId }: { postId: string }) {
       },
       onCompleted: ({ deletePost }) => {
         const [error] = deletePost?.userErrors ?? [];
-        toast(error ? error.message : "The post is deleted.");
+        toast(error ? error.message : "The post has been deleted.");
         if (!error) document.getElementById("main")?.focus({ preventScroll: true }); // the button is gone
       },
       onError: (problem) => toast(outage(problem).text),

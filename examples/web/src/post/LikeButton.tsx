@@ -8,7 +8,7 @@ import type { LikeButtonMutation } from "./__generated__/LikeButtonMutation.grap
 import type { LikeButtonUnlikeMutation } from "./__generated__/LikeButtonUnlikeMutation.graphql";
 import type { LikeButton_post$key } from "./__generated__/LikeButton_post.graphql";
 
-/** Likes a post, or takes the like back. The screen changes at once, and changes back if the server refuses. */
+/** Likes a post, or removes the like. The screen changes at once, and changes back if the server refuses. */
 export function LikeButton({ post }: { post: LikeButton_post$key }) {
   const { id, likesCount, viewerHasLiked } = useFragment(
     graphql`

@@ -6,7 +6,7 @@ interface Props {
   words?: readonly [one: string, several: string];
 }
 
-/** A button that shows the posts which have arrived. Readers of screens hear its text when it changes. */
+/** A button that shows the posts that have arrived. Screen readers announce its text when it changes. */
 export function NewPosts({ count, onShow, words: [one, several] = ["post", "posts"] }: Props) {
   return (
     <div className="pill-place" aria-live="polite">

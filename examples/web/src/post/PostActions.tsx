@@ -7,7 +7,7 @@ import { useQuote } from "./Quoting";
 import { RepostButton } from "./RepostButton";
 import type { PostActions_post$key } from "./__generated__/PostActions_post.graphql";
 
-/** What readers do with a post. */
+/** What readers can do with a post. */
 export function PostActions({ post }: { post: PostActions_post$key }) {
   const { id, repliesCount, quotesCount, ...data } = useFragment(
     graphql`

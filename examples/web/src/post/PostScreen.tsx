@@ -37,7 +37,7 @@ const query = graphql`
   }
 `;
 
-/** A post with the posts above it, the replies to it, and a form for another one. */
+/** A post with the posts above it, the replies to it, and a form for a new reply. */
 export function PostScreen({ id }: { id: string }) {
   const environment = useRelayEnvironment();
   const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
@@ -71,7 +71,7 @@ export function PostScreen({ id }: { id: string }) {
       ) : (
         <Gone />
       )}
-      {/* It stays where it is when the post is deleted, with what the user has written. */}
+      {/* When the post is deleted, the form stays, with what the user has written. */}
       <Composer viewer={viewer.user} replyToId={id} isClosed={!post} />
       {post && (
         <Replies

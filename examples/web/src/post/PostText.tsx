@@ -5,7 +5,7 @@ import type { PostText_post$data, PostText_post$key } from "./__generated__/Post
 
 type Entity = PostText_post$data["entities"][number];
 
-/** The text of a post, whose mentions, hashtags and links lead somewhere. */
+/** The text of a post, in which mentions, hashtags and links are links. */
 export function PostText({ post }: { post: PostText_post$key }) {
   const { text, entities } = useFragment(
     graphql`
@@ -36,7 +36,7 @@ export function PostText({ post }: { post: PostText_post$key }) {
   const parts: ReactNode[] = [];
   let end = 0;
   for (const entity of entities) {
-    // Ranges count UTF-16 code units, as strings of JavaScript do.
+    // Ranges count UTF-16 code units, as JavaScript strings do.
     parts.push(text.slice(end, entity.start), linked(entity, text.slice(entity.start, entity.end)));
     end = entity.end;
   }
@@ -48,7 +48,7 @@ export function PostText({ post }: { post: PostText_post$key }) {
   );
 }
 
-/** Return a link, or plain text for a user who is gone and for types that this version does not know. */
+/** Return a link, or plain text for a deleted user and for types that this version does not know. */
 function linked({ __typename, start, user, tag, url }: Entity, text: string): ReactNode {
   if (__typename === "MentionEntity" && user) {
     return (

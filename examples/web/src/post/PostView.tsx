@@ -18,7 +18,7 @@ interface Props {
   note?: ReactNode;
 }
 
-/** A post with all that it says and shows. */
+/** A post with its text and everything that belongs to it. */
 export function PostView({ post, isInThread = false, note }: Props) {
   const { id, createdAt, platform, author, replyToId, replyTo, quotedPostId, quotedPost, ...data } = useFragment(
     graphql`

@@ -9,7 +9,7 @@ import type { RepostButtonMutation } from "./__generated__/RepostButtonMutation.
 import type { RepostButtonUnrepostMutation } from "./__generated__/RepostButtonUnrepostMutation.graphql";
 import type { RepostButton_post$key } from "./__generated__/RepostButton_post.graphql";
 
-/** Reposts a post, or takes the repost back. The count changes at once; the repost is in lists when the server has it. */
+/** Reposts a post, or undoes the repost. The count changes at once; lists show the repost when the server has it. */
 export function RepostButton({ post }: { post: RepostButton_post$key }) {
   const environment = useRelayEnvironment();
   const { id, repostsCount, viewerHasReposted } = useFragment(
@@ -81,7 +81,7 @@ export function RepostButton({ post }: { post: RepostButton_post$key }) {
         updater(store, data) {
           const author = data?.repostPost?.timelineEdge?.node.author.id;
           const edge = store.getRootField("repostPost").getLinkedRecord("timelineEdge");
-          // In a list that shows the post, the repost would take its place, under the hand of the user.
+          // In a list that shows the post, the repost would take its place while the user is using it.
           const lists = author ? timelineConnections(environment, author).filter((list) => !shows(store, list, id)) : [];
           for (const list of lists) addEdge(store, list, edge);
         },

@@ -3,7 +3,7 @@ import { ConnectionHandler } from "react-relay";
 import { ROOT_ID } from "relay-runtime";
 import type { Environment, RecordProxy, RecordSourceProxy } from "relay-runtime";
 
-/** Return those of the timelines with a user's posts that are in the store: the home timeline and the user's own. */
+/** Return the timelines with a user's posts, as far as they are in the store: the home timeline and the user's own. */
 export function timelineConnections(environment: Environment, userId: string): string[] {
   const source = environment.getStore().getSource();
   const refOf = (id: string | undefined, field: string): string | undefined =>
@@ -22,7 +22,10 @@ export function replyConnection(postId: string): string {
   return ConnectionHandler.getConnectionID(postId, "Replies_replies");
 }
 
-/** Insert the post of the payload of `publishPost` where it belongs: below its post, and into the timelines of its author. */
+/**
+ * Insert the post of the payload of `publishPost` where it belongs: below its post, and into the timelines of its
+ * author.
+ */
 export function addPost(
   environment: Environment,
   store: RecordSourceProxy,
@@ -31,13 +34,13 @@ export function addPost(
 ): void {
   const parent: unknown = payload?.getLinkedRecord("post")?.getValue("replyToId");
   if (typeof parent === "string") addEdge(store, replyConnection(parent), payload?.getLinkedRecord("postEdge"));
-  const edge = payload?.getLinkedRecord("timelineEdge"); // null for a reply that belongs in no timeline of these
+  const edge = payload?.getLinkedRecord("timelineEdge"); // null for a reply that belongs in neither timeline
   if (edge) for (const list of timelineConnections(environment, userId)) addEdge(store, list, edge);
 }
 
 /**
- * Insert the post of a `PostAdded` into a list of posts, which takes the cursors of timelines. Return false if the list has
- * it, or will have it with a next page.
+ * Insert the post of a `PostAdded` into a list of posts, which takes the cursors of timelines. Return false if the list
+ * has it, or will have it with a next page.
  */
 export function addPostOf(
   event: RecordProxy | null | undefined,
@@ -56,8 +59,8 @@ export function addPostOf(
 const LISTS = new Set(["TimelineConnection", "PostConnection"]);
 
 /**
- * Remove a deleted post and its reposts, or a repost that was undone, from all lists, and then from the store: quotes of a
- * deleted post show that it is gone.
+ * Remove a deleted post and its reposts, or a repost that was undone, from all lists, and then from the store: quotes
+ * of a deleted post show that it is not available.
  *
  * Lists come first: an edge without its node is not allowed.
  */

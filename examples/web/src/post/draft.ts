@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-/** A post that is not published yet. The key makes sure that sending it again cannot publish it twice. */
+/** A post that is not published yet. The key ensures that sending it again does not publish it twice. */
 export interface Draft {
   readonly text: string;
   readonly key: string;
@@ -9,7 +9,7 @@ export interface Draft {
 const PREFIX = "fanline-draft:";
 
 /**
- * Return a user's draft and a function that changes its text. A changed text is another post, with a key of its own.
+ * Return a user's draft and a function that changes its text. A changed text is another post, with a new key.
  * A user has a draft for each `place`, such as below a post.
  *
  * The draft is still there after a reload, and after the session has ended and the user has logged in again.

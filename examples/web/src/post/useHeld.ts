@@ -7,16 +7,18 @@ interface Entry {
 interface Held<E extends Entry> {
   /** The entries to show. */
   visible: readonly E[];
-  /** How many others there are that were announced. */
+  /** The number of other entries that were announced. */
   count: number;
-  /** Hold an entry back that arrives, unless the user has it: a subscription repeats what a new page overwrites. */
+  /**
+   * Hold back an arriving entry, unless the user already sees it: a subscription repeats what a new page overwrites.
+   */
   hold: (id: string, isAnnounced?: boolean) => void;
   showAll: () => void;
 }
 
 /**
- * Hold entries back that arrive while the user reads, until the user asks for them, so that nothing moves. `select` leaves
- * out what is not shown at all.
+ * Hold back entries that arrive while the user is reading, until the user asks for them, so that nothing moves.
+ * `select` leaves out entries that are not shown at all.
  */
 export function useHeld<E extends Entry>(entries: readonly E[], select: (entries: readonly E[]) => readonly E[] = all): Held<E> {
   const [held, setHeld] = useState<ReadonlyMap<string, boolean>>(new Map());

@@ -11,7 +11,7 @@ interface Report {
   onError: (problem: Error) => void;
 }
 
-/** Return what shows the failure of a mutation that has no form. */
+/** Return callbacks that show the failure of a mutation that has no form. */
 export function useProblem(): Report {
   const toast = useToast();
   return {

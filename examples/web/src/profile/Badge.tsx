@@ -3,7 +3,7 @@ import type { Badge_relationship$key } from "./__generated__/Badge_relationship.
 
 const TEXTS: Record<string, string> = { FOLLOWED_BY: "Follows you", MUTUAL: "Mutual" };
 
-/** Say whether the user follows the viewer, and what is hidden. States that this version does not know show nothing. */
+/** Show whether the user follows the viewer, and what is hidden; nothing for states that this version does not know. */
 export function Badge({ relationship }: { relationship: Badge_relationship$key }) {
   const { state, muting, blocking } = useFragment(
     graphql`

@@ -5,7 +5,7 @@ import { graphql, useFragment } from "react-relay";
 import { useBlock } from "./useBlock";
 import type { BlockButton_user$key } from "./__generated__/BlockButton_user.graphql";
 
-/** Blocks a user after a question in a dialog, or takes it back at once. */
+/** Blocks a user after a confirmation in a dialog, or unblocks the user at once. */
 export function BlockButton({ user, className }: { user: BlockButton_user$key; className?: string }) {
   const { id, login, relationship } = useFragment(
     graphql`
@@ -29,7 +29,7 @@ export function BlockButton({ user, className }: { user: BlockButton_user$key; c
   const verb = blocking ? "Unblock" : "Block";
 
   function press(event: MouseEvent) {
-    const isDoubleClick = event.detail > 1; // which counts once
+    const isDoubleClick = event.detail > 1; // counts once
     if (isChanging || isDoubleClick) return;
     if (blocking) change(id, false);
     else dialog.current?.showModal();

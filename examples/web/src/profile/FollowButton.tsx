@@ -32,7 +32,7 @@ export function FollowButton({ user, viewerId }: Props) {
   if (blocking || blockedBy) return null;
 
   function press(event: MouseEvent) {
-    const isDoubleClick = event.detail > 1; // which counts once
+    const isDoubleClick = event.detail > 1; // counts once
     if (!isChanging && !isDoubleClick) change(id, !following);
   }
 

@@ -56,7 +56,7 @@ function Users({ user, viewerId, isViewer }: UsersProps) {
       hasNext={hasNext}
       isLoading={isLoadingNext}
       loadNext={(onComplete) => loadNext(30, { onComplete })}
-      empty={<p>{isViewer ? "You follow nobody yet." : "This user follows nobody yet."}</p>}
+      empty={<p>{isViewer ? "You are not following anyone yet." : "This user is not following anyone yet."}</p>}
     >
       {(data.following?.edges ?? []).map(({ node }) => (
         <UserRow key={node.id} user={node} viewerId={viewerId} />

@@ -3,7 +3,7 @@ import { graphql, useFragment } from "react-relay";
 import { useMute } from "./useMute";
 import type { MuteButton_user$key } from "./__generated__/MuteButton_user.graphql";
 
-/** Mutes a user, or takes it back. */
+/** Mutes or unmutes a user. */
 export function MuteButton({ user, className }: { user: MuteButton_user$key; className?: string }) {
   const { id, login, relationship } = useFragment(
     graphql`
@@ -24,7 +24,7 @@ export function MuteButton({ user, className }: { user: MuteButton_user$key; cla
   const verb = muting ? "Unmute" : "Mute";
 
   function press(event: MouseEvent) {
-    const isDoubleClick = event.detail > 1; // which counts once
+    const isDoubleClick = event.detail > 1; // counts once
     if (!isChanging && !isDoubleClick) change(id, !muting);
   }
 

@@ -6,7 +6,7 @@ import { BlockButton } from "./BlockButton";
 import { MuteButton } from "./MuteButton";
 import type { ProfileMenu_user$key } from "./__generated__/ProfileMenu_user.graphql";
 
-/** What the viewer can do about a user and does seldom. */
+/** Actions on a user that viewers rarely need. */
 export function ProfileMenu({ user }: { user: ProfileMenu_user$key }) {
   const data = useFragment(
     graphql`

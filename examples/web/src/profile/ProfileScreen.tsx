@@ -98,7 +98,7 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
   );
 }
 
-/** Keeps the profile up to date while the posts, which do that themselves, are not on the screen. */
+/** Keeps the profile up to date while the posts, which do so themselves, are not on the screen. */
 function Listener(props: ProfileProps) {
   useLiveProfile(props);
   return null;

@@ -6,7 +6,7 @@ import type { useBlockUnblockMutation } from "./__generated__/useBlockUnblockMut
 
 type Change = (userId: string, blocks: boolean) => void;
 
-/** Return a function that blocks or unblocks a user, and whether it is at work. The screen changes with the answer. */
+/** Return a function that blocks or unblocks a user, and whether it is running. The screen changes after the answer. */
 export function useBlock(): [change: Change, isChanging: boolean] {
   const [block, isBlocking] = useMutation<useBlockMutation>(graphql`
     mutation useBlockMutation($input: BlockUserInput!) {
@@ -55,7 +55,7 @@ export function useBlock(): [change: Change, isChanging: boolean] {
         ...options,
         onCompleted({ blockUser: payload }) {
           onErrors(payload?.userErrors);
-          if (payload?.user) toast(`You block @${payload.user.login}.`);
+          if (payload?.user) toast(`You blocked @${payload.user.login}.`);
         },
       });
     } else {
@@ -63,7 +63,7 @@ export function useBlock(): [change: Change, isChanging: boolean] {
         ...options,
         onCompleted({ unblockUser: payload }) {
           onErrors(payload?.userErrors);
-          if (payload?.user) toast(`You block @${payload.user.login} no more.`);
+          if (payload?.user) toast(`You unblocked @${payload.user.login}.`);
         },
       });
     }

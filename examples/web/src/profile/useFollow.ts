@@ -17,10 +17,10 @@ interface Payload {
 type Change = (userId: string, follows: boolean) => void;
 
 /**
- * Return a function that follows or unfollows a user, and whether it is at work.
+ * Return a function that follows or unfollows a user, and whether it is running.
  *
  * The screen changes at once, and changes back if the server refuses. A user who is unfollowed stays in a list that is
- * on the screen, since the next user would be under the pointer otherwise.
+ * on the screen, because otherwise the next user would be under the pointer.
  */
 export function useFollow(viewerId: string): [change: Change, isChanging: boolean] {
   const [follow, isFollowing] = useMutation<useFollowMutation>(graphql`
@@ -81,7 +81,7 @@ export function useFollow(viewerId: string): [change: Change, isChanging: boolea
   const environment = useRelayEnvironment();
   const toast = useToast();
 
-  /** Show why nothing has changed, which is in the result of the user, or concerns the whole input. */
+  /** Show why nothing has changed: the reason is in the result for the user, or concerns the whole input. */
   function report(payload: Payload | null | undefined) {
     const error = payload?.userErrors[0] ?? payload?.results[0]?.error;
     if (error) toast(error.message);

@@ -3,7 +3,7 @@ import { fetchPages } from "../live/fetchPages";
 import { useLiveTimeline } from "../live/useLiveTimeline";
 import type { useLiveProfileQuery } from "./__generated__/useLiveProfileQuery.graphql";
 
-/** All pages of a user's timeline, each with the profile as it was then: a block empties the one and changes the other. */
+/** All pages of a user's timeline, each with the profile at that time: a block empties one and changes the other. */
 export const query = graphql`
   query useLiveProfileQuery($login: String!, $count: Int!, $after: String) @raw_response_type {
     user(by: { login: $login }) {
@@ -24,11 +24,11 @@ export interface ProfileProps {
 }
 
 interface Options extends ProfileProps {
-  /** Hold an entry of the timeline back that was added, and announce it. */
+  /** Hold back an added entry of the timeline, and announce it. */
   hold?: (id: string, isAnnounced: boolean) => void;
 }
 
-/** Keep a user's timeline up to date, and the profile when one of the user and the viewer blocks the other. */
+/** Keep a user's timeline up to date, and the profile when the user or the viewer blocks the other. */
 export function useLiveProfile({ userId, login, timelineId, liveCursor, viewerId, hold }: Options): void {
   const environment = useRelayEnvironment();
   const connection = ConnectionHandler.getConnectionID(timelineId, "ProfilePosts_entries");

@@ -8,7 +8,7 @@ import type { useMuteUnmuteMutation } from "./__generated__/useMuteUnmuteMutatio
 type Change = (userId: string, mutes: boolean) => void;
 
 /**
- * Return a function that mutes or unmutes a user, and whether it is at work.
+ * Return a function that mutes or unmutes a user, and whether it is running.
  *
  * The screen changes at once, and changes back if the server refuses. The live home timeline removes the posts itself.
  */
@@ -55,7 +55,7 @@ export function useMute(): [change: Change, isChanging: boolean] {
         ...options,
         onCompleted({ muteUser: payload }) {
           onErrors(payload?.userErrors);
-          if (payload?.user) toast(`You mute @${payload.user.login}. Nobody is told.`);
+          if (payload?.user) toast(`You muted @${payload.user.login}. They are not notified.`);
         },
       });
     } else {
@@ -63,7 +63,7 @@ export function useMute(): [change: Change, isChanging: boolean] {
         ...options,
         onCompleted({ unmuteUser: payload }) {
           onErrors(payload?.userErrors);
-          if (payload?.user) toast(`You mute @${payload.user.login} no more.`);
+          if (payload?.user) toast(`You unmuted @${payload.user.login}.`);
         },
       });
     }

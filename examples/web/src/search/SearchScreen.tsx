@@ -28,7 +28,10 @@ const query = graphql`
 /** A text without a word is refused, with a reason. */
 const networkCacheConfig = { force: true, metadata: { requires: "searchPosts" } };
 
-/** Users with a name, and the posts with all words of a text: first those of the archive, then, from its cursor, those of the stream. */
+/**
+ * Users with a name, and the posts with all words of a text: first those of the archive, then, from its cursor, those
+ * of the stream.
+ */
 export function SearchScreen({ text }: { text: string }) {
   const environment = useRelayEnvironment();
   const variables = { filter: { keywords: [text] }, text, withUsers: canNameUsers(text) };
@@ -95,7 +98,7 @@ function Found({ found, keywords, viewerId, fetchAgain }: Props) {
     `,
     found,
   );
-  if (!data.searchPosts?.posts) throw new Error("The server did not search.");
+  if (!data.searchPosts?.posts) throw new Error("The server did not return the search results.");
   const { liveCursor } = data.searchPosts;
   const { __id: connection, edges } = data.searchPosts.posts;
   const { visible, count, hold, showAll } = useHeld(edges.map(({ node }) => node));

@@ -4,7 +4,7 @@ import { useAttempt } from "../ui/ErrorBoundary";
 import { Shell } from "../ui/Shell";
 import type { SessionQuery } from "./__generated__/SessionQuery.graphql";
 
-/** Show the log-in, or the app of the user who is logged in. */
+/** Show the log-in screen, or the app of the user who is logged in. */
 export function Session() {
   const { viewer } = useLazyLoadQuery<SessionQuery>(
     graphql`

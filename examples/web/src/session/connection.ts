@@ -18,7 +18,7 @@ export function useConnection(): Connection {
   return useSyncExternalStore(onSessionChange, () => connection);
 }
 
-/** Return whether the live connection has been lost for longer than a moment. */
+/** Return whether the live connection has been lost for more than a moment. */
 export function useIsDisconnected(): boolean {
   const { status } = useConnection();
   const isLost = useSyncExternalStore(status.subscribe, status.isLost);

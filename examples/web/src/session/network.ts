@@ -25,7 +25,7 @@ let last = 0;
 export function connect(): Connection {
   let isClosed = false;
   const sessionOver = (): void => {
-    if (!isClosed) sessionChanged(); // late answers tell nothing about the next session
+    if (!isClosed) sessionChanged(); // late answers say nothing about the next session
   };
   const status = new Status();
   const url = new URL(ENDPOINT, location.href);
@@ -79,7 +79,7 @@ function requirePayload(result: GraphQLResponse): void {
   throw Object.assign(new Error("The server refused the request."), { errors: result.errors });
 }
 
-/** Relay forgets the reason of a field that is null. With this, a query fails with it if its input is refused. */
+/** Relay drops the reason why a field is null. With this, a query whose input is refused fails with the reason. */
 function requireField(result: GraphQLResponse, name: string): void {
   if (!("errors" in result) || !result.errors?.length || result.data?.[name]) return;
   const [error] = result.errors;
@@ -109,7 +109,7 @@ function asError(problem: unknown): Error {
 /**
  * Return whether the server still knows the session.
  *
- * A socket also ends with the token that it was opened with, when the cookie has a newer one.
+ * A socket also closes when the token with which it was opened expires, although the cookie has a newer one.
  */
 async function hasViewer(environment: Environment): Promise<boolean> {
   const query = graphql`

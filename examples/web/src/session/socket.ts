@@ -8,7 +8,7 @@ const PING = 10_000;
 
 interface Options {
   url: string;
-  /** Called when the connection is lost, and when it is there again. */
+  /** Called when the connection is lost, and when it is back. */
   onChange: (isLost: boolean) => void;
   /** Called when the server refuses the session of the socket. */
   onSessionOver: () => Promise<void>;

@@ -1,4 +1,4 @@
-/** Whether a connection is lost, and who wants to know. */
+/** Whether a connection is lost, and the listeners for changes. */
 export class Status {
   readonly #listeners = new Set<() => void>();
   #isLost = false;

@@ -4,7 +4,7 @@ import type { Avatar_user$key } from "./__generated__/Avatar_user.graphql";
 const HUES = 12;
 const letters = new Intl.Segmenter();
 
-/** Draw a user's initials. The name is next to it, so readers of screens skip it. */
+/** Draw a user's initials. The name is next to it, so screen readers skip it. */
 export function Avatar({ user, isLarge = false }: { user: Avatar_user$key; isLarge?: boolean }) {
   const { login, name } = useFragment(
     graphql`
@@ -28,7 +28,7 @@ export function Avatar({ user, isLarge = false }: { user: Avatar_user$key; isLar
   );
 }
 
-/** Return what a reader takes for one letter, such as an emoji of several characters. */
+/** Return the first letter as readers perceive it, such as an emoji of several characters. */
 function firstLetter(word: string): string {
   const [letter] = letters.segment(word);
   return letter?.segment.toUpperCase() ?? "";

@@ -1,6 +1,6 @@
 import { useIsDisconnected } from "../session/connection";
 
-/** Say that nothing new arrives. The element is always there, since readers of screens watch for changes in it. */
+/** Show that nothing new arrives. The element is always there, because screen readers watch it for changes. */
 export function ConnectionNotice() {
   const isDisconnected = useIsDisconnected();
   return (

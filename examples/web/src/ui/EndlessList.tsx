@@ -17,7 +17,7 @@ interface Props {
 /** A list that loads its next page before its end is on the screen. */
 export function EndlessList({ name, children, empty, hasNext, isLoading, loadNext }: Props) {
   const [hasFailed, setHasFailed] = useState(false);
-  // Relay ignores a call while the query of the list is at work, and reports it as completed: the list looks again.
+  // Relay ignores a call while the query of the list is running, and reports it as completed: the list checks again.
   const [calls, setCalls] = useState(0);
   const end = useRef<HTMLDivElement>(null);
   const count = Children.count(children);

@@ -8,7 +8,7 @@ interface Props {
   name: string;
   /** How much of the page it is: a part below a heading, the screen, or everything. */
   extent?: "part" | "screen" | "page";
-  /** What is shown instead of a message, where there is no place for it. */
+  /** What is shown instead of a message where there is no room for one. */
   fallback?: ReactNode;
   children: ReactNode;
 }
@@ -25,10 +25,13 @@ export function useAttempt(): number {
   return useContext(Attempt);
 }
 
-/** Counts in all boundaries, since Relay keeps the failure of a query also for those that are rendered later. */
+/** Counts in all boundaries, because Relay also keeps the failure of a query for those that are rendered later. */
 let failures = 0;
 
-/** Show an error of the content, with a button that renders it again. So does a network that is back. */
+/**
+ * Show an error of the content, with a button that renders it again. It is also rendered again when the network is
+ * back.
+ */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { problem: undefined, attempt: failures };
 

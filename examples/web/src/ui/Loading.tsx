@@ -1,4 +1,4 @@
-/** Stand for content that is being loaded. */
+/** A placeholder for content that is being loaded. */
 export function Loading({ name, rows = 4 }: { name: string; rows?: number }) {
   return (
     <div className="loading" role="status" aria-label={`Loading ${name}`}>

@@ -16,7 +16,7 @@ const ProfileScreen = lazily(async () => (await import("../profile/ProfileScreen
 const SearchScreen = lazily(async () => (await import("../search/SearchScreen")).SearchScreen);
 const SessionsScreen = lazily(async () => (await import("../account/SessionsScreen")).SessionsScreen);
 
-/** All screens but the home timeline. The code of each is loaded when it is shown first. */
+/** All screens except the home timeline. The code of each is loaded when it is first shown. */
 export function Screen({ route }: { route: Route }) {
   switch (route.name) {
     case "profile":

@@ -8,7 +8,7 @@ import { parse, useHash } from "./router";
 import { Part, Screen } from "./Screen";
 import type { Shell_viewer$key } from "./__generated__/Shell_viewer.graphql";
 
-/** The frame of all screens. The home timeline stays live, and where the user has scrolled to, behind the others. */
+/** The frame of all screens. Behind the others, the home timeline stays live and keeps its scroll position. */
 export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
   const data = useFragment(
     graphql`
@@ -54,7 +54,7 @@ function skip(event: React.MouseEvent, main: HTMLElement | null): void {
   main?.focus();
 }
 
-/** Begin each screen at the top with the focus on the content, and return to where the user was on a visited one. */
+/** Begin each screen at the top with the focus on the content, and restore the scroll position on a visited one. */
 function useScrollPosition(hash: string, main: React.RefObject<HTMLElement | null>): void {
   const positions = useRef(new Map<string, number>());
   const isFirst = useRef(true);

@@ -11,7 +11,7 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "na
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const full = new Intl.DateTimeFormat("en", { dateStyle: "long", timeStyle: "short" });
 
-/** Say how long ago a time was. */
+/** Show how long ago a time was. */
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
   const text = useSyncExternalStore(everyMinute, () => ago(date));

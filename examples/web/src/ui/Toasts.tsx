@@ -21,7 +21,7 @@ export function useToast(): (content: ReactNode) => void {
 
 let last = 0;
 
-/** Notices end after some seconds, or with the screen on which they appeared. */
+/** Notices disappear after some seconds, or with the screen on which they appeared. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Toast[]>([]);
   const show = useCallback((content: ReactNode) => {

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** A drawing of 24 by 24 units. The control around it has the name. */
+/** A drawing of 24 by 24 units. The control around it has the accessible name. */
 function Icon({ children }: { children: ReactNode }) {
   return (
     <svg

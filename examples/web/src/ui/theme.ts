@@ -24,7 +24,7 @@ export function chooseTheme(theme: Theme): void {
   dispatchEvent(new Event(CHOSEN));
 }
 
-/** Return the theme, also after the user has changed it here or in the system. */
+/** Return the theme, and follow changes that the user makes here or in the system. */
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, currentTheme);
 }

@@ -9,7 +9,7 @@ interface Menu {
 }
 
 /**
- * Make a menu of a `details` element, which opens with the keyboard, too.
+ * Turn a `details` element into a menu, which also opens with the keyboard.
  *
  * The menu closes with Escape, which returns the focus to its button, and when the user clicks or tabs out of it.
  */

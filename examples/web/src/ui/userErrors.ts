@@ -25,7 +25,7 @@ export function errorsOf(errors: readonly FieldError[], field?: string): FieldEr
   return errors.filter((error) => error.field === field);
 }
 
-/** Describe a failure that is no user error, such as an outage. */
+/** Describe a failure that is not a user error, such as an outage. */
 export function outage(problem: unknown): FieldError {
   const { code, retryAfter } = failure(problem);
   const seconds = Math.ceil(retryAfter ?? 0);
@@ -37,14 +37,14 @@ export function outage(problem: unknown): FieldError {
   return { field: undefined, text };
 }
 
-/** Codes and parameters allow texts in any language; this app has texts for some, and else the server's. */
+/** Codes and parameters allow texts in any language. This app has its own for some, and else shows the server's. */
 function textOf({ code, message, field, params }: UserError): string {
   const max = params.find(({ name }) => name === "max")?.value;
   switch (code) {
     case "WRONG_CREDENTIALS":
       return field?.length ? "The password is wrong." : "The login or the password is wrong.";
     case "LOGIN_TAKEN":
-      return "Somebody has this login already.";
+      return "This login is already taken.";
     case "TEXT_EMPTY":
       return "Write something first.";
     case "TEXT_TOO_LONG":
