@@ -2,7 +2,9 @@
 
 import asyncio
 import hashlib
+import sqlite3
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -59,14 +61,25 @@ def allow_threads(dialect: Any, record: Any, arguments: Any, options: dict[str, 
 def disable_sync(connection: Any, record: Any) -> None:
     """Turn off syncing to disk, and execute statements without a thread."""
     connection.driver_connection._execute = at_once
+    connection.execute("PRAGMA busy_timeout = 0").close()  # `at_once` waits instead
     connection.execute("PRAGMA synchronous = OFF").close()
     connection.execute("PRAGMA journal_mode = WAL").close()
     record.info["durable"] = True  # otherwise the archive enables syncing
 
 
 async def at_once(call: Callable[..., T], *arguments: Any) -> T:
-    """Call a function at once, and return its result."""
-    return call(*arguments)
+    """Call a function at once, and return its result.
+
+    Wait in the event loop while another connection locks the file: its transaction may continue in this event loop.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return call(*arguments)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(0.002)
 
 
 def archive_url_of(url: str) -> str:
