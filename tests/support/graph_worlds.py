@@ -184,13 +184,15 @@ class Cost:
 async def counted(of: Graph | Store) -> AsyncIterator[Cost]:
     """Count the round trips and commands of the block.
 
-    In the block, the process does not refresh watermarks. Normally it does so after a second, and on a busy machine it
-    would depend on chance whether the refresh is counted.
+    In the block, the process does not refresh watermarks, and does not check again whether posts of live streams are
+    deleted. Normally it does so after a second, and on a busy machine it would depend on chance whether that is counted.
     """
     store, cost = of.store if isinstance(of, Graph) else of, Cost()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log, "REFRESH_SECONDS", ENDLESS)
         patch.setattr(log, "STALE_SECONDS", ENDLESS)
+        patch.setattr("graph.feed.deletions.RECHECK_SECONDS", ENDLESS)
+        patch.setattr("graph.feed.feed.LOOK_UP_SECONDS", ENDLESS)
         trips, commands = store.round_trips, store.commands
         yield cost
         cost.round_trips, cost.commands = store.round_trips - trips, store.commands - commands

@@ -16,6 +16,8 @@ from graph.model import Post
 from tests.graph.feed.watching import Watcher, on_thread
 from tests.support.graph_worlds import append_events, people, posts
 
+LONG = 1.0  # enough for a busy machine to commit some events, in seconds
+
 Seen = Callable[[int, int | None, Callable[[], Awaitable[object]]], Awaitable[list[Any]]]
 
 
@@ -139,7 +141,7 @@ async def test_every_change_of_a_count_is_told(graph: Graph, feed: Feed, name: s
 
 
 async def test_counts_are_sent_once_for_many_changes(graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", LONG)
     alice, *fans = await people(graph, "alice", *(f"fan{n}" for n in range(5)))
     [post] = await posts(graph, alice, "post")
     async with on_thread(feed, post) as watcher:
@@ -167,7 +169,7 @@ async def test_a_client_that_resumes_after_any_update_gets_the_new_counts(graph:
 async def test_a_reply_that_is_deleted_before_it_is_sent_is_left_out(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", LONG)
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
     async with on_thread(feed, post) as watcher:
@@ -205,7 +207,7 @@ async def test_both_sides_of_a_block_are_told_about_the_other(graph: Graph, feed
 async def test_replies_of_users_who_are_hidden_before_they_are_sent_are_left_out(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", LONG)
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
     async with on_thread(feed, post) as watcher:
@@ -220,7 +222,7 @@ async def test_a_slow_client_gets_no_reply_that_was_deleted_meanwhile(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream checks again before it sends updates that have waited."""
-    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", LONG)
     monkeypatch.setattr(combined_stream, "RECHECK_SECONDS", 0.0)
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "post")
@@ -235,6 +237,7 @@ async def test_a_slow_client_gets_no_reply_that_was_deleted_meanwhile(
 async def test_many_changes_of_counts_are_one_update(graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that resumes on a popular post gets one update of its counts, however many it missed."""
     monkeypatch.setattr(combined_stream, "MAX_WAITING", 3)
+    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", LONG)
     alice, *fans = await people(graph, "alice", *(f"fan{n}" for n in range(6)))
     [post] = await posts(graph, alice, "post")
     start = await graph.log.last()
@@ -263,7 +266,7 @@ async def test_updates_that_are_sent_together_are_in_order(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This holds even if an update that changes no count comes first."""
-    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(combined_stream, "SETTLE_SECONDS", LONG)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     [post] = await posts(graph, alice, "post")
     async with on_thread(feed, post, viewer=bob) as watcher:
