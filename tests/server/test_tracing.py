@@ -100,6 +100,22 @@ async def test_the_spans_of_an_operation(settings: Settings, graph: Graph) -> No
     assert not any(word in content for word in (b"alice", b"viewer {", token.encode()))
 
 
+async def test_the_spans_of_the_archive(settings: Settings, graph: Graph) -> None:
+    """Each transaction is below the layer that has begun it, and has the number of its statements."""
+    with collecting() as collector:
+        traced = settings.model_copy(update={"trace_endpoint": collector.url, "trace_share": 1.0})
+        async with serving(traced, graph) as api:
+            await ask(
+                api, 'query Search { searchPosts(filter: {keywords: ["word"]}) { posts(first: 3) { nodes { id } } } }'
+            )
+        spans = collector.spans()
+    layers = {span.span_id for span in spans if span.name.startswith("layer ")}
+    archive = [span for span in spans if span.name == "archive"]
+    assert archive
+    assert {span.parent_span_id for span in archive} <= layers
+    assert all(int(str(values(span)["fanline.statements"])) > 0 for span in archive)
+
+
 async def test_a_part_of_the_operations_is_traced(settings: Settings, graph: Graph) -> None:
     with collecting() as collector:
         traced = settings.model_copy(update={"trace_endpoint": collector.url, "trace_share": 1e-9})

@@ -185,7 +185,7 @@ async def counted(of: Graph | Store) -> AsyncIterator[Cost]:
     """Count the round trips and commands of the block.
 
     In the block, the process does not refresh watermarks, and does not check again whether posts of live streams are
-    deleted. Normally it does so after a second, and on a busy machine it would depend on chance whether that is counted.
+    deleted. Normally it does so after a second, and on a busy machine chance would decide whether that is counted.
     """
     store, cost = of.store if isinstance(of, Graph) else of, Cost()
     with pytest.MonkeyPatch.context() as patch:

@@ -84,6 +84,10 @@ def test_what_is_plain_text(text: str) -> None:
     assert entities_of(text) == []
 
 
+def test_the_longest_hashtag() -> None:
+    assert [type(entity) for entity in entities_of("#" + "a" * MAX_TAG)] == [Hashtag]
+
+
 @given(texts)
 def test_entities_are_in_order_and_do_not_overlap(text: str) -> None:
     """They include their signs, and consist of whole characters."""

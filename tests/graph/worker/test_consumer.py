@@ -58,6 +58,20 @@ async def test_entries_that_a_consumer_gave_up_are_left_to_others(graph: Graph) 
     assert await claimed(other) == entries
 
 
+async def test_only_this_delivery_is_not_counted_when_entries_are_released(graph: Graph) -> None:
+    """Earlier deliveries count."""
+    one, other = consumer(graph), consumer(graph, LONG_MS)
+    entries = await taken(graph, one)
+    assert await claimed(other) == []
+    assert await claimed(one) == entries
+    assert await deliveries(graph) == [2]
+
+    await one.release(entries)
+
+    assert await deliveries(graph) == [1]
+    assert await claimed(other) == entries
+
+
 @pytest.mark.parametrize(("is_counted", "left"), [(True, 0), (False, 1)])
 async def test_a_cancelled_delivery_is_not_counted(graph: Graph, is_counted: bool, left: int) -> None:
     """If the delivery was not counted in the first place, nothing is subtracted."""
