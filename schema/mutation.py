@@ -133,7 +133,8 @@ def change(resolver: Callable[..., Any], *, description: str) -> Any:
 
 @strawberry.type(
     description="The root of all mutations. All except `signUp` and `logIn` require a viewer. Invalid input is "
-    "reported in `userErrors`, and then nothing is written. A field is null if it fails with an entry in `errors`."
+    "reported in `userErrors`, in which case nothing is written. If a field fails with an entry in `errors`, it is "
+    "null."
 )
 class Mutation:
     """There is no root value."""

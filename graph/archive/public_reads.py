@@ -37,7 +37,7 @@ class PublicReads(ABC):
         return await self._transaction(public_posts.next_move)
 
     async def move_public_posts(self, limit: int, store: str) -> bool:
-        """Advance a move or the fill by up to `limit` posts. Return False if none is unfinished.
+        """Advance an unfinished move, or the unfinished fill, by up to `limit` posts. Return False if there is neither.
 
         One transaction. Raises Overtaken.
         """

@@ -158,7 +158,7 @@ def count_statement(_connection: object, _cursor: object, statement: str, *_: ob
 
 @contextmanager
 def used_by(usage: Usage | None) -> Iterator[None]:
-    """Count the reads of this block, and of the tasks that it starts, in `usage`; with None, as the system's."""
+    """Charge the reads of this block, and of the tasks that it starts, to `usage`, or to the system if it is None."""
     token = USAGE.set(usage)
     try:
         yield

@@ -82,7 +82,7 @@ class Erasure:
 
 
 class Eraser:
-    """Erases deleted users, earliest deletion first. A step ends about `at_once` elements, such as posts or likes.
+    """Erases deleted users, earliest deletion first. A step removes about `at_once` elements, such as posts or likes.
 
     `erased` counts the users that this process has erased, and `ended` the events that it has appended.
     """

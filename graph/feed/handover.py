@@ -21,7 +21,7 @@ class Courier(Protocol):
     """Delivers the updates of one subscription, one at a time."""
 
     def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
-        """Take an update, unless it cannot be delivered without waiting for the client. Return True if it was taken.
+        """Take an update if it can be delivered without waiting for the client. Return True if it was taken.
 
         `settle` is called later, not during the call: with True if the update was delivered, otherwise with False.
         """

@@ -131,7 +131,7 @@ class Likes:
         return [post in held.likes or post in archived for post in posts]
 
     async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
-        """Return which of the posts the viewer likes according to the archive, unless the store has an unlike.
+        """Return the posts that the viewer likes according to the archive, except those with an unlike in the store.
 
         The archive is read first, because only the store knows whether an archived like has since been removed.
         """

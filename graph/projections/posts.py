@@ -230,7 +230,7 @@ def record_writes(
 def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[Sequence[int]], list[Command]]:
     """Return the posts of `deletions` in groups, and for each group the command that replaces them with tombstones.
 
-    `deletions` has the numbers of the tombstones by post.
+    `deletions` maps each post to the number of its tombstone.
     """
     groups = list(store.together(deletions, keys.post, POSTS_PER_SCRIPT))
     delete = script("delete_post")

@@ -103,7 +103,7 @@ class FollowsAndBlocks(Relation):
                 yield from moves((placed.members, name), (placed.held, keys.held(name)), tombstones)
 
     def sets_of(self, user: int) -> Sequence[str]:
-        """Return the keys of the user's follows, held ones included, followers, and blocks in both directions."""
+        """Return the keys of the user's follows and blocks, in both directions and including held follows."""
         following, followers = keys.following(user), keys.followers(user)
         names = [following, keys.held(following), followers, keys.held(followers)]
         return [*names, keys.blocking(user), keys.blockers(user)]

@@ -173,7 +173,7 @@ class Scope:
         return {element: state_of(*found[element]) for element in elements}
 
     async def records(self, posts: Sequence[int]) -> dict[int, dict[str, str]]:
-        """Return the records of posts without counts, tombstones included; a missing record is empty.
+        """Return the records of posts, including tombstones but without counts; a missing record is empty.
 
         One round trip per 1,000 posts.
         """

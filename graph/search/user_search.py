@@ -1,7 +1,8 @@
 """Search for users by login and name, with the index in the archive.
 
 A user matches if each word of the text is the beginning of the login or of a word of the name. In scripts without
-spaces, the name must contain the text. The user whose login is exactly `text` comes first, then the newest users.
+spaces, the name must contain the text. The user whose login is exactly `text` comes first, followed by the other
+matches, newest first.
 """
 
 from collections.abc import Sequence

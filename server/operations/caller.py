@@ -182,7 +182,7 @@ class Caller:
         return self.result(None, [known])
 
     def context(self, meter: Meter | None = None, courier: Courier | None = None) -> Context:
-        """Return the resolver context of an operation; for a subscription, with its courier, if it has one."""
+        """Return the resolver context of an operation. A subscription can have a courier."""
         return Context(
             self.graph,
             self.viewer,

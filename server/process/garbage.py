@@ -29,7 +29,7 @@ async def collect_when_grown(seconds: float = LOOK_SECONDS, growth: int = GROWTH
     """Run a full collection whenever the process has grown, until cancelled.
 
     With raised thresholds alone, full collections become rarer as the number of live objects grows. Freed memory is not
-    returned to the system, so the number of allocated blocks counts as well as the size of the process.
+    returned to the system, so the number of allocated blocks is checked in addition to the size of the process.
     """
     size, blocks = resident(), sys.getallocatedblocks()
     while True:
