@@ -91,8 +91,7 @@ class Post(timeline_item.TimelineItem):
         threads.ancestors,
         description="The nearest posts above this reply, oldest first. Empty if this post is not a reply. An entry is "
         "null if its post is deleted or hidden from the viewer, so that the other entries keep their positions. Null "
-        "if the posts "
-        "cannot be read; `errors` gives the reason.",
+        "if the posts cannot be read; `errors` gives the reason.",
     )
     quoted_post: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.quoted_or_reposted,

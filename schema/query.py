@@ -54,11 +54,10 @@ class Query:
         searches.search_users,
         description="Search users by login and name. Each word of `text` must be the beginning of the login or of a "
         "word of the name; in scripts without spaces, such as Chinese, the name must contain the word. The user whose "
-        "login is exactly `text` comes first, followed by the other matches, newest first. Requires `first` or "
-        "`last`. The server scans at "
-        "most 2,000 users for a page, so a page may have fewer users than requested, or none, before the end: continue "
-        "while `hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the search is not possible; `errors` "
-        "gives the reason.",
+        "login is exactly `text` comes first, followed by the other matches, newest first. Requires `first` or `last`. "
+        "The server scans at most 2,000 users for a page, so a page may have fewer users than requested, or none, "
+        "before the end: continue while `hasNextPage` is true, or `hasPreviousPage` with `last`. Null if the search is "
+        "not possible; `errors` gives the reason.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

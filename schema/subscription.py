@@ -125,8 +125,7 @@ class RepostRemoved(TimelineEvent, StreamEvent):
 @strawberry.type(
     description="A user's earlier posts were added to the timeline, or the user's earlier replies to the thread, "
     "because the viewer followed, unmuted or unblocked the user, or the user unblocked the viewer. Also sent when the "
-    "suspension of any "
-    "user is lifted. Fetch the first page, then subscribe again from its `liveCursor`."
+    "suspension of any user is lifted. Fetch the first page, then subscribe again from its `liveCursor`."
 )
 class AuthorAdded(TimelineEvent, ThreadEvent):
     """The values are instances of `graph.feed.updates.AuthorAdded`."""

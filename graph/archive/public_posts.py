@@ -236,8 +236,10 @@ async def next_move(connection: AsyncConnection) -> Move | None:
 
 
 async def step(connection: AsyncConnection, limit: int) -> bool:
-    """Advance an unfinished move, or the unfinished fill, by up to `limit` posts. Return False if there is neither. Up
-    to seven statements."""
+    """Advance an unfinished move, or the unfinished fill, by up to `limit` posts. Return False if there is neither.
+
+    Up to seven statements.
+    """
     move = await next_move(connection)
     if move is None:
         return False

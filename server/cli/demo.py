@@ -25,8 +25,8 @@ HOST = "127.0.0.1"
 VIEWER = "alice"
 WEB = EXAMPLES / "web" / "dist"
 HOME_TIMELINE = (
-    "{ viewer { user { login } homeTimeline { entries(first: 3) { edges { node { "
-    "author { login relationship { state } } ... on Post { text } ... on Repost { post { text } } } } } } } }"
+    "{ viewer { user { login } homeTimeline { entries(first: 3) { edges { node { author { login relationship { state } "
+    "} ... on Post { text } ... on Repost { post { text } } } } } } } }"
 )
 
 
