@@ -58,8 +58,8 @@ COLUMNS = (
     "timed out %",
 )
 NOTE = (
-    "Capacity: the rate that 32 connections with a constantly open request reach without the limit, the higher of "
-    "two measurements, before and after each row. Load: "
+    "Capacity: the rate that 32 connections that always have a request in flight reach without the limit, the higher "
+    "of two measurements, before and after each row. Load: "
     "requests sent per second, in percent of the capacity. Nine of ten requests read a home timeline, one publishes. "
     f"Goodput: answers within {PATIENCE_SECONDS:g} second. "
     "Latencies count from the time at which a request was due. p99 ÷ normal: of the answered requests, compared with "

@@ -27,8 +27,8 @@ class CutOff(Enum):
 
     FULL = auto()
     """The buffer was full: the updates that were in it are lost."""
-    SKIPPED = auto()
-    """The reader skipped events, or must read them again: the subscription replays those after its position."""
+    REPLAY = auto()
+    """The reader skipped events, or the store was repaired: the subscription replays the events after its position."""
 
 
 class Buffer(Generic[C]):

@@ -352,4 +352,4 @@ class Feed:
         """Cut off all live subscriptions. They join again, and replay the events after their positions."""
         self._homes.clear()
         for buffer in self._live:
-            buffer.cut(CutOff.SKIPPED)
+            buffer.cut(CutOff.REPLAY)

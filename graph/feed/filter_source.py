@@ -39,13 +39,13 @@ class FilterSource(ViewedSource[FilteredChange]):
         self.reads_posts = filter_.reads_posts
         self._filter = filter_
         self._index = index
-        self._is_prepared = False
+        self._is_held = False
 
     async def load(self) -> None:
-        """Read the suspensions and the viewer's blocks. One round trip. The first call also prepares the filter."""
-        if not self._is_prepared:
+        """Read the suspensions and the viewer's blocks. One round trip. The first call also holds the filter."""
+        if not self._is_held:
             await self._index.hold(self._filter)
-            self._is_prepared = True
+            self._is_held = True
         await super().load()
 
     async def visible(self, updates: Sequence[FilteredChange]) -> Sequence[FilteredChange]:
@@ -77,6 +77,6 @@ class FilterSource(ViewedSource[FilteredChange]):
 
     def close(self) -> None:
         """Release the filter. The index drops it unless other subscriptions use it."""
-        if self._is_prepared:
+        if self._is_held:
             self._index.release(self._filter)
-            self._is_prepared = False
+            self._is_held = False

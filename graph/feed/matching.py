@@ -48,7 +48,7 @@ class IndexedFilter(Generic[S]):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the filter has a subscriber, or has been prepared for one."""
+        """Whether the filter has a subscriber, or is held for one."""
         return bool(self.subscribers) or self.holds > 0
 
 

@@ -129,7 +129,7 @@ class Subscription(Generic[C]):
                     yield gap
                     self._position = resumed
                 # The session watch sees the events that the reader reads, but not those that it skipped.
-                joined = await self._join(check=self._buffer.cut_off is CutOff.SKIPPED)
+                joined = await self._join(check=self._buffer.cut_off is CutOff.REPLAY)
         finally:
             for stop in stops:
                 stop()
@@ -280,7 +280,7 @@ class Subscription(Generic[C]):
         shared.live.add(buffer)
         buffer.on_update = None if self._courier is None else self._queue
         if shared.reader.lost != self._lost:
-            buffer.cut(CutOff.SKIPPED)
+            buffer.cut(CutOff.REPLAY)
         try:
             self._checkpoint_at = clock() + shared.checkpoint_seconds
             while True:

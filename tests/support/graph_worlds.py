@@ -185,13 +185,15 @@ async def counted(of: Graph | Store) -> AsyncIterator[Cost]:
     """Count the round trips and commands of the block.
 
     In the block, the process does not refresh watermarks, and does not check again whether posts of live streams are
-    deleted. Normally it does so after a second, and on a busy machine chance would decide whether that is counted.
+    deleted. Normally it does so after a second, and on a busy machine chance would decide whether that is counted. Nor
+    does it give up the look-up of deleted posts, after which each stream would look up its own.
     """
     store, cost = of.store if isinstance(of, Graph) else of, Cost()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log, "REFRESH_SECONDS", ENDLESS)
         patch.setattr(log, "STALE_SECONDS", ENDLESS)
         patch.setattr("graph.feed.deletions.RECHECK_SECONDS", ENDLESS)
+        patch.setattr("graph.feed.combined_stream.RECHECK_SECONDS", ENDLESS)
         patch.setattr("graph.feed.feed.LOOK_UP_SECONDS", ENDLESS)
         trips, commands = store.round_trips, store.commands
         yield cost

@@ -71,13 +71,15 @@ async def at_once(call: Callable[..., T], *arguments: Any) -> T:
     """Call a function at once, and return its result.
 
     Wait in the event loop while another connection locks the file: its transaction may continue in this event loop.
+    Waiting cannot help a transaction that wants to write after it has read an older state.
     """
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
             return call(*arguments)
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or error.sqlite_errorcode == sqlite3.SQLITE_BUSY_SNAPSHOT or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(0.002)
 

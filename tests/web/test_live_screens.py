@@ -153,7 +153,7 @@ async def test_a_profile(stage: Stage, tour: Tour) -> None:
     await do("go", "p", hash="#/@bob/followers")
     await do("read", "p", text="No followers yet.")
     await graph.blocks.block(bob, alice)
-    await do("see", "p", role="heading", name="@bob blocks you")
+    await do("see", "p", role="heading", name="@bob has blocked you")
     await graph.blocks.unblock(bob, alice)
     await do("read", "p", text="No followers yet.")
     assert await do("errors") == []

@@ -37,20 +37,20 @@ def small_slices() -> Iterator[None]:
 
 
 class Holder:
-    """Prepares a filter, subscribes to it, and gives up at any time."""
+    """Holds a filter, subscribes to it, and gives up at any time."""
 
     def __init__(self, index: FilterIndex[int], filter_: EventFilter, name: int) -> None:
         self.index = index
         self.filter = filter_
         self.name = name
-        self.preparing: asyncio.Task[None] | None = None
+        self.holding: asyncio.Task[None] | None = None
         self.is_subscribed = False
 
     async def advance(self) -> None:
         """Execute the next step."""
-        if self.preparing is None:
-            self.preparing = asyncio.create_task(self.index.hold(self.filter))
-        elif not self.preparing.done():
+        if self.holding is None:
+            self.holding = asyncio.create_task(self.index.hold(self.filter))
+        elif not self.holding.done():
             await asyncio.sleep(0)
         elif not self.is_subscribed:
             self.index.add(self.filter, self.name)
@@ -67,14 +67,14 @@ class Holder:
     async def give_up(self) -> None:
         """Return to the initial state."""
         self.unsubscribe()
-        preparing, self.preparing = self.preparing, None
-        if preparing is None:
+        holding, self.holding = self.holding, None
+        if holding is None:
             return
-        if preparing.done():
+        if holding.done():
             self.index.release(self.filter)
             return
-        preparing.cancel()
-        await asyncio.wait([preparing])
+        holding.cancel()
+        await asyncio.wait([holding])
 
 
 @settings(deadline=None)

@@ -108,7 +108,7 @@ function Listener(props: ProfileProps) {
 function Hidden({ login, isOwn }: { login: string; isOwn: boolean }) {
   return (
     <div className="message">
-      <h2>{isOwn ? `You block @${login}` : `@${login} blocks you`}</h2>
+      <h2>{isOwn ? `You have blocked @${login}` : `@${login} has blocked you`}</h2>
       <p>Neither of you sees the other’s posts, followers and followed users.</p>
     </div>
   );
