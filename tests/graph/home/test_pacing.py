@@ -1,7 +1,7 @@
 """Pacing: fan-out by workers pauses while the store answers slowly, and delivers one chunk at a time."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -9,10 +9,13 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.home.cache import HomeCache
-from graph.home.pacing import LONGEST_PAUSE, PACED_CHUNK, SMALL_CHUNK, Pacer
+from graph.home.fan_out import FanOut
+from graph.home.pacing import LONGEST_PAUSE, PACED_CHUNK, SMALL_CHUNK, Pace, Pacer
 from graph.log.events import PostPublished
+from graph.model import MAX_NUMBER
 from graph.store.commands import Command
 from graph.store.store import Store
+from graph.worker.consumer import GROUP
 from graph.worker.retries import LeasePace
 from tests.graph.home.test_fan_out import served, star_with_fans
 from tests.graph.worker.unprojected import append
@@ -95,6 +98,38 @@ async def test_chunks_of_a_worker_take_turns(another: Open, raw: Redis) -> None:
     assert (most, max(sizes)) == (1, PACED_CHUNK)
     for number in numbers:
         assert await served(raw, fans, number) == fans
+
+
+class Recorded(Pace):
+    """Notes, before each chunk, its size and the number of followers who have the post already."""
+
+    chunk = 2
+
+    def __init__(self, count: Callable[[], Awaitable[int]]) -> None:
+        self.steps: list[tuple[int, int]] = []
+        self._count = count
+
+    async def before(self, viewers: Sequence[int]) -> None:
+        self.steps.append((len(viewers), await self._count()))
+
+
+@pytest.mark.parametrize("is_task", [False, True], ids=["at once", "as a task"])
+async def test_each_chunk_of_a_fan_out_waits_for_the_pace(graph: Graph, raw: Redis, is_task: bool) -> None:
+    star, fans = await star_with_fans(graph, raw, 5)
+    [post] = await append(graph, PostPublished(star, "hello"))
+
+    async def count() -> int:
+        return len(await served(raw, fans, post))
+
+    pace = Recorded(count)
+    if is_task:
+        words = ["post", str(post), "author", str(star), "low", "0", "high", str(MAX_NUMBER)]
+        await graph.fan_outs.work("1-0", words, GROUP)(pace)
+    else:
+        await graph.fan_outs.push(FanOut(post, star), pace=pace)
+
+    assert pace.steps == [(2, 0), (2, 2), (1, 4)]
+    assert await count() == 5
 
 
 @pytest.mark.parametrize("seconds", [0.0, 60.0], ids=["refuses", "hangs"])

@@ -93,6 +93,23 @@ async def test_a_known_network_is_delayed_after_its_own_failure(graph: Graph) ->
     assert delays == [0, MAX_DELAY]
 
 
+async def test_a_network_is_known_for_a_month(graph: Graph, raw: Redis) -> None:
+    """A log-in from another network removes it from the known ones."""
+    attempts = Attempts(graph.store)
+    await attempts.succeed(await attempts.begin("alice", "former"))
+    await age(raw, NETWORK_SECONDS - 60)
+    await attempts.succeed(await attempts.begin("alice", "current"))
+    for n in range(REMEMBERED_FAILURES):
+        await attempts.begin("alice", f"attacker {n}")
+    assert (await attempts.begin("alice", "former")).delay == 0
+
+    await age(raw, 120)
+    await attempts.succeed(await attempts.begin("alice", "current"))
+    for n in range(REMEMBERED_FAILURES):
+        await attempts.begin("alice", f"attacker {n}")
+    assert (await attempts.begin("alice", "former")).delay == MAX_DELAY
+
+
 async def test_a_full_queue_refuses_before_the_store_is_asked(graph: Graph) -> None:
     """Therefore, refused requests write nothing."""
 
