@@ -128,7 +128,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector ignore the modules and tests, which it would scan again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*THRESHOLDS)
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from strawberry.extensions import ParserCache, ValidationCache
 
 from graph import Graph
 from graph.model import Credentials, Post, Repost, User
@@ -15,6 +17,9 @@ from resolvers.errors import code_of
 from schema import schema
 
 PASSWORD = "correct horse"
+CACHING = copy(schema)
+"""The schema, with parsed and validated documents kept for the next test, as the server keeps them."""
+CACHING.extensions = (lambda: ParserCache(maxsize=1000), lambda: ValidationCache(maxsize=1000))
 
 
 @dataclass
@@ -73,7 +78,7 @@ class World:
             [] if viewer is None else [asyncio.ensure_future(self.graph.sessions.is_live(viewer.user, viewer.session))]
         )
         context = Context(self.graph, viewer, issue_token)
-        result = await schema.execute(document, context_value=context, variable_values=variables)
+        result = await CACHING.execute(document, context_value=context, variable_values=variables)
         await asyncio.gather(*checks)
         return Answer(result.data, errors_of(result.errors), store.round_trips - trips, store.commands - commands)
 
