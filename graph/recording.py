@@ -1,7 +1,7 @@
 """Recordings of the cost of one operation: exchanges with the store, archive transactions and timeline pages.
 
 `RECORDING` holds the recording of the current operation, or None if the operation is not recorded. Tasks inherit it. A
-task that outlives its operation adds nothing more to the recording, which has ended by then. All times are values of
+task that outlives its operation adds nothing to the recording, which has already ended. All times are values of
 `time.perf_counter`.
 """
 

@@ -33,7 +33,7 @@ PATIENT_SECONDS = 30.0  # until a projection is left to a worker, but in the tes
 
 SharedStore: TypeAlias = EmbeddedStore | Cluster
 
-THRESHOLDS = gc.get_threshold()
+RARELY = 20_000, 20, 50  # the thresholds of garbage collections: the default ones take a tenth of the CPU time
 gc.set_threshold(100_000, 10, 10)  # while tests are collected: of the modules that they import, nothing is garbage
 pytest_plugins = ["tests.support.databases", "tests.support.exploring"]
 redis.utils.get_lib_version = cache(redis.utils.get_lib_version)  # reads a file for each connection of a plain client
@@ -128,7 +128,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector ignore the modules and tests, which it would scan again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(*RARELY)
 
 
 @pytest.fixture

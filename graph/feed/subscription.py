@@ -211,7 +211,7 @@ class Subscription(Generic[C]):
             self._turn.end()
 
     async def _last_kept(self, joined: int) -> int:
-        """Return the position or, if a failover has lost the events up to it, the last number before these events."""
+        """Return the position or, if it is among events that a failover has lost, the last number before them."""
         unknown = self._shared.reader.lost[len(self._lost) :]
         self._lost += unknown
         kept = self._position

@@ -3,7 +3,7 @@
 An entry that a consumer reads stays pending until it is acknowledged. The consumer holds a lease on it, which it renews
 while it makes progress. When a lease has expired, another consumer claims the entry. An entry that was delivered five
 times becomes a dead letter, unless its kind is unknown: a worker of a later version can project it. A delivery
-interrupted by an outage is undone immediately, so it does not count, whoever claims the entry next.
+interrupted by an outage is undone immediately, so it does not count against the entry.
 """
 
 import asyncio

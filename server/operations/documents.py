@@ -24,7 +24,7 @@ from server.errors import COST_LIMIT, shortened
 from server.operations.cost import CostAnalysis, OperationCost, OperationLimits, fields_of, fragments_of, size_of
 from server.operations.parsing import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure, parse_document
 from server.operations.validation import ABORTED, MAX_FRAGMENT_WORK, RULES, NoIntrospection, validate
-from server.operations.weights import Weights, weights_of
+from server.operations.weights import Weights
 
 CACHED_TOKENS = 50_000  # of all cached documents; with its plan a token takes about 700 bytes
 CACHED_REFUSALS = 200
@@ -182,7 +182,7 @@ class DocumentCache:
         self._limits = limits
         self._hides_schema = not introspection
         self._rules = RULES if introspection else (*RULES, NoIntrospection)
-        self._weights = weights_of(schema)
+        self._weights = Weights(schema)
         self._locations = locations
         self._documents = _Documents(CACHED_TOKENS, on_evict)
         self._refusals: FIFOCache[str, tuple[GraphQLError, ...]] = FIFOCache(CACHED_REFUSALS)

@@ -8,7 +8,6 @@ have the maximum length.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
 
 from graphql import (
     GraphQLField,
@@ -343,12 +342,6 @@ def possible_types(schema: GraphQLSchema) -> Iterator[tuple[str, frozenset[str]]
             yield type_.name, frozenset(each.name for each in schema.get_possible_types(type_))
         elif isinstance(type_, GraphQLObjectType):
             yield type_.name, frozenset([type_.name])
-
-
-@lru_cache(maxsize=1)
-def weights_of(schema: GraphQLSchema) -> Weights:
-    """Return the weights of a schema. Those of the last schema are kept, for all applications of the process."""
-    return Weights(schema)
 
 
 def _path(parent: GraphQLObjectType | GraphQLInterfaceType, name: str) -> str:

@@ -87,7 +87,7 @@ class Read:
 
 
 def read(victim: Victim, sources: Sequence[str], rounds: int) -> Read:
-    """Let readers, one per address, take turns to send requests, each on its own connection."""
+    """Send requests from each address in turn, each on its own connection."""
     content = request({"query": QUERY})
     latencies, failed = [], 0
     with contextlib.ExitStack() as stack:

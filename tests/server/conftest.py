@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from server.app import Application, create_app
 from server.auth import Tokens
 from server.endpoint.endpoint import GraphQLEndpoint
 from server.endpoint.websocket_endpoint import WebSocketEndpoint
+from server.operations import documents
 from server.operations.quotas import Quotas
+from server.operations.weights import Weights
 from server.serving import configure
 from server.settings import Settings
 from server.transport import admission
@@ -34,6 +37,7 @@ from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import archive_url_of, empty, open_graph
 
 KEY = "a key for tests that is long enough"
+vars(documents)["Weights"] = cache(Weights)  # walks the whole schema for each application
 
 
 class Socket:
