@@ -13,6 +13,7 @@ from graphql import (
     GraphQLList,
     GraphQLObjectType,
     GraphQLResolveInfo,
+    GraphQLSchema,
     GraphQLString,
     build_schema,
     parse,
@@ -304,3 +305,8 @@ async def test_an_object_without_selected_fields_is_empty() -> None:
     document = "{ leaf { n @skip(if: true) } leaves { n @include(if: false) } }"
     result = await ask_both(schema, document, root_value={"leaf": {}, "leaves": [{}, None]})
     assert result.data == {"leaf": {}, "leaves": [{}, None]}
+
+
+def test_an_invalid_schema_is_refused() -> None:
+    with pytest.raises(TypeError, match="Query root type must be provided"):
+        Executor(GraphQLSchema())
