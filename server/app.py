@@ -62,7 +62,7 @@ class Application(Starlette):
 
 
 def create_app(settings: Settings, *, demo: Demo | None = None) -> Application:
-    """Return the application, as a demo if `demo` is given. Raises SettingsError."""
+    """Return the application, which serves the demo if `demo` is given. Raises SettingsError."""
     tokens = Tokens(settings.keys())
     visitors = Visitors(tokens, demo.people) if demo else None
     playground = Playground(visitors) if settings.shows_playground else None
@@ -145,7 +145,7 @@ def make_execution(settings: Settings, observation: Observation) -> Execution:
 
 
 def tracing_of(settings: Settings) -> Tracing | None:
-    """Return the tracer of operations, or None without an endpoint. Raises SettingsError without the extra `otel`."""
+    """Return the tracer, or None if no trace endpoint is set. Raises SettingsError if the extra `otel` is missing."""
     if settings.trace_endpoint is None:
         return None
     try:

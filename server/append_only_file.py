@@ -1,11 +1,11 @@
 """Find damage at the end of the embedded store's append-only file, and cut it off.
 
 Valkey itself removes an incomplete transaction at the end. If it finds anything else that it cannot read, it does not
-start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because all state can be
-derived from the log, and the archive holds the log. The file is cut before the first damaged transaction, which leaves
-the store as it was at an earlier moment. Then the readable commands after the damage whose data cannot be derived are
-appended again: those that write events, sessions, logins and idempotency keys. The worker projects these events once
-more, as after any crash, and the archiver adds the events that only the archive still has.
+start: the file has no checksums, so Valkey cannot know what is missing. Fanline can recover, because most state can be
+derived from the log, and the archive holds the log. Fanline cuts the file before the first damaged transaction, which
+leaves the store as it was at an earlier moment. Some commands after the damage are still readable. Fanline appends
+those whose effects cannot be derived: writes of events, sessions, logins and idempotency keys. The worker projects
+these events once more, as after any crash, and the archiver adds the events that only the archive still has.
 
 Changed bytes inside a value cannot be detected if the structure of the file is intact.
 """
@@ -33,7 +33,7 @@ WORD = re.compile(rb"\$(\d{1,10})\r\n")
 START = re.compile(rb"\*\d{1,9}\r\n\$\d{1,2}\r\n[A-Za-z]")
 
 Arities: TypeAlias = Mapping[bytes, int]
-"""The number of words, including the name, by command name in lower case. −n means at least n words."""
+"""Maps the name of a command, in lower case, to its number of words including the name. −n means at least n."""
 Source: TypeAlias = "mmap.mmap | bytes"
 
 
@@ -128,7 +128,7 @@ def find_damage(file: Path, arities: Arities) -> Damage | None:
 
 
 def cut(folder: Path, damage: Damage, arities: Arities) -> RemovedTail:
-    """Cut off a damaged end, and append its irreplaceable commands. If a crash interrupts it, `resume` finishes it."""
+    """Cut off the damaged end, and append its irreplaceable commands again. `resume` finishes an interrupted cut."""
     removed = damage.removed()
     kept = _irreplaceable(removed, arities)
     copies = [int(match[1]) for path in folder.iterdir() if (match := COPY.fullmatch(path.name))]
@@ -160,7 +160,7 @@ def resume(folder: Path) -> None:
 
 
 def _irreplaceable(source: bytes, arities: Arities) -> list[bytes]:
-    """Find complete commands in damaged bytes: those that add events or change sessions, logins or idempotency keys.
+    """Return the complete commands in damaged bytes that write events, sessions, logins or idempotency keys.
 
     An idempotency key whose events are damaged is left out: the request must be able to append them again.
     """

@@ -94,7 +94,10 @@ def _not_issued_here() -> BadToken:
 
 
 def _viewer(user: object, session: object, end: object) -> Viewer:
-    """Return the viewer that a token's claims identify. Raises BadToken for a malformed claim: a key may be shared."""
+    """Return the viewer that a token's claims identify. Raises BadToken for a malformed claim.
+
+    A valid signature does not rule this out, because another service may sign with the same key.
+    """
     if not isinstance(user, str) or not re.fullmatch(r"[1-9][0-9]{0,15}", user) or int(user) > MAX_NUMBER:
         raise BadToken("The access token does not identify a user.")
     if not isinstance(session, str) or not re.fullmatch(r"[\w-]{1,64}", session, re.ASCII):

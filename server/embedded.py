@@ -36,10 +36,10 @@ if sys.platform != "win32":
     from server.file_locks import EXCLUSIVE, SHARED
 
 HUNG_SECONDS = 10.0  # seconds without an answer before a running server counts as hung
-NEARLY_FULL = 16 * 2**20  # bytes free on the disk, below which the server accepts no writes
-ROOM = 32 * 2**20  # bytes free from which it accepts them again
+NEARLY_FULL = 16 * 2**20  # free bytes on the disk; with less, the server accepts no writes
+ROOM = 32 * 2**20  # free bytes with which the server accepts writes again
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
-TRIM_SECONDS = 60.0  # until the server returns free memory to the system again
+TRIM_SECONDS = 60.0  # between two requests that the server return free memory to the system
 
 logger = logging.getLogger("fanline.store")
 
@@ -96,7 +96,7 @@ class EmbeddedStore:
 
     @property
     def pid(self) -> int:
-        """The process id of the server, once started. On a full disk, the file with the id may be empty."""
+        """The process id of the server, once started. Asks the server if a full disk left the pid file empty."""
         try:
             return int((self.folder / "pid").read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError) as error:
@@ -255,7 +255,7 @@ class EmbeddedStore:
             "appendfsync": self.durability.appendfsync,
             "save": "",
             "auto-aof-rewrite-min-size": "16mb",
-            "aof-load-truncated": "no",  # Valkey would also cut off what is whole after a length that is damaged
+            "aof-load-truncated": "no",  # otherwise, a damaged length also cuts off the intact commands after it
             "min-replicas-to-write": replicas_to_write(read_only=shutil.disk_usage(self.folder).free < NEARLY_FULL),
         }
 
@@ -309,8 +309,8 @@ class EmbeddedStore:
         """Make the server return free memory to the system, at most once a minute. Blocks a server of 1 GB for 15 ms.
 
         The C library that this server is built with keeps most of the memory that is freed, so a server grows for hours
-        even if its data stays the same. Valkey calls `malloc_trim` when it deletes all functions; this server has none
-        to lose.
+        even if its data stays the same. Valkey calls `malloc_trim` when it deletes all functions; this server has no
+        functions.
         """
         if time.monotonic() < self._trimmed + TRIM_SECONDS:
             return

@@ -76,13 +76,13 @@ class Refused(Exception):
 
 
 def overloaded() -> Refused:
-    """Return the response to an operation that this process cannot execute in time."""
+    """Return the refusal for an operation that this process cannot execute in time, with status 503."""
     message = f"The server has more requests than it can answer. Try again in {RETRY_SECONDS} seconds."
     return Refused(503, message, OVERLOADED, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def internal_error(request_id: str) -> Refused:
-    """Return the response to a request that failed unexpectedly."""
+    """Return the refusal for a request that failed unexpectedly, with status 500."""
     return Refused(500, _internal_message(request_id), INTERNAL)
 
 

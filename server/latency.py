@@ -1,4 +1,4 @@
-"""The latency of operations, as a histogram with the operation's name as label.
+"""The latency of operations, as a histogram whose label is the operation's name.
 
 Clients choose the names, so the number of labels is bounded: the names of trusted documents and the first 100 other
 names in a process each have their own label. All further names share one label.

@@ -24,8 +24,8 @@ from server.file_locks import locked
 
 PRIMARIES = 3
 SLOTS = 16384
-NODE_TIMEOUT = 1000  # ms without an answer, after which the other nodes replace a primary by its replica
-JOIN_SECONDS = 30.0  # that the nodes may take to find each other
+NODE_TIMEOUT = 1000  # ms without an answer, after which the other nodes replace a primary with its replica
+JOIN_SECONDS = 30.0  # time limit for the nodes to find each other
 PORTS = range(10_240, 32_000)  # below the range that systems use for outgoing connections
 PORT_TAKEN = "Address already in use"
 """Text in the log of a server that could not start because its port is taken."""

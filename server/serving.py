@@ -23,9 +23,9 @@ from server.transport.websocket import SocketProtocol
 
 GRACE_SECONDS = 8  # for running requests after SIGTERM; Docker waits ten seconds
 PING_SECONDS = 20.0  # between pings of WebSockets; shorter than the idle timeouts of proxies
-PONG_SECONDS = 40.0  # that a client may take to answer a ping: phones sleep, networks change
-START_SECONDS = 60  # that a process may take to start, or to answer its supervisor, before it is replaced
-UNHEARD_SECONDS = 60  # after which a connection is dropped if its peer acknowledges nothing
+PONG_SECONDS = 40.0  # for a client to answer a ping: phones sleep, networks change
+START_SECONDS = 60  # for a process to start, or to answer its supervisor, before it is replaced
+UNHEARD_SECONDS = 60  # without an acknowledgement of sent data, after which a connection is dropped
 SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
 
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from graph.text.validation import folded_login
 from graph.text.web_urls import normal_authority
 
-MAX_COUNT = 2**53  # up to which Lua represents all integers exactly
+MAX_COUNT = 2**53  # Lua represents all integers up to this one exactly
 MIN_LOG = 10_000  # a hundred times the events that one mutation writes
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -50,7 +50,7 @@ class TrustedDocumentsMode(Enum):
 
 
 def read_duration(value: object) -> object:
-    """Parse a duration such as `90s`, `15m`, `24h` or `30 d`. Raises ValueError."""
+    """Parse a duration such as `90s`, `15m`, `24h` or `30 d`. Return a non-string unchanged. Raises ValueError."""
     if not isinstance(value, str):
         return value
     match = re.fullmatch(r"(\d{1,9})\s*([smhd])", value.strip())
@@ -62,7 +62,7 @@ def read_duration(value: object) -> object:
 
 
 def read_list(value: object) -> object:
-    """Return the entries of a string, separated by commas or white space."""
+    """Return the entries of a string, separated by commas or white space. Return a non-string unchanged."""
     return tuple(re.split(r"[\s,]+", value.strip(", \n\t"))) if isinstance(value, str) else value
 
 

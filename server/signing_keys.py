@@ -19,8 +19,8 @@ def weakness(key: str) -> str | None:
     """Return the reason why a key is too weak, or None for a strong key.
 
     A strong key has at least 32 bytes, 8 different bytes, and 24 different sequences of three bytes. A random key of 32
-    hexadecimal digits fails this less than once in a billion times. The check finds placeholders and repeated text, but
-    not every guessable phrase.
+    hexadecimal digits fails this check less than once in a billion times. The check finds placeholders and repeated
+    text, but not every guessable phrase.
     """
     data = key.encode()
     if len(data) < MIN_BYTES:

@@ -107,7 +107,7 @@ class Spans:
         return span
 
     def _time(self, moment: float | None) -> int:
-        """Convert a time of the recording to nanoseconds since 1970. None, for an unfinished part, means the end."""
+        """Return a time of the recording as nanoseconds since 1970. None means the end of the recording."""
         recording = self._recording
         moment = recording.ended if moment is None else moment
         return recording.started_ns + int(((moment or recording.started) - recording.started) * 1e9)

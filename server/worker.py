@@ -12,7 +12,7 @@ logger = logging.getLogger("fanline.worker")
 
 
 async def work(graph: Graph) -> None:
-    """Project the log until cancelled. If the worker fails, log the error and restart the worker after a second.
+    """Project and archive the log until cancelled. If the worker fails, log the error and restart it after a second.
 
     Raises StoreTooNew if a later version has changed the format of the store.
     """

@@ -1,4 +1,4 @@
-"""The deletion of accounts.
+"""Account deletion.
 
 The UserDeleted event is the point of no return: after it, the log refuses events by the user and follows of the user.
 When the mutation returns, the sessions have ended, the login is reserved, and the user and all of the user's data are
@@ -25,8 +25,8 @@ class AccountDeletion:
         """Delete the account of a user. Eight round trips and one hash.
 
         Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, NOT_FOUND), AccountDeleted if the
-        account is deleted, and Overloaded; in these cases nothing is written. After StoreUnavailable, the account may
-        be deleted; a worker completes the deletion.
+        account is already deleted, and Overloaded; in these cases nothing is written. After StoreUnavailable, the
+        account may nevertheless have been deleted; a worker then completes the deletion.
         """
         login, is_deleted = await self._store.read(
             [("HGET", keys.user(user), "login"), ("HEXISTS", keys.DELETED, str(user))]

@@ -1,10 +1,11 @@
-"""Changes of passwords.
+"""Password changes.
 
 The log holds no secrets, so a change has two parts: the new hash is stored under a nonce, and a PasswordChanged event
 with the same nonce makes it the user's current hash. The projection first sets the hash, then ends the sessions that
-were started with an earlier password. Because of this order, a log-in that has read the old hash finds, when it starts
-its session, that the password has changed. Of concurrent changes, the one with the highest number wins. If the nonce
-expires before a worker projects the change, the old password stays, but the sessions end nevertheless.
+were started with an earlier password. Because of this order, a log-in that was checked against the old hash either
+starts a session that the projection then ends, or cannot start one. Of concurrent changes, the one with the highest
+event number wins. If the stored hash expires before a worker projects the change, the old password stays, but the
+sessions end nevertheless.
 """
 
 import secrets
@@ -19,7 +20,7 @@ from graph.store.store import Store
 from graph.text.validation import Check
 
 NEXT_SECRET_SECONDS = 24 * 3600
-"""How many seconds a new hash is kept for the projection of its event: longer than the outage of a shard."""
+"""How long a new hash waits for its event to be projected, in seconds: longer than any likely outage of a shard."""
 
 
 class PasswordChanges:
@@ -34,7 +35,9 @@ class PasswordChanges:
     async def change(
         self, user: int, current: str, new: str, *, network: str = "", user_agent: str | None = None
     ) -> Credentials:
-        """Change a password, end all sessions of the user, and return a new one. Nine round trips and two hashes.
+        """Change a password, end all sessions of the user, and start and return a new session.
+
+        Nine round trips and two hashes.
 
         Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, PASSWORD_TOO_WEAK, INVALID, NOT_FOUND)
         and Overloaded; in these cases nothing is written. After any other failure, the change may have been made.

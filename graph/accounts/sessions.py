@@ -46,11 +46,12 @@ class Sessions:
         self._noted: LRUCache[tuple[int, str], float] = LRUCache(MAX_REMEMBERED_USES)
 
     async def start(self, user: int, user_agent: str | None = None, password: int | None = None) -> Credentials:
-        """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
+        """Start and return a session. Beyond `MAX_SESSIONS`, end the sessions that expire first. One round trip.
 
         `user_agent` names the program that logs in. Users see it in the list of their sessions. If a password was
         checked, `password` is the number of the event that last changed it, or 0 if none has. Raises Rejected:
-        WRONG_CREDENTIALS if the password was changed after it was checked, and NOT_ALLOWED if the user is suspended.
+        WRONG_CREDENTIALS if the password was changed after it was checked or the user is deleted, and NOT_ALLOWED if
+        the user is suspended.
         """
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
@@ -85,7 +86,7 @@ class Sessions:
         return self._store.ask([("HGET", keys.sessions(user), session)], partial(self._note_one, (user, session)))
 
     def has_ended(self, user: int, session: str) -> bool:
-        """Return True if a read of this process has found that the session has ended. No round trip."""
+        """Return True if an earlier check in this process found the session ended or expired. No round trip."""
         return (user, session) in self._ended
 
     def are_live(self, sessions: Sequence[tuple[int, str]]) -> "asyncio.Future[list[bool]]":
@@ -120,9 +121,9 @@ class Sessions:
         )
 
     async def end_by_id(self, user: int, number: int) -> str:
-        """End the user's session with this `Session.id`, and return the session. Three round trips.
+        """End the user's session with this `Session.id`, and return the id that its tokens contain.
 
-        Raises Rejected (NOT_FOUND).
+        Three round trips. Raises Rejected (NOT_FOUND).
         """
         session = next((each.session for each in await self.infos(user) if each.id == number), None)
         if session is None:
@@ -182,6 +183,6 @@ def no_session() -> Rejected:
 
 
 def retrieve(reply: "asyncio.Future[Any]") -> None:
-    """Mark the exception of a reply that is not awaited as retrieved."""
+    """Retrieve the exception, if any, of a reply that nobody awaits, so that asyncio does not log it."""
     if not reply.cancelled():
         reply.exception()

@@ -1,8 +1,8 @@
-"""Sign-ups with an idempotency key: a client that got no reply retries, and gets a session for its account.
+"""Sign-ups with an idempotency key: a client that got no reply can retry, and gets a session for its account.
 
 The nonce of the claim on the login identifies the request: it is derived from the key, the login and the name. The
-nonce stays with the login, so the login shows whether an account was created by a request, even after a failover or a
-rebuild. Nothing is derived from the password; it is compared with the stored argon2id hash, which counts as a log-in.
+nonce stays with the login, so it remains known which request created the account, even after a failover or a rebuild.
+Nothing is derived from the password: a retry compares it with the stored argon2id hash, and this counts as a log-in.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from graph.store.store import Store
 class SignedUp:
     """The result of a sign-up. `is_new` is False for an account that an earlier request created.
 
-    `password` is then the number of the event that last changed the password that was checked, or 0 if none has.
-    `Sessions.start` takes it.
+    For such an account, `password` is the number of the event that last changed the password, or 0 if none has;
+    `Sessions.start` takes this number.
     """
 
     user: User
@@ -65,9 +65,9 @@ class SignUps:
         return await self._repeat(body, password, network)
 
     async def _claim(self, body: UserCreated, password: str, network: str) -> bool:
-        """Claim the login, and return True unless it is claimed or taken, perhaps by an earlier request with the key.
+        """Claim the login. Return False if it was already claimed or taken, perhaps by an earlier request with the key.
 
-        An equal nonce does not prove that the password is the same, but an equal hash does, because hashes are salted.
+        An equal nonce does not prove that this request made the claim, but an equal hash does: hashes are salted.
         """
         self._commit.check_capacity()
         secret = await self._users.hash_password(password, network)

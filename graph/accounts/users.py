@@ -38,16 +38,16 @@ FOLLOWING: LookUp[int] = LookUp("ZCARD", keys.following, (), lambda _, sizes: si
 HOT_POSTS: LookUp[int] = LookUp("ZCARD", keys.posts, (), lambda _, sizes: [max(0, size - 1) for size in sizes])
 COLD_POSTS: LookUp[int] = LookUp("GET", keys.cold, (), lambda _, counts: [int(count or 0) for count in counts])
 """The look-ups of counts. One member of a hot timeline is its floor, which is not counted."""
-INVALID_LOGIN = "-"  # counts the attempts of all logins that cannot exist
+INVALID_LOGIN = "-"  # attempts with logins that cannot exist are counted under this one
 MAX_REMEMBERED_LOGINS = 10_000
 
 
 class Users:
-    """Accounts, with passwords hashed by argon2id in threads.
+    """User accounts. Passwords are hashed with argon2id, in threads.
 
     `network` identifies where a sign-up or log-in comes from, such as the client's address: hashing is fair among
-    networks, and failed log-ins are counted for each. Pictures of users may be on `media_hosts`. No user can sign up
-    with one of the `reserved_logins`.
+    networks, and failed log-ins are counted for each. Users' pictures must be on one of the `media_hosts`. No user can
+    sign up with one of the `reserved_logins`.
     """
 
     def __init__(
@@ -113,17 +113,17 @@ class Users:
         return folded is not None and bool(await self._store.run("EXISTS", keys.reserved(login_hash(folded))))
 
     def followers_counts(self, ids: Sequence[int], moment: Moment | None = None) -> "asyncio.Future[list[int]]":
-        """Return the numbers of followers. One round trip, O(1) per user, or none: see `recall`."""
+        """Return each user's number of followers. One round trip, O(1) per user, or none: see `recall`."""
         return recall(self._store, FOLLOWERS, ids, moment)
 
     def following_counts(self, ids: Sequence[int], moment: Moment | None = None) -> "asyncio.Future[list[int]]":
-        """Return the numbers of followed users. One round trip, O(1) per user, or none: see `recall`."""
+        """Return the number of users whom each user follows. One round trip, O(1) per user, or none: see `recall`."""
         return recall(self._store, FOLLOWING, ids, moment)
 
     async def posts_counts(self, ids: Sequence[int], moment: Moment | None = None) -> list[int]:
-        """Return the numbers of live posts, archived ones included. One round trip, O(1) per user, or none.
+        """Return each user's number of live posts, including archived ones. One round trip, O(1) per user, or none.
 
-        Reads from the store if the near cache does not remember absent keys, because most users have no cold posts.
+        Always one round trip if the near cache does not remember absent keys: most users have no cold posts.
         """
         if self._store.near is not None and not self._store.near.absences:
             moment = None
@@ -174,7 +174,7 @@ class Users:
         return [outcome == "claimed" for outcome, *_ in await self.claim(claims)]
 
     async def claim(self, claims: Sequence[tuple[str, str, str | None]]) -> list[Sequence[str]]:
-        """Claim logins, each as (folded login, nonce, secret or None), and return the replies of the script.
+        """Claim logins, each as (folded login, nonce, secret or None), and return the replies of `claim_login.lua`.
 
         A claim expires after 15 minutes unless there is a UserCreated event with its nonce. One round trip.
         """
@@ -200,9 +200,9 @@ class Users:
         raise login_taken()
 
     async def refuse_reserved(self, login: str, nonce: str) -> None:
-        """Raise Rejected (LOGIN_TAKEN) and release the claim if a deleted user had the login. One round trip.
+        """Raise Rejected (LOGIN_TAKEN) and release the claim if a deleted user had the login. One or two round trips.
 
-        A deletion reserves the login before it frees the login, so a successful claim sees the reservation.
+        A deletion reserves a login before freeing it, so a successful claim sees the reservation.
         """
         if await self.is_reserved(login):
             await self._store.send([script("release_login").call([keys.login(login)], nonce)])
@@ -218,9 +218,9 @@ class Users:
         return User(event.number, login, body.name, body.bio) if outcome == "won" else None
 
     async def settle(self, body: UserCreated, number: int, sign_up: str) -> str:
-        """Turn a claim into the account of the user with this number, and return the reply of the script.
+        """Turn a claim into the account of the user with this number. Return `won`, `lost` or `void`.
 
-        `sign_up` identifies the sign-up. One round trip.
+        `sign_up` identifies the sign-up. `settle_login.lua` explains the results. One round trip.
         """
         [[outcome]] = await self._store.send(
             [script("settle_login").call([keys.login(body.login)], sign_up, body.nonce, number)]
@@ -238,10 +238,10 @@ class Users:
         return (await self.log_in(login, password, network))[0]
 
     async def log_in(self, login: str, password: str, network: str = "") -> tuple[User, int]:
-        """Return the user with this login and password, and the number of the last change of the password, 0 if none.
+        """Return the user with this login and password, and the number of the event that last changed the password.
 
-        `Sessions.start` takes the number, so that no session starts with a password that has since been changed. Same
-        errors and cost as `check_password`.
+        The number is 0 if no event has. `Sessions.start` takes the number, so that no session starts with a password
+        that has since been changed. Same errors and cost as `check_password`.
         """
         user, version = await self.verify(login, password, network)
         [found] = await self.get_many([user])
@@ -251,7 +251,7 @@ class Users:
         return found, version
 
     async def _refuse_deleted(self, login: str, user: int) -> None:
-        """Raise Rejected (WRONG_CREDENTIALS) and free the login of a user who is deleted.
+        """If the user is deleted, free the login and raise Rejected (WRONG_CREDENTIALS).
 
         A failover can bring such a login back. Two round trips.
         """
@@ -260,7 +260,7 @@ class Users:
             raise wrong_credentials()
 
     async def verify(self, login: str, password: str, network: str) -> tuple[int, int]:
-        """Return the id of the user with this login and password, and the number of the last change of the password.
+        """Return the user's id, and the number of the event that last changed the password, or 0 if none has.
 
         Raises the same errors as `check_password`. Two round trips and one hash.
         """
@@ -269,10 +269,10 @@ class Users:
         return attempt.user, attempt.version
 
     async def attempt(self, login: str, password: str, network: str, *, claims: bool = False) -> Attempt:
-        """Check a password, count a failure, and return the attempt with the account's user.
+        """Check a password, and return the attempt with the account's user. A wrong password counts as a failure.
 
-        With `claims`, the password of a claim is accepted too; the attempt then has no user. Same errors and cost as
-        `verify`.
+        With `claims`, the password of a claimed login is accepted, too; the attempt then has no user. Same errors and
+        cost as `verify`.
         """
         folded = typed_login(login) or INVALID_LOGIN
         self._commit.check_capacity()
@@ -281,7 +281,7 @@ class Users:
             return await self._attempt(folded, password if possible else None, network, claims=claims)
 
     async def verify_again(self, login: str, password: str, network: str, field: str) -> None:
-        """Check the password of a logged-in user. Same errors and cost as `verify`; problems name this field."""
+        """Check the password of a logged-in user. Same errors and cost as `verify`, but problems name `field`."""
         try:
             await self.verify(login, password, network)
         except Rejected as rejected:
@@ -359,7 +359,10 @@ class Users:
         return await self._change_permission(PermissionRevoked(user, permission.value))
 
     async def _change_permission(self, body: PermissionGranted | PermissionRevoked) -> bool:
-        """Commit the change even if it seems redundant: the log may hold an unprojected opposite change."""
+        """Commit the change, even a seemingly redundant one: the log may hold an unprojected opposite change.
+
+        Return False if the change seems redundant. Raises Rejected (NOT_FOUND).
+        """
         [[id_, number]] = await self._store.read(
             [("HMGET", keys.user(body.user), "id", keys.permission(body.permission))]
         )
@@ -377,7 +380,7 @@ class Users:
 
 
 def is_granted(number: str | None) -> bool:
-    """Return True if a permission is granted: the number of its last change is negative if it was revoked."""
+    """Return True if a permission is granted. `number` is that of its last change, negative if it was revoked."""
     return number is not None and int(number) > 0
 
 

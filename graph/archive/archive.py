@@ -128,7 +128,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         await self._transaction(work)
 
     async def insert(self, rows: Sequence[EventRow], *, store: str) -> None:
-        """Insert events up to the archive watermark that the archive lacks. Events that it holds stay unchanged.
+        """Insert the events that the archive lacks. Events that the archive holds stay unchanged.
 
         One transaction. Raises Overtaken if the archive is not bound to `store` or an event is above the watermark.
         """
@@ -164,7 +164,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         """Return one window of the merged timelines of these authors, in the direction of paging.
 
         One query; two on MySQL and MariaDB for more than 256 authors. The query reads at most `window.count` index
-        entries per author, about 50 ms for 5,000 authors.
+        entries per author, which takes about 50 ms for 5,000 authors.
         """
         if not authors:
             return []
@@ -190,14 +190,14 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(lambda connection: pages.post_ids(connection, owner, low, high, of))
 
     async def post_counts(self, reads: Sequence[tuple[int, int]], of: PostList = TIMELINE) -> tuple[list[int], int]:
-        """Return the number of posts in the list up to the id for each (owner, id), and the archive watermark.
+        """Return, for each (owner, id), the number of posts in the list up to the id, and also the archive watermark.
 
         All values come from one snapshot. One query per 256 reads, and one or two for the watermark.
         """
         return await self._counts(partial(pages.post_counts, of=of), reads)
 
     async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-        """Return the post's count of live likes up to the number for each (post, number), and the archive watermark.
+        """Return, for each (post, number), the count of live likes up to the number, and also the archive watermark.
 
         The values come from one snapshot, at the same cost as `post_counts`.
         """
@@ -228,7 +228,10 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(lambda connection: pages.rows(connection, ids)) if ids else []
 
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
-        """Return the kind of each event in the archive, `Redacted` for deleted posts. One query per 2,000 ids."""
+        """Return the kinds of these events by number, `Redacted` for deleted posts.
+
+        Events that the archive lacks are left out. One query per 2,000 ids.
+        """
         return await self._transaction(lambda connection: pages.kinds_of(connection, ids)) if ids else {}
 
     async def range(self, after: int, upto: int, limit: int) -> list[EventRow]:
@@ -279,9 +282,10 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def clear_reposts(self, limit: int, store: str) -> bool:
-        """Remove `limit` plain reposts of earlier versions from the column of quotes. Return False if none were left.
+        """Remove the next `limit` plain reposts from the column of quotes, where earlier versions put them.
 
-        One query, and a transaction of up to five statements if some were left. Raises Overtaken.
+        Return False if none were left. One query, and a transaction of up to five statements if some were left. Raises
+        Overtaken.
         """
         if await self._transaction(reposts.progress) is None:
             return False
@@ -297,7 +301,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(lambda connection: pages.liked_posts(connection, after, limit))
 
     async def of_kind(self, kind: str, after: int, limit: int) -> list[EventRow]:
-        """Return the first `limit` events of a kind after a number. One query; two on PostgreSQL."""
+        """Return the first `limit` events of a kind with numbers above `after`. One query; two on PostgreSQL."""
 
         async def work(connection: AsyncConnection) -> list[EventRow]:
             query = statements.events_of_kind(kind)
@@ -307,7 +311,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         return await self._transaction(work)
 
     async def by_actor(self, actors: Collection[int], kinds: Sequence[str], after: int, limit: int) -> list[EventRow]:
-        """Return the first `limit` events of these actors and kinds after a number. One query per 900 actors."""
+        """Return the first `limit` events above `after` of these actors and kinds. One query per 900 actors."""
         return await self._transaction(
             lambda connection: pages.by_owners(connection, "actor", actors, kinds, after, limit)
         )
@@ -315,7 +319,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
     async def by_subject(
         self, subjects: Collection[int], kinds: Sequence[str], after: int, limit: int
     ) -> list[EventRow]:
-        """Return the first `limit` events of these subjects and kinds after a number. One query per 900 subjects."""
+        """Return the first `limit` events above `after` of these subjects and kinds. One query per 900 subjects."""
         return await self._transaction(
             lambda connection: pages.by_owners(connection, "subject", subjects, kinds, after, limit)
         )

@@ -72,7 +72,7 @@ def _pairs(phrases: Sequence[str]) -> Iterator[str]:
 
 
 def _author(author: int) -> str:
-    """Return the term that stands for an author. Terms of texts contain no colon, so none of them equals it."""
+    """Return the term that stands for an author. Terms of texts contain no colon, so they cannot equal this term."""
     return f"author:{author}"
 
 

@@ -47,7 +47,7 @@ OPTIONS = {
 }
 OUTAGES = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError, OSError)
 REFUSED = ((1644,), (3819,), (4025,))
-"""Error numbers of MySQL and MariaDB for a row that a trigger or a CHECK refuses: the driver raises them as outages."""
+"""Error numbers of MySQL and MariaDB for rows that a trigger or CHECK refuses. The driver raises them like outages."""
 OUTAGE_STATES = ("08", "25006", "28", "3D", "40", "42P01", "53", "55", "57", "58", "XX")
 """Prefixes of the PostgreSQL SQLSTATE codes that indicate an outage. 42P01 means that a table is gone."""
 NO_TABLE = 1146

@@ -1,4 +1,4 @@
-"""Removes the texts and names of deleted users from an archive, at most 1,000 rows per transaction."""
+"""Removes the personal data of deleted users from an archive: texts, names, notifications and list memberships."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ class Erasures(ABC):
         """Run `work` in its own transaction and commit it."""
 
     async def erase_texts(self, user: int, after: int, limit: int, store: str) -> list[int]:
-        """Empty the texts in a user's first `limit` events after a number, counting only kinds that can hold texts.
+        """Empty the texts in a user's first `limit` events above `after`, counting only kinds that can hold texts.
 
         Return the numbers of these events. One transaction, which reads the rows in one query and updates each row that
         holds a text. Raises Overtaken.
@@ -42,7 +42,7 @@ class Erasures(ABC):
         return await self._transaction(work)
 
     async def list_additions(self, user: int, after: int, limit: int) -> list[EventRow]:
-        """Return the first `limit` events after a number that added a user to a list. One query."""
+        """Return the first `limit` events, with numbers above `after`, that added a user to a list. One query."""
         return await self._transaction(lambda connection: list_members.additions(connection, user, after, limit))
 
     async def erased_list_members(self, limit: int) -> Sequence[int]:

@@ -62,7 +62,7 @@ class Gate:
         """
         usage = USAGE.get()
         caller, anonymous = _caller(usage)
-        if self._may_enter(caller, anonymous):  # no waiting caller may enter: it would have been admitted
+        if self._may_enter(caller, anonymous):  # no waiting caller is overtaken: all that may enter have been admitted
             self._take(caller, anonymous)
         else:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -75,7 +75,7 @@ class Gate:
                 if isinstance(error, TimeoutError):
                     raise ArchiveUnavailable(f"all connections were in use for {seconds:g} seconds") from None
                 raise
-        entered = monotonic()  # the clock of uvloop shows milliseconds, and most transactions take less
+        entered = monotonic()  # uvloop's clock counts whole milliseconds, and most transactions take less
         return lambda: self._leave(caller, anonymous, monotonic() - entered)
 
     @property

@@ -72,7 +72,7 @@ class IndexedPost:
 
 
 def indexed(row: EventRow) -> IndexedPost:
-    """Return the post in a row with its codes. About 0.1 ms. Raises ValueError if its body is damaged."""
+    """Return the number and the codes of the post in a row. About 0.1 ms. Raises ValueError if its body is damaged."""
     return IndexedPost(row.number, frozenset(codes_of(row)))
 
 
@@ -109,7 +109,7 @@ async def add_gap(connection: AsyncConnection, end: int, watermark: int) -> bool
 
 
 async def end_of(connection: AsyncConnection) -> int:
-    """Return the end of the index: segments and gaps cover all numbers up to it. One statement."""
+    """Return the number up to which segments and gaps cover all numbers, or 0 if there are none. One statement."""
     return max(await connection.scalars(newest_ends()), default=0)
 
 

@@ -41,7 +41,7 @@ def insert_statement(dialect: Dialect, table: Table, names: tuple[str, ...]) -> 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise EventsRefused for errors that the values cause, but not for an outage or a damaged schema."""
+    """Turn errors that the values cause into EventsRefused, but not errors due to an outage or damaged schema."""
     try:
         yield
     except (SQLAlchemyError, ArithmeticError, TypeError, ValueError) as error:

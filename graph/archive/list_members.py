@@ -34,7 +34,7 @@ async def add(connection: AsyncConnection, events: Iterable[EventRow]) -> None:
 
 
 async def additions(connection: AsyncConnection, member: int, after: int, limit: int) -> list[EventRow]:
-    """Return the first `limit` events after a number that added a user to a list. One query."""
+    """Return the first `limit` events, with numbers above `after`, that added a user to a list. One query."""
     table = LIST_MEMBERS.c
     of_member = select(table.number).where(table.member == member, table.number > after)
     numbers = of_member.order_by(table.number).limit(limit).subquery()

@@ -1,4 +1,4 @@
-"""The index of users by login and name, in transactions that the caller has begun. One transaction writes at a time.
+"""The index of users by login and name. Callers begin the transactions; only one transaction writes at a time.
 
 A row per user holds the login, the number of the event that set the name, and the codes of both
 (`graph.archive.name_codes`). Another table, with one row per code and user, serves look-ups by code. A name with a
@@ -62,10 +62,10 @@ def names_in(rows: Iterable[EventRow]) -> list[Named]:
 
 
 async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
-    """Index the names that events set. The events must be inserted already; `watermark` is the watermark before them.
+    """Index the names that events set. The events must already be inserted.
 
-    No statement if the events set no names; otherwise four per 900 users, one more for each user who loses codes, and
-    further reads for late sign-ups.
+    `watermark` is the archive watermark before they were inserted. No statement if the events set no names; otherwise
+    four per 900 users, one more for each user who loses codes, and further reads for late sign-ups.
     """
     names = names_in(rows)
     # a rename of a user whose sign-up arrives late may be in the archive

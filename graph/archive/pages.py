@@ -24,7 +24,7 @@ IDS_PER_QUERY = 2000
 async def event_rows(
     connection: AsyncConnection, query: Select[Any] | TextClause, parameters: dict[str, Any] | None = None
 ) -> list[EventRow]:
-    """Return the rows of a statement that selects the columns of `EventRow`."""
+    """Execute a statement that selects the columns of `EventRow`, and return its rows."""
     found = [EventRow(*row) for row in await connection.execute(query, parameters)]
     count_rows(len(found))
     return found
@@ -89,7 +89,7 @@ async def merge(connection: AsyncConnection, authors: Collection[int], window: W
 async def by_owners(
     connection: AsyncConnection, owner: str, owners: Collection[int], kinds: Sequence[str], after: int, limit: int
 ) -> list[EventRow]:
-    """Return the first `limit` events after a number that have one of these owners and kinds.
+    """Return the first `limit` events with one of these owners and one of these kinds, and a number above `after`.
 
     `owner` is the column that holds the owners: `actor` or `subject`.
     """
@@ -197,7 +197,7 @@ async def _scanned(
 
 
 async def kinds_of(connection: AsyncConnection, ids: Collection[int]) -> dict[int, str]:
-    """Return the kind of each event that the archive holds. One query per 2,000 ids."""
+    """Return the kinds of these events by number, without those that the archive lacks. One query per 2,000 ids."""
     found: dict[int, str] = {}
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
         query = select(EVENTS.c.number, EVENTS.c.kind).where(EVENTS.c.number.in_(chunk))
@@ -206,7 +206,7 @@ async def kinds_of(connection: AsyncConnection, ids: Collection[int]) -> dict[in
 
 
 async def actors_of(connection: AsyncConnection, ids: Collection[int]) -> dict[int, int]:
-    """Return the actor of each event that the archive holds. One query per 2,000 ids."""
+    """Return the actors of these events by number, without those that the archive lacks. One query per 2,000 ids."""
     found: dict[int, int] = {}
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
         query = select(EVENTS.c.number, EVENTS.c.actor).where(EVENTS.c.number.in_(chunk))

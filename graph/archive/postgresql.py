@@ -175,14 +175,14 @@ def scan_parameters(scans: Sequence[ListScan]) -> dict[str, list[int]]:
 
 
 def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None = None) -> str:
-    """Return a scan of the index (owner, kind, number) between two numbers, both exclusive."""
+    """Return the SQL of a scan of the index (owner, kind, number) between two numbers, both exclusive."""
     within = f"{owner} = {of} AND (kind, number) > ({kind}, {low}) AND (kind, number) < ({kind}, {high})"
     ordered = f" ORDER BY kind {order}, number {order}" if order else ""
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
 
 
 def _list_scan(of: PostList, owner: str, low: str, high: str, order: str | None = None) -> str:
-    """Return a scan of an owner's list between two numbers, both exclusive, in the index (column, number).
+    """Return the SQL of a scan of an owner's list between two numbers, both exclusive, in the index (column, number).
 
     For a column that is not used only for lists, the index is (column, kind, number).
     """

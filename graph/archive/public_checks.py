@@ -33,7 +33,7 @@ class Listing(NamedTuple):
 
 
 async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[int]:
-    """Return the next posts after a number, from events and table, up to `limit` from each. Two statements."""
+    """Return the next post numbers above `after`, up to `limit` each from events and table. Two or three statements."""
     of_events = await post_numbers(connection, Window(limit, False, after))
     rows = await first_rows(connection, select(PUBLIC_POSTS.c.number), after, MAX_NUMBER, limit)
     of_table = [number for (number,) in rows]

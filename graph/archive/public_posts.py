@@ -1,7 +1,8 @@
-"""The table of the posts on the public timeline, in transactions that the caller has begun.
+"""The table of the posts on the public timeline. Callers begin the transactions.
 
-It holds the listed posts, except plain reposts and deleted posts, of authors who are not suspended. Each batch of the
-archiver updates the table in its own transaction, and the lock on the watermark lets one transaction write at a time.
+The table holds the listed posts, except plain reposts and deleted posts, of authors who are not suspended. Each batch
+of the archiver updates the table in its own transaction, and the lock on the watermark lets one transaction write at a
+time.
 
 For each author, a row of `public_moves` holds the newest decision about the author's suspension: the one with the
 highest number, so that decisions can be archived in any order and more than once. A decision starts a *move* of the
@@ -34,7 +35,7 @@ from graph.post_lists import TIMELINE
 ALL = 0
 """The author in the row that records the progress of the fill; it stands for all authors."""
 FEW = 250
-"""The maximum number of suspended authors whose posts are moving that a page leaves out."""
+"""The maximum number of suspended authors with unfinished moves that a page leaves out."""
 SCANNED = 20_000
 """The maximum number of posts in the table that a read scans to find posts of authors who are not left out."""
 SCANNED_EVENTS = 2000
@@ -70,9 +71,9 @@ NO_DECISION = SuspensionDecision(False, 0, 0)
 
 
 def author_of(row: EventRow) -> int | None:
-    """Return the author of a row from `stored` if it is a post for the public timeline, else None.
+    """Return the author if a row is a post for the public timeline, else None.
 
-    Suspensions are not considered.
+    `stored` must have returned the row. Suspensions are not considered.
     """
     return list_owners(row)[0] if row.kind == POST else None
 
@@ -191,7 +192,7 @@ def _progress() -> CompoundSelect[Any]:
 
 
 def _scan_of(kind: str, source: str, forward: bool, condition: str = "") -> str:
-    """Return the scan of one index between two numbers, in the direction of paging, without its limit."""
+    """Return the SQL of a scan of one index between two numbers, in the direction of paging, without a LIMIT."""
     order = "DESC" if forward else "ASC"
     if source == TABLE:
         hint = " FORCE INDEX (PRIMARY)" if kind == "mysql" else ""

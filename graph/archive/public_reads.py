@@ -49,9 +49,9 @@ class PublicReads(ABC):
         return await self._transaction(work)
 
     async def public_numbers(self, after: int, limit: int) -> list[int]:
-        """Return the next post numbers after a number: of all posts, listed or not, and of the public timeline.
+        """Return the next post numbers above `after`: of all posts, listed or not, and of the public timeline.
 
-        The result is empty only at the end. Two queries; three on PostgreSQL.
+        Up to `limit` from each. The result is empty only at the end. Two queries; three on PostgreSQL.
         """
         return await self._transaction(lambda connection: public_checks.numbers(connection, after, limit))
 

@@ -1,4 +1,4 @@
-"""The records of the archive and its errors, in a module that does not import SQLAlchemy."""
+"""The archive's record types and errors. This module does not import SQLAlchemy."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -77,7 +77,7 @@ class LikeRow(NamedTuple):
     ended: int | None
 
     def was_live(self, upto: int) -> bool:
-        """Return True if this like counted as of a number."""
+        """Return True if this like counted as of the event with the number `upto`."""
         return self.number <= upto and (self.ended is None or self.ended > upto)
 
 
@@ -169,7 +169,7 @@ def list_owners(row: EventRow) -> tuple[int | None, ...]:
 
 
 def redacted(row: EventRow) -> EventRow:
-    """Return the row of a deleted post."""
+    """Return a post's row with the content removed, as for a deleted post."""
     return row._replace(kind=REDACTED, body=None)
 
 

@@ -1,9 +1,9 @@
-"""Finds posts of the archive by their codes, in a transaction that the caller has begun and that reads a snapshot.
+"""Finds archived posts by their codes, in a transaction that the caller has begun and that reads a snapshot.
 
 The search goes through the numbers in the direction of paging. In a gap of the index it returns all posts. Elsewhere:
 
 1. For each code, find the next segments that have posts with the code.
-2. If a post must have several codes, choose the segments of the code whose segments reach furthest, so that a rare word
+2. If a post must have several codes, choose the segments of the code that reaches furthest, so that a rare word
    next to a frequent one is found quickly.
 3. In the chosen segments, intersect and unite the places of the codes, and read the posts at the resulting places.
 
@@ -188,7 +188,7 @@ async def _look_up(
 
 
 def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """Yield the items in slices of 1, 2, 4 and so on, up to `most`: the first one is enough for frequent words."""
+    """Yield the items in slices of 1, 2, 4 and so on, up to `most`. The first suffices for frequent words."""
     start, size = 0, 1
     while start < len(items):
         yield items[start : start + size]
@@ -196,7 +196,7 @@ def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
 
 
 async def _first_segment(connection: AsyncConnection, number: int) -> int:
-    """Return the first number of the newest segment that begins at or before `number`, or else `number`."""
+    """Return the first number of the newest segment that begins at or before `number`, or `number` if none does."""
     query = select(SEGMENTS.c.first).where(SEGMENTS.c.first <= number).order_by(SEGMENTS.c.first.desc()).limit(1)
     return (await connection.execute(query)).scalar() or number
 

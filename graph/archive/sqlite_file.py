@@ -1,4 +1,4 @@
-"""Detects that the file of an SQLite archive was deleted, replaced or truncated while processes use it.
+"""Detects when the file of an SQLite archive is deleted, replaced or truncated while processes are using it.
 
 An open connection continues to use a deleted or replaced file without an error, so everything that it writes would be
 lost. It also keeps pages of a truncated file in memory, and does not notice the truncation until it needs another page.

@@ -74,12 +74,12 @@ def events_by_number() -> Select[Any]:
 
 
 def events_of_kind(kind: str) -> Select[Any]:
-    """Return the statement that selects the events of a kind with the index (kind, number)."""
+    """Return the statement that selects the events of a kind. It uses the index (kind, number)."""
     return _of_kind(events(), kind)
 
 
 def numbers_of_kind(kind: str) -> Select[Any]:
-    """Return the statement that selects the numbers of the events of a kind with the index (kind, number)."""
+    """Return the statement that selects the numbers of the events of a kind. It uses the index (kind, number)."""
     return _of_kind(select(EVENTS.c.number), kind)
 
 
@@ -302,7 +302,7 @@ def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]
 
 
 def owners(column: str, kind: str | None, after: int, limit: int) -> Select[Any]:
-    """Return the statement for the first values of an indexed column after a number, in events of one or all kinds.
+    """Return the statement for the first `limit` values above `after` of an indexed column, for one kind or all kinds.
 
     The whole index is scanned if most events are of other kinds.
     """
@@ -322,9 +322,9 @@ def change_credentials() -> Update:
 
 @cache
 def end_reposts() -> Update:
-    """Return the statement that removes a user's reposts of an original that precede a repost or its undo.
+    """Return the statement that redacts the reposts of an original that a user made before a certain repost or undo.
 
-    They are also removed from lists. The order in which reposts and undos are applied does not matter.
+    It also removes these reposts from lists. The order in which reposts and undos are applied does not matter.
     """
     of_pair = (EVENTS.c.subject == bindparam("original")) & (EVENTS.c.actor == bindparam("user"))
     earlier = (EVENTS.c.number < bindparam("change")) & (_not_in_index(EVENTS.c.kind) == REPOST)
@@ -333,7 +333,7 @@ def end_reposts() -> Update:
 
 @cache
 def close_reports() -> Update:
-    """Return the statement that closes the reports about a subject that precede an event, so that pages skip them.
+    """Return the statement that closes all reports about a subject made before an event, so that pages skip them.
 
     The order in which the events are applied does not matter.
     """

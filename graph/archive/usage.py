@@ -1,4 +1,4 @@
-"""Counts the reads of an operation whose cost is not known in advance, mostly of the archive, and limits them.
+"""Counts and limits an operation's reads if their cost is not known in advance: mostly reads of the archive.
 
 `USAGE` holds the usage of the running operation, or None for the work of the system itself. Tasks inherit it, so that a
 transaction counts towards the operation that started it, even after the operation has been cancelled.
@@ -36,9 +36,9 @@ class ScanLimit(GraphError):
 class Usage:
     """The reads of one operation of `caller`, and their points.
 
-    All anonymous callers share a part of the archive's connections. `charge` is called once with the points used, when
-    both the operation and its last transaction have ended: a cancelled operation leaves its transaction running.
-    `begun` is called whenever a transaction gets its connection.
+    All `anonymous` callers together use at most half of the archive's connections. `charge` is called once with the
+    points used, when both the operation and its last transaction have ended: a cancelled operation leaves its
+    transaction running. `begun` is called whenever a transaction gets its connection.
     """
 
     __slots__ = (
@@ -88,7 +88,7 @@ class Usage:
             self._begun()
 
     def hold(self) -> None:
-        """Postpone the charge until `end_transaction` is called once more: another usage counts reads for this one."""
+        """Postpone the charge until one more call of `end_transaction`: another usage counts reads for this one."""
         self._open += 1
 
     def add(self, other: "Usage") -> None:
@@ -131,7 +131,7 @@ def count_items(items: int) -> None:
 def affordable(items: Sequence[int]) -> int:
     """Return how many parts of a read the running operation can afford, and count the small steps of these parts.
 
-    `items` has the number of steps of each part. The last part that may be read can exceed the budget.
+    `items` has the number of steps of each part. The last affordable part may exceed the budget.
     """
     usage = USAGE.get()
     for place, steps in enumerate(items):

@@ -272,7 +272,7 @@ class Archiver:
         )
 
     async def _insert(self, batch: LogBatch, store_id: str, known: int) -> None:
-        started = monotonic()  # the clock of uvloop shows milliseconds
+        started = monotonic()  # uvloop's clock counts whole milliseconds
         await self._archive.append(
             batch.rows,
             batch.credentials,

@@ -1,16 +1,16 @@
-"""Cut lists to their hot window: the newest posts, which the store holds. The archive holds all posts.
+"""Cuts post lists to their hot windows: the newest posts, which stay in the store. The archive holds all posts.
 
 A cut removes the oldest posts from a list, such as a timeline:
 
-1. Read from the archive which of these posts it holds. The log has lost the others, so no worker will complete their
-   projections: project them again from their records, and insert them into the archive.
+1. Read from the archive which of these posts it holds. The log has lost the events of the others, so no worker will
+   complete their projections: project the posts again from their records, and insert them into the archive.
 2. Free the records of the posts, except records that belong to another list. Readers that find no record ask the
    archive.
 3. In one script, remove the posts from the list, raise its floor and count the posts as archived.
 4. Free the records again, because a repeated projection may have written one in the meantime.
 
 A cut can stop after any step; the next cut starts over. A process that shuts down completes the last three steps first.
-Otherwise, until the next cut, readers would have to ask the archive for each post in the list without a record.
+Otherwise, until the next cut, readers would have to ask the archive for each post of the list whose record was freed.
 """
 
 import logging

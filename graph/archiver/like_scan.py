@@ -1,4 +1,4 @@
-"""The scan of likes: removes old likes from the store, and corrects errors in it that no event would correct."""
+"""The scan of likes: removes old likes from the store, and corrects errors there that no event would correct."""
 
 import logging
 from collections.abc import Sequence

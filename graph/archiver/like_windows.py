@@ -2,8 +2,8 @@
 
 A cut removes the oldest likes from a set, after checking that the archive holds them as live likes:
 
-1. Read the kinds of their rows in the archive. Insert missing rows, and start over. If a later event has ended a like,
-   the set changes too: start over.
+1. Read the kinds of their rows in the archive. If rows are missing, insert them and start over. If a later event has
+   ended a like, the set changes, too: start over.
 2. In one script, remove the likes from the set, raise its floor and, for a post, count the likes as archived.
 
 Only likes that are projected and archived are cut, so the archive holds every like that is removed from the store.

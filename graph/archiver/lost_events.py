@@ -43,7 +43,7 @@ class LostEvents:
         """Repeat the projections of the events in (`archived`, `known`] that only the archive holds.
 
         Streams that have not passed these events report a gap, and new events get numbers above `known`. Return the
-        number up to which streams report a gap; `trimmed` is the value of this number that was read before.
+        number up to which streams report a gap; `trimmed` is this number as the caller last read it.
 
         A second failover can undo a projection and leave no trace in the log. The events are therefore projected twice:
         before and after the gap is recorded. If the record of the gap survives, the log's shard has kept one of the
@@ -134,7 +134,7 @@ class LostEvents:
 
 
 def withdrawal_of(number: int, body: Creation) -> EventBody:
-    """Return the event that deletes what a lost event with this number has created."""
+    """Return the event that deletes the post or list that a lost event with this number created."""
     if isinstance(body, PostPublished):
         return deletion_of(published_post(number, body))
     return ListDeleted(body.owner, number)

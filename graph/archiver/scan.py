@@ -37,7 +37,7 @@ FIRST_PASS_SECONDS = 60.0
 PASS_SECONDS = 3600.0
 IDLE_SHARE = 4  # after each chunk the scan rests for this multiple of the time that the chunk took
 KEYS_AT_ONCE = 500
-COUNTS_AT_ONCE = 20  # authors with many archived posts take long to count
+COUNTS_AT_ONCE = 20  # counting is slow for authors with many archived posts
 
 logger = logging.getLogger("fanline.archiver")
 
@@ -58,7 +58,7 @@ class Count:
 
 
 class Scan:
-    """Runs passes. Tombstones of posts are kept for at least `tombstones_live`."""
+    """Runs passes of the scan. Tombstones of posts are kept for at least `tombstones_live`."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from server.settings import Settings
 
 
 def handle(action: str, entries: Sequence[str], everything: bool) -> bool:
-    """List, retry or drop the dead letters of these entries, or all. Return False if any failed or did not exist.
+    """Run an action on the dead letters of these entries, or on all. Return False if any failed or did not exist.
 
     Raises SettingsError if there is no store. Raises typer.BadParameter for an unknown action, and if `retry` or `drop`
     is called with neither entries nor `everything`, or with both.
@@ -30,7 +30,7 @@ def handle(action: str, entries: Sequence[str], everything: bool) -> bool:
 
 
 async def show(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Print dead letters, one per line."""
+    """Print the dead letters of these entries, or all if `entries` is None, one per line. Return True."""
     count = 0
     async for letter in graph.dead_letters.all():
         if entries is None or letter.entry in entries:
@@ -43,7 +43,7 @@ async def show(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Process dead letters again. Print those that failed or do not exist, and return True if there are none."""
+    """Process dead letters again. Print those that failed or do not exist. Return True if all were processed."""
     done = failed = 0
     missing = set(entries or ())
     async for letter, problem in graph.redelivery().retry(entries):
@@ -56,7 +56,7 @@ async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
 
 
 async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
-    """Remove dead letters. Print the entries that have no dead letter, and return True if there are none."""
+    """Remove dead letters. Print the entries without a dead letter. Return True if every entry had one."""
     letters = [letter async for letter in graph.dead_letters.all() if entries is None or letter.entry in entries]
     await graph.dead_letters.drop([letter.id for letter in letters])
     say(f"{number_of_letters(len(letters))} dropped.")

@@ -81,7 +81,7 @@ async def token_of_viewer(graph: Graph, settings: Settings) -> str:
 
 
 def introduce(port: int, access_token: str, settings: Settings, *, has_web: bool) -> None:
-    """Print the URLs, the log-ins, and a sample request."""
+    """Print the URLs, the users' logins and password, and a sample request."""
     url = f"http://localhost:{port}"
     table = Table.grid(padding=(0, 2))
     if has_web:

@@ -137,7 +137,7 @@ def lines(batch: Iterable[Report], logins: dict[int, str], texts: dict[int, str]
 
 
 async def close(graph: Graph, numbers: Sequence[int]) -> bool:
-    """Close reports. Print the numbers without a report, and return True if there are none."""
+    """Close reports. Print the numbers that belong to no report. Return True if every report exists."""
     named = list(dict.fromkeys(numbers))
     missing = await graph.moderation.close(named)
     for number in missing:

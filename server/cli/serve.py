@@ -37,9 +37,10 @@ def serve_api(host: str, port: int, workers: int) -> None:
 
 
 async def check_stores(settings: Settings) -> None:
-    """Raise WrongArchive, SchemaTooNew or UnsafeStart here, before each serving process prints a traceback.
+    """Check the store and the archive before serving. Raises WrongArchive, SchemaTooNew or UnsafeStart.
 
-    A store or an archive that does not answer is not an error.
+    Without this check, each serving process would print a traceback. A store or an archive that does not answer is not
+    an error.
     """
     url = settings.store_url or EmbeddedStore(settings.data_dir).url
     graph = await Graph.open(url, Archive(settings.archive), settings.tuning)

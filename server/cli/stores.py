@@ -21,7 +21,7 @@ T = TypeVar("T")
 def store_of(settings: Settings) -> Iterator[None]:
     """Run the embedded store for the duration of the block, unless the settings name another store. Exit on SIGTERM.
 
-    All components of the process use the same store.
+    Other users of the same data folder, such as `open_graph`, share this store.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if settings.store_url is not None:
@@ -62,7 +62,7 @@ def describe(settings: Settings) -> str:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's event-loop factory, or None if uvloop is not available, for Python's own event loop."""
+    """Return uvloop's event-loop factory, or None, for Python's own event loop, if uvloop is not installed."""
     try:
         import uvloop
     except ModuleNotFoundError:

@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.5
 BUSY_SECONDS = (2.0, 5.0)
 IDLE_SECONDS = 60.0
 FOLLOWS, CONVERSATIONS, DELETIONS = 0.2, 0.35, 0.08  # of all events
-FOLLOWS_WITHOUT_HOME = 0.5  # while only other streams are live: one may wait for new followers
+FOLLOWS_WITHOUT_HOME = 0.5  # while only other streams are live: one of them may be waiting for new followers
 REMEMBERED = 20
 RECENT = 10
 LIKES, REPOSTS = 0.45, 0.15  # of conversations; the others are replies
@@ -67,8 +67,8 @@ async def _act(graph: Graph, random: Random) -> None:
 class Crowd:
     """The users of the demo. All of them act, except the watchers.
 
-    The watchers are the users whose home timelines are being watched or, if there are none, were watched last. Before
-    any home timeline was watched, the first user of the demo is the only watcher.
+    The watchers are the users whose home timelines are being watched or, if there are none, were watched last. Until
+    a home timeline has been watched, the first user of the demo is the only watcher.
     """
 
     def __init__(self, graph: Graph, characters: Mapping[int, Character], random: Random) -> None:
@@ -81,14 +81,14 @@ class Crowd:
 
     @classmethod
     async def gather(cls, graph: Graph, random: Random) -> "Crowd":
-        """Return a crowd of the demo world's users that exist in the store. One round trip."""
+        """Return a crowd of the demo world's users who exist in the store. One round trip."""
         known = list(profiles(PEOPLE, SEED))
         found = await graph.users.ids_of_logins([person.login for person, _ in known])
         ids = zip(found, known, strict=True)
         return cls(graph, {id_: character for id_, (_, character) in ids if id_ is not None}, random)
 
     async def act(self) -> None:
-        """Do something as one of the users. In a world without users, do nothing."""
+        """Do something as one of the users. Do nothing if there are no users, or all of them are watchers."""
         watching = self._graph.feed.home_viewers()
         self._watchers = watching or self._watchers
         actors = [user for user in self._everybody if user not in self._watchers]

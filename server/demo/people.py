@@ -1,6 +1,6 @@
-"""The demo world: seven users with a password, generated users around them, and some weeks of their activity.
+"""The demo world: seven users with a password, generated users around them, and several weeks of their activity.
 
-The events are the same for the same seed and base time. The demo loads the whole world, tests load a small part. The
+The events are the same for the same seed and base time. The demo loads the whole world; tests load a small part. The
 follows among the seven are fixed, so that examples and tests can rely on them: every relationship state occurs between
 alice and the newest followers of bob.
 """

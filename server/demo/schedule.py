@@ -14,7 +14,10 @@ Planned: TypeAlias = tuple[datetime, EventBody]
 
 
 class Lane(IntEnum):
-    """The kinds of events. Each kind has its own milliseconds, modulo the number of lanes, so times never collide."""
+    """The kinds of events. The millisecond of an event, modulo the number of kinds, is the number of its kind.
+
+    Events of different kinds therefore never have the same time.
+    """
 
     JOINING = 0
     FOLLOWING = auto()

@@ -44,7 +44,7 @@ class World:
         return {event.body.login: event.number for event in self.events if isinstance(event.body, UserCreated)}
 
     def follows(self) -> dict[tuple[int, int], int]:
-        """Return the final follows: (follower, followee) → number of the follow."""
+        """Return the final follows: (follower, followee) → number of the event."""
         follows: dict[tuple[int, int], int] = {}
         for event in self.events:
             if isinstance(event.body, Followed):

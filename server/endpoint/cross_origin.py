@@ -21,9 +21,9 @@ OWN_HEADERS = (
     REQUEST_ID.decode(),
 )
 CLIENT_HEADERS = (
-    # caching, and a mark of requests by scripts that some clients add
+    # caching, and a header by which some clients mark requests from scripts
     *("cache-control", "pragma", "x-requested-with"),
-    # names of operations and clients, and marks of requests that are not simple
+    # names of operations and clients, and headers that force a preflight request
     *("apollo-require-preflight", "apollographql-client-name", "apollographql-client-version"),
     *("graphql-client-name", "graphql-client-version", "graphql-preflight", "graphql-require-preflight"),
     *("x-apollo-operation-id", "x-apollo-operation-name", "x-apollo-operation-type"),

@@ -155,7 +155,7 @@ def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
 
 
 def _event(response: bytes, number: int | None = None) -> bytes:
-    """Return one event of the stream. If there is a log number, its cursor becomes the id of the event.
+    """Return one event of the stream. If `number` is given, its cursor becomes the id of the event.
 
     Neither JSON nor cursors contain line breaks, so a single data line is enough.
     """

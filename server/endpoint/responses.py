@@ -93,10 +93,10 @@ def refused_response(refused: Refused, request_id: bytes, accept: str) -> HttpRe
 def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> HttpResponse:
     """Return the response for a result whose errors have codes.
 
-    If the operation was not executed, the response has an error status; in plain JSON only where clients need it (401,
-    429). If an outage or overload left every field null, the status is 503, so that clients and proxies notice the
-    failure. Raises Refused for a result of more than `max_size` bytes. Only introspection can exceed it: the cost limit
-    bounds all other results.
+    If the operation was not executed, the response has an error status: in plain JSON only for errors with a status of
+    their own, such as 401 or 429. If an outage or overload left every field null, the status is 503, so that clients
+    and proxies notice the failure. Raises Refused for a result of more than `max_size` bytes. Only introspection can
+    exceed it: the cost limit bounds all other results.
     """
     headers = [(b"content-type", media_type.encode()), *(meter.headers() if meter else ())]
     if result.extensions:

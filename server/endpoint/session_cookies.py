@@ -31,7 +31,7 @@ class SessionCookies:
         self._secure = secure
 
     def requested(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Return True if the page requests that new tokens be sent in a cookie, and its origin permits this."""
+        """Return True if the page requests that new tokens be sent in a cookie, and its origin is allowed."""
         return headers.get(HEADER) == b"cookie" and self._has_known_origin(scope, headers)
 
     def token(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:

@@ -1,4 +1,4 @@
-"""Callers: the sender of a request or the peer of a WebSocket, and whether their session is still live."""
+"""Callers: the sender of a request or the client of a WebSocket, and whether its session is still live."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,13 +28,13 @@ SESSION_ENDED = "The session has ended. Log in again."
 
 @dataclass(slots=True)
 class Caller:
-    """The sender of a request or the peer of a WebSocket. The viewer of a WebSocket is unknown until its first message.
+    """The sender of a request or the client of a WebSocket, whose viewer is unknown until its first message.
 
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
     when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` is True if
-    the access token was in a cookie, `keeps_cookie` if new tokens are sent in a cookie. `session` is the session that
-    the operation started, or None if the operation ended the viewer's session, and `...` otherwise. `user_agent` is the
-    request's `User-Agent` header, truncated to the length that a session stores.
+    the access token was in a cookie, and `keeps_cookie` if new tokens are sent in a cookie. `session` is the session
+    that the operation started, None if the operation ended the viewer's session, and `...` otherwise. `user_agent` is
+    the request's `User-Agent` header, truncated to the length that a session stores.
     """
 
     graph: Graph
@@ -141,7 +141,7 @@ class Caller:
             raise BadToken(SESSION_ENDED)
 
     def start_session_check(self) -> "asyncio.Future[bool] | None":
-        """Start the session check and return its future, or None without a viewer."""
+        """Start the session check. Return a future that is True if it is live, or None without a viewer."""
         viewer = self.viewer
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
 
@@ -182,7 +182,7 @@ class Caller:
         return self.result(None, [known])
 
     def context(self, meter: Meter | None = None, courier: Courier | None = None) -> Context:
-        """Return the resolver context of an operation. A subscription can have a courier."""
+        """Return the resolver context of an operation. `courier` delivers the updates of a subscription, if given."""
         return Context(
             self.graph,
             self.viewer,

@@ -51,7 +51,7 @@ SIZES = ("first", "last", "limit", "ids")
 MANY_IDS = frozenset({"userIds", "addUserIds", "removeUserIds"})
 TIMELINE = "Timeline"
 MAX_ARCHIVE_ROOTS = 5  # root fields of an operation that read the archive
-MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of writes is at least as large
+MAX_WRITES = IDS  # log entries of one operation; the rate limit for writes allows at least as many at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,9 @@ class Selected(NamedTuple):
 
     @classmethod
     def most_expensive(cls, possible: frozenset[str], sums: "Mapping[frozenset[str], Selected]") -> "Selected":
-        """Return the cost of an object of one of the possible types, from sums by the set of types that have them.
+        """Return the highest cost of an object of any possible type. `sums` are costs by the types that they apply to.
 
-        One of the sums is that of all types. Points, bytes and home pages are each the highest of any type, because the
+        One of the sums applies to all types. Points, bytes and home pages are each the highest of any type, because the
         items of a list may have different types. Prepaid points are the lowest of any type: they are a discount on
         later reads. O(types * sums).
         """
@@ -228,7 +228,7 @@ class CostAnalysis:
         merged: Merged,
         sums: dict[frozenset[str], Selected],
     ) -> None:
-        """Add the cost of fields to the sum of the object types that have them: `objects`, or fewer in fragments.
+        """Add the cost of each field to the sum for the object types that have it: `objects`, or a subset in fragments.
 
         Sums are kept by set of object types. A schema has few such sets, and each field is visited once, regardless of
         how many object types have it.

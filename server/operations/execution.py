@@ -135,7 +135,7 @@ class Execution:
     async def _execute(
         self, caller: Caller, meter: Meter | None, prepared: PreparedOperation, *, explain: bool
     ) -> ExecutionResult:
-        """Execute an operation, and record its latency and, if requested, its explanation or trace."""
+        """Execute an operation. Record its latency and, if requested or sampled, its explanation or trace."""
         started = time.perf_counter()
         LOGGED.set((caller.request_id, prepared.name))
         recording = self._observation.recording(asked=explain)

@@ -115,7 +115,7 @@ class DocumentLimits:
 
     @property
     def size(self) -> Size:
-        """Return all limits but `tokens` as a size."""
+        """All limits but `tokens`, as a size."""
         return Size(self.depth, self.selections, self.aliases, self.directives)
 
 
@@ -123,7 +123,7 @@ LEAF = Size()
 
 
 def measure(document: DocumentNode) -> Size:
-    """Return the size of all operations and unused fragments together. O(nodes)."""
+    """Return the sums for all operations and unused fragments; `levels` is the depth of the deepest. O(nodes)."""
     fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
     measured: dict[str, Size] = {}
     sizes = []

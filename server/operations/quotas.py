@@ -24,7 +24,7 @@ ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter
 MAX_WAITING = 50  # operations of one holder, in addition to the running ones
 DELIVERY = 30  # points of an event that was executed for several streams, in addition to a share of its cost
 CHECKPOINT = 5  # points of a Checkpoint or a Gap
-FULL_BUCKETS = 1_000  # full buckets are dropped each time that this many buckets were added
+FULL_BUCKETS = 1_000  # full buckets are dropped whenever this many buckets have been added
 MINUTE = 60
 
 Release = Callable[[], None]

@@ -200,7 +200,7 @@ class Meter:
                 raise self._refusal(decisions)
 
     async def balance(self) -> RateLimit:
-        """Return the points that the holder has left after this operation."""
+        """Return the points that the holder has left after this operation. Raises RateLimited if a limit is used up."""
         await self.settle()
         assert self._points is not None  # noqa: S101 - the first charge is of points
         found = self._points

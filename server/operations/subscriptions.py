@@ -1,6 +1,6 @@
-"""Subscriptions: each yields a result for every event, executed alone or together with equal subscriptions.
+"""Subscriptions: each yields a result for every event, executed alone or in a run shared with equal subscriptions.
 
-Couriers send the results of such shared runs over WebSockets without waking the subscriptions' tasks.
+Couriers send the results of shared runs over WebSockets without waking the subscriptions' tasks.
 """
 
 import asyncio
@@ -163,7 +163,7 @@ class Completion:
 
 
 class SocketCourier:
-    """Sends the results of shared runs for one subscription, without its task. It takes no updates before `start`.
+    """Sends the results of shared runs for one subscription, without waking its task. Takes no updates before `start`.
 
     The subscription's task sends the results that the courier cannot send: results with errors, and results for clients
     that do not read. `Completion` keeps their outcomes for the task.
@@ -212,7 +212,7 @@ class SocketCourier:
         update, settle = taken
         self._completion.charge_shared(run.size, outcome)
         if self._group is not None and not self._group.operation.is_independent:
-            self._context.forget()  # what the run has loaded in it: the task may complete the next event
+            self._context.forget()  # drop what the run has loaded: the task may execute the next event
         if isinstance(outcome, bytes) and self._has_sent(outcome):
             self._observation.delivered(update, self._live_from)
             settle(True)
@@ -306,7 +306,7 @@ class Subscriptions:
         explain: bool,
     ) -> Completion:
         """Return the object that executes the events of a subscription."""
-        # no errors: the variables are coerced
+        # this has no errors, because the variables are already coerced
         planned = cast(
             "Operation | Fallback",
             self._executor.prepare(prepared.document, source.variable_values, prepared.name),

@@ -65,7 +65,7 @@ class TrustedDocuments:
     def load(
         cls, path: Path | None, mode: TrustedDocumentsMode, pin: Callable[[str], Sequence[str]]
     ) -> "TrustedDocuments":
-        """Load and prepare the trusted documents in a file or folder. Load none in the mode `off`.
+        """Load and prepare the trusted documents in a file or folder. Load none without a path or in the mode `off`.
 
         `pin` prepares a text for the life of the process and returns its errors as sentences. Raises SettingsError,
         whose message names the file and the invalid document.
@@ -209,7 +209,7 @@ def _read(file: Path, limit: int) -> bytes:
 
 
 def _entries(file: Path, content: bytes) -> Iterator[Entry]:
-    """Return the documents of one file. Raises SettingsError."""
+    """Yield the documents of one file. Raises SettingsError."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -121,7 +121,7 @@ ARCHIVE: dict[str, float] = {
 """The part of a field's points that pays for its usual reads of the archive. Further reads are charged afterwards."""
 
 ARCHIVE_ROOTS = frozenset({"Query.publicTimeline", "Query.searchPosts", "Query.searchUsers"})
-"""The root fields of which an operation may have only a few, because each reads the archive in its own transactions."""
+"""Root fields that are limited to a few per operation, because each reads the archive in its own transactions."""
 
 HOME_PAGE = 150
 """Points for a page of the home timeline, which may be merged from thousands of timelines."""
@@ -233,7 +233,7 @@ LOG_INS = ("logIn", "changePassword", "deleteAccount")
 
 
 RAISED = ("points", "size", "per_item", "many", "least")
-"""The numbers of a weight that are at least as high for the field of an interface as for those of its object types."""
+"""The numbers of a weight. An interface's field has at least the numbers of the same field of each object type."""
 
 
 @dataclass(frozen=True, slots=True)

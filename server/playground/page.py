@@ -103,7 +103,7 @@ def _json(value: object, status: int = 200) -> Response:
 
 def _from_this_machine(request: Request) -> bool:
     if "x-forwarded-for" in request.headers or "forwarded" in request.headers:
-        return False  # a proxy on this machine forwards requests of other machines
+        return False  # a proxy on this machine forwards requests from other machines
     host = request.headers.get("host", "")
     name = host.rpartition(":")[0] or host
     own_page = request.headers.get("origin", f"http://{host}").partition("://")[2] == host

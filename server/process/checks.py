@@ -15,7 +15,7 @@ from graph.store.capacity import Memory
 from server.settings import Settings
 
 OPEN_FILES = 4096  # below this, a busy server runs out of descriptors
-GUESSABLE = (  # words of examples; a random key of 48 bytes contains one of them less than once in a million times
+GUESSABLE = (  # words from examples; fewer than one in a million random 48-byte keys contain one of them
     "0123456789", "1234567890", "abcdefgh", "change-me", "change_me", "changeme", "default", "example", "fanline",
     "for tests", "insecure", "password", "placeholder", "qwerty", "replace", "secret", "your-key", "your_key",
 )  # fmt: skip
@@ -184,7 +184,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
 
 
 def _listening(settings: Settings, host: str) -> Iterator[Finding]:
-    """Yield a warning if no proxy is trusted. Behind an untrusted one, all clients share one address and its limits."""
+    """Yield a warning if no proxy is trusted. Behind an untrusted proxy, all clients share one address."""
     if settings.trusted_proxies:
         return
     if _is_loopback(host):

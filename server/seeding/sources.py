@@ -40,7 +40,7 @@ KINDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Thirty days from the millisecond `first` on, with `count` evenly spaced events, each in its own millisecond."""
+    """Thirty days from the millisecond `first`, with `count` evenly spaced events, each in its own millisecond."""
 
     first: int
     count: int
@@ -163,7 +163,10 @@ def seed_source(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parameters and files of the events. `following` is the average number of generated follows per user."""
+    """The parameters and files from which events are generated.
+
+    `following` is the average number of generated follows per user.
+    """
 
     people: int
     following: int

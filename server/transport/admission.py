@@ -1,7 +1,7 @@
 """Admission control: an overloaded process refuses some operations immediately, so that it answers the others in time.
 
-Under overload, operations wait in the event loop of the process and in the store. Probes measure both waits together: a
-probe is a read from one of the store's primaries, in turn, that passes through the same queues as the reads of
+Under overload, operations wait in the event loop of the process and in the store. Probes measure both waits together:
+each probe reads from one of the store's primaries, which take turns, and passes through the same queues as the reads of
 operations. The queueing delay of a probe is its duration minus the duration of the shortest probe to the same primary
 in the last ten minutes. If, for any primary, the smallest delay in a window exceeds TARGET_DELAY, there is a standing
 queue, and the limit on concurrent operations shrinks. The limit grows while operations reach it without a standing
@@ -31,7 +31,7 @@ COMPLETE = "complete"  # in the state of a request whose body has arrived
 METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a response to HEAD has no body
 
 FLOOR = 12
-"""The minimum limit: enough to keep a core busy while some operations wait for the store. Fewer are never refused."""
+"""The minimum limit: enough to keep a core busy while some operations wait for the store. Below it, none is refused."""
 ACCEPTED = 32
 """The number of operations that are accepted even if the limit is lower. Operations above the limit wait in order."""
 INITIAL = 64
@@ -223,7 +223,7 @@ class Admission:
             if not request.disconnected:
                 self.running += 1
                 request.scope["state"][PERMIT] = Permit(self)
-                context.run(start)  # in its own context, not in that of the request which has made room
+                context.run(start)  # in its own context, not in that of the request that made room
 
     def enter(self) -> Permit | None:
         """Return a permit for an operation that cannot wait, even above the limit; None if it must be refused. O(1)."""

@@ -28,7 +28,7 @@ from server.transport.responses import error_response, overload_response
 from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
-DRAIN_SECONDS = 2.0  # that an idle connection stays open during a shutdown: a request may already be on its way
+DRAIN_SECONDS = 2.0  # for which an idle connection stays open on shutdown: a request may already be on its way
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
 
 
@@ -42,7 +42,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     __slots__ = (
         "_admission",
-        "_closes",  # the process ends: the next response is the last one
+        "_closes",  # the process is shutting down: the next response is the last one
         "_discarded",  # bytes discarded since the connection stopped parsing; None while it parses
         "_open",
         "_overhead",  # bytes received for a request, without its body

@@ -26,6 +26,6 @@ class Timeouts:
     head: float = 10.0  # for complete headers, from the start of the connection or request
     body: float = 30.0  # for the whole body of a request
     idle: float = 75.0  # between requests: longer than proxies keep connections, which is 60 s in nginx
-    write: float = 60.0  # for MIN_PROGRESS of the unsent data
+    write: float = 60.0  # for the client to receive MIN_PROGRESS bytes of the unsent data
     linger: float = 2.0  # between a refusal and the close of the connection, so that the client can read the refusal
     check: float = 1.0  # between two checks of all deadlines

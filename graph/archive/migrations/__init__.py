@@ -53,7 +53,7 @@ class SchemaTooNew(SchemaMismatch):
 
 
 class SchemaOutdated(SchemaMismatch):
-    """The archive's schema is outdated, and a read-only command does not upgrade it."""
+    """The archive's schema is absent or outdated, and a read-only command does not upgrade it."""
 
     def __init__(self) -> None:
         super().__init__(

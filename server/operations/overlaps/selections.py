@@ -39,7 +39,7 @@ from graphql import (
 class Selections:
     """The fields of one selection set, including inline fragments, and the fragments that it spreads.
 
-    `leaves` are the parent types and names of fields without alias, arguments, directives or selections. `fields`
+    `leaves` are the parent types and names of fields without an alias, arguments, directives or selections. `fields`
     contains each such field once, even if the selection set repeats it.
     """
 

@@ -1,4 +1,4 @@
-"""Add columns to the events for the owners of post lists: of timelines, replies and reposts.
+"""Add columns to the events table for the owners of post lists: timelines, replies and reposts.
 
 Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """

@@ -1,8 +1,8 @@
 """Rename the archive watermark, so that running archivers of earlier versions can no longer write.
 
-They would archive posts without adding them to lists, and redact posts without removing them from lists: such posts
-would be missing from pages, or break the pages. These archivers now fail and give up the lease to a newer process.
-Until they are replaced, processes of earlier versions cannot look up archived posts.
+Those archivers would archive posts without adding them to lists, and redact posts without removing them from lists: the
+posts would be missing from pages, or break the pages. Instead, the archivers now fail and give up the lease to a newer
+process. Until they are replaced, processes of earlier versions cannot look up archived posts.
 
 The step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """

@@ -1,7 +1,8 @@
 """Create the tables of the public timeline, which are filled in the background, and record who is suspended.
 
 The watermark is renamed, so that running archivers of earlier versions can no longer write: their posts would be
-missing from the table. The rename comes first, so that no suspension is archived after the migration has read them.
+missing from the table. The rename comes first, so that no suspension is archived after the migration has read the
+earlier ones.
 
 Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """

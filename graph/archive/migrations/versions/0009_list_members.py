@@ -1,8 +1,8 @@
 """Create the table of list members, and fill it from list events.
 
 The watermark is renamed, so that running archivers of earlier versions can no longer write: the members that they add
-would be missing from the table. The rename comes first, so that no event of a list is archived after the migration has
-read them.
+would be missing from the table. The rename comes first, so that no list event is archived after the migration has read
+the list events.
 
 Every step can be repeated, because MySQL commits each step separately and a crash can leave some steps done.
 """
