@@ -77,7 +77,7 @@ async def log_in(
 
 
 async def start_session(context: Context, user: User, password: int | None = None) -> SessionPayload:
-    """Start a session and resolve the payload for its viewer. One round trip.
+    """Start a session and return its payload, which is resolved with the user as the viewer. One round trip.
 
     If a password was checked, `password` is the number of the event that last changed it.
     """
@@ -87,7 +87,7 @@ async def start_session(context: Context, user: User, password: int | None = Non
 
 
 def begun(context: Context, session: Credentials) -> SessionPayload:
-    """Return the payload with the credentials of a session that was started."""
+    """Report a new session to the client, and return the payload with the session's credentials."""
     context.client.note_session(session)
     return SessionPayload(credentials=session)
 
@@ -98,7 +98,7 @@ async def log_out(
     *,
     input: Annotated[inputs.LogOutInput, strawberry.argument(description="Which sessions to end.")],
 ) -> Payload:
-    """End the viewer's session or all of their sessions.
+    """End the current session or all of the viewer's sessions.
 
     Later fields of the document have no viewer, even if this mutation fails.
     """
@@ -125,7 +125,7 @@ async def change_password(
         inputs.ChangePasswordInput, strawberry.argument(description="The current password and the new one.")
     ],
 ) -> SessionPayload:
-    """Change the viewer's password, end all their sessions, and start one, which later fields of the document use."""
+    """Change the viewer's password, end all their sessions, and start one that later fields of the document use."""
     viewer, client = context.require_viewer(), context.client
     session = await context.graph.passwords.change(
         viewer.user,

@@ -9,7 +9,7 @@ from resolvers.inputs import AttachmentInput
 
 
 def attachments(posts: Sequence[Post], context: Context) -> list[list[Attachment]]:
-    """Return the attachments of posts."""
+    """Return the attachments of posts, except files and previews on hosts that the operator no longer allows."""
     hosts = context.graph.tuning.media_hosts
     return [shown(decoded(post.attachments), hosts) if post.attachments else [] for post in posts]
 

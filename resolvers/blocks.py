@@ -143,7 +143,7 @@ async def unblock_user(
 async def change(context: Context, write: Callable[[int, int], Awaitable[None]], user_id: str) -> int:
     """Mute, unmute, block or unblock the user with this id, and return the user's number.
 
-    Also raises Rejected (NOT_FOUND) for a malformed id.
+    Raises the errors of `write`, and Rejected (NOT_FOUND) for a malformed id or the id of another kind of object.
     """
     viewer = context.require_viewer()
     user = ids.number_or_none(ids.Kind.USER, user_id)

@@ -1,4 +1,4 @@
-"""Paging arguments, and the records behind connections and `PageInfo`. A record is the object that resolvers get.
+"""Paging arguments, and the records of connections and `PageInfo`: the objects that the resolvers of fields receive.
 
 Edges have no record of their own: the record of a `PostEdge` is the post, and the record of a `FollowEdge` is the
 follow.
@@ -48,7 +48,7 @@ POST_CURSOR = (
 
 
 def checked_limit(limit: int, most: int) -> int:
-    """Return the length of a list that a client requests. Raises BadPaging if it is not from 1 to `most`."""
+    """Return `limit`, the list length that a client requests. Raises BadPaging if it is not from 1 to `most`."""
     if not 1 <= limit <= most:
         raise BadPaging(f"'limit' must be from 1 to {most}, not {limit}.")
     return limit
@@ -74,7 +74,7 @@ class PageEnds(NamedTuple):
 
     @property
     def start_cursor(self) -> str | None:
-        """The cursor of the newest entry, if there is one."""
+        """The cursor of the newest entry or, if known, of the position where the previous page continues."""
         return None if self.start is None else encode_cursor(self.kind, self.start)
 
     @property

@@ -28,7 +28,7 @@ TextEntity: TypeAlias = UserMention | Hashtag | Link
 
 
 async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEntity]]:
-    """Return the entities of the texts of posts. If users are mentioned, one round trip, shared with the authors.
+    """Return the entities in the texts of posts. One round trip if there are mentions, shared with loading the authors.
 
     A mention of a login that no user had when the post was published is plain text. Entities in excess of the usual
     number per post are charged to the operation afterwards.

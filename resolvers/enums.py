@@ -51,7 +51,7 @@ describe(
     TimelineKind,
     "Whose posts a timeline contains.",
     {
-        TimelineKind.HOME: "The posts and reposts of the owner and of the users that the owner follows now.",
+        TimelineKind.HOME: "The posts and reposts of the owner and of the users whom the owner currently follows.",
         TimelineKind.USER: "The owner's own posts and reposts, without replies to others.",
         TimelineKind.REPLIES: "The owner's replies.",
         TimelineKind.LIST: "The posts and reposts of the members of a list.",
@@ -94,7 +94,7 @@ describe(
         ProblemCode.WRONG_CREDENTIALS: "The login does not exist or the password is wrong.",
         ProblemCode.TEXT_EMPTY: "The text is empty or only white space.",
         ProblemCode.TEXT_TOO_LONG: "The text has more than 1,000 characters.",
-        ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
+        ProblemCode.NOT_FOUND: "The object does not exist, was deleted or is hidden from the viewer.",
         ProblemCode.NOT_ALLOWED: "The object belongs to another user, or the account is suspended.",
         ProblemCode.TOO_MANY: "The input has too many ids, too many attachments, or a text with too many mentions, "
         "hashtags and links; or the viewer would have too many lists, too many members in a list, too many muted or "
@@ -112,13 +112,13 @@ describe(
         GapReason.RETENTION: "The server no longer has all events after the cursor, or a failover lost the event that "
         "the cursor points to. The missing events are lost; the remaining ones follow.",
         GapReason.SLOW_CONSUMER: "The client read too slowly and its buffer overflowed. The stream continues with new "
-        "events. To receive the missing events, subscribe again with the `cursor` of the gap.",
+        "events. To receive the missing events, subscribe again with the `cursor` of the gap as `after`.",
         GapReason.REPAIR: "The server corrected data after a fault, so pages have changed without events.",
     },
 )
 describe(
     EventKind,
-    "The kinds of events in a stream.",
+    "A kind of event in the `events` subscription.",
     {
         EventKind.POST_ADDED: "A user published a post.",
         EventKind.POST_REMOVED: "A post was deleted.",

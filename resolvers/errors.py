@@ -30,7 +30,7 @@ class Unauthenticated(Exception):
 
 
 class RedactedError(Exception):
-    """Replaces an unexpected error whose message may contain a password. The message is only that error's type."""
+    """Replaces an unexpected error whose message may contain a password. The new message is only its type."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__qualname__)

@@ -10,7 +10,7 @@ class UserBy:
     """Exactly one field is set; the other is None."""
 
     id: strawberry.ID | None = strawberry.field(description="The global id of the user.")
-    login: str | None = strawberry.field(description="The login of the user, ignoring case.")
+    login: str | None = strawberry.field(description="The login of the user, in upper or lower case.")
 
 
 @strawberry.input(description="A geographic position.")
@@ -30,7 +30,7 @@ class SignUpInput:
         "lower case."
     )
     password: str = strawberry.field(
-        description="8 to 128 characters. It must not be the login, the name or a common password."
+        description="The password, 8 to 128 characters. It must not be the login, the name or a common password."
     )
     name: str | None = strawberry.field(description="The display name, 1 to 50 characters. Defaults to the login.")
     idempotency_key: str | None = strawberry.field(
@@ -44,7 +44,7 @@ class SignUpInput:
 class LogInInput:
     """The values are not validated yet."""
 
-    login: str = strawberry.field(description="The login, ignoring case.")
+    login: str = strawberry.field(description="The login, in upper or lower case.")
     password: str = strawberry.field(description="The password.")
 
 
@@ -64,7 +64,7 @@ class ChangePasswordInput:
 
     current_password: str = strawberry.field(description="The current password.")
     new_password: str = strawberry.field(
-        description="8 to 128 characters. It must not be the login, the name or a common password."
+        description="The new password, 8 to 128 characters. It must not be the login, the name or a common password."
     )
 
 
@@ -102,7 +102,7 @@ class UpdateProfileInput:
     )
 
 
-@strawberry.input(description="A picture or video that a post shows. The file is on another server.")
+@strawberry.input(description="A picture or video to attach to a post. The file is hosted on another server.")
 class AttachmentInput:
     """The values are not validated yet."""
 
@@ -253,8 +253,8 @@ class MarkNotificationsReadInput:
     """The cursor is not decoded yet."""
 
     up_to: str = strawberry.field(
-        description="The `cursor` of the newest notification that the viewer has seen, or of a live event. This "
-        "notification and all older ones are marked as read."
+        description="The `cursor` of the newest notification that the viewer has seen, or of an event of the "
+        "`notifications` subscription. All notifications up to this position are marked as read."
     )
 
 
@@ -326,8 +326,8 @@ class PostFilter:
     users: list[strawberry.ID] | None = strawberry.field(description="Match posts by these users: 1 to 100 global ids.")
     keywords: list[str] | None = strawberry.field(
         description="Match posts that contain at least one of these entries. An entry consists of one or more words, "
-        "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all of them, in any "
-        "order and ignoring case. At most 20 entries with 25 words of 60 characters each."
+        "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all parts of the "
+        "entry, in any order and ignoring case. At most 20 entries, each with up to 25 words of up to 60 characters."
     )
     within: BoundingBox | None = strawberry.field(description="Match posts located in this area.")
 
@@ -340,15 +340,15 @@ class EventFilter:
     """The values are not validated and the ids are not decoded yet. None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(
-        description="Match posts and reposts by these users, and follows where one of them is the follower or the "
-        "followed user. 1 to 500 global ids."
+        description="Match posts and reposts by these users, and follows and unfollows in which one of them is the "
+        "follower or the followed user. 1 to 500 global ids."
     )
     keywords: list[str] | None = strawberry.field(
         description="Match posts that contain at least one of these entries. An entry consists of one or more words, "
-        "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all of them, in any "
-        "order and ignoring case. At most 400 entries with 25 words of 60 characters each, and 2,000 terms in total: a "
-        "word is one term, and a phrase has one term for each pair of neighbouring characters. Follows, reposts and "
-        "the removal of reposts never match. Replayed deletions of posts always match."
+        "`#hashtags`, or phrases in a script without spaces, such as 北京; the post must contain all parts of the "
+        "entry, in any order and ignoring case. At most 400 entries, each with up to 25 words of up to 60 characters, "
+        "and 2,000 terms in total: a word is one term, and a phrase has one term for each pair of neighbouring "
+        "characters. Follows, reposts and the removal of reposts never match. Replayed deletions of posts always match."
     )
     within: BoundingBox | None = strawberry.field(
         description="Match posts located in this area. Follows, reposts and the removal of reposts never match. "
@@ -356,7 +356,7 @@ class EventFilter:
     )
     sample: float | None = strawberry.field(
         description="Match this fraction of the events, above 0 and at most 1. The same fraction selects the same "
-        "events for all clients, and a larger fraction includes them. A post or repost and its "
+        "events for all clients, and a larger fraction includes the events of a smaller one. A post or repost and its "
         "removal are selected together."
     )
     firehose: bool | None = strawberry.field(description="Match all events. Requires the `firehose` permission.")

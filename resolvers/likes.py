@@ -103,7 +103,7 @@ async def change_like(context: Context, post_id: str, *, is_liked: bool) -> Like
 
 
 async def payload_posts(payloads: Sequence[LikePayload], context: Context) -> list[Post | None]:
-    """Return the post after each mutation; None if the mutation failed. One round trip.
+    """Return the post after each mutation; None if it failed, or the post is deleted or hidden. One round trip.
 
     The outcomes are added to the loader `viewer_likes`, so that it need not read them.
     """

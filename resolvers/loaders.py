@@ -120,7 +120,7 @@ class Loaders:
 
     @lazy
     def posts(self) -> DataLoader[int, Post | None]:
-        """Undeleted posts by id; None if there is none."""
+        """Undeleted posts and plain reposts by id; None if there is none, or if it is hidden from the viewer."""
         return self._loader("posts", IsolatedFailures(partial(self._graph.posts.get_many, self.view)))
 
     @lazy

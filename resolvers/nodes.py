@@ -17,7 +17,7 @@ MAX_NODES = 100
 USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.REPLIES_TIMELINE, ids.Kind.RELATIONSHIP)
 """The kinds whose last number is the id of a user who must exist."""
 POST_KINDS = (ids.Kind.POST, ids.Kind.REPOST)
-"""The kinds whose number is the id of a record of a post."""
+"""The kinds whose number is the id of a post or a repost."""
 LIST_KINDS = (ids.Kind.LIST, ids.Kind.LIST_TIMELINE)
 """The kinds whose number is the id of a list, which must be the viewer's."""
 
@@ -112,7 +112,7 @@ def _visible_list(key: ids.GlobalId, lists: Mapping[int, UserList | None]) -> Re
 
 
 async def load_public(context: Context, keys: Sequence[ids.GlobalId]) -> list[Timeline | ArchiveUnavailable]:
-    """Return the public timeline for each key, or the error if the archive does not answer. One query per key."""
+    """Return the public timeline for each key, at most one, or the error if the archive does not answer. One query."""
     try:
         return [await context.graph.public_timeline.begin() for _ in keys]
     except ArchiveUnavailable as outage:

@@ -35,7 +35,7 @@ Kinds = Annotated[
 ]
 SameKinds = Annotated[list[NotificationKind] | None, same_argument("entries")]
 LimitOfActors = Annotated[
-    int, strawberry.argument(description=f"How many of the newest users to return, 1 to {MAX_ACTORS}.")
+    int, strawberry.argument(description=f"How many of the most recent users to return, 1 to {MAX_ACTORS}.")
 ]
 
 
@@ -180,7 +180,7 @@ async def mark_notifications_read(
 
 
 def position_of(cursor: str) -> int:
-    """Return the number in a notification cursor or a log cursor. Raises Rejected (INVALID)."""
+    """Return the number in a notification cursor or a log cursor. Raises Rejected (INVALID) for anything else."""
     live = cursor.startswith(f"{CursorKind.LOG.value}-")
     try:
         return decode_cursor(CursorKind.LOG if live else CursorKind.NOTIFICATION, cursor, "upTo")

@@ -138,7 +138,7 @@ async def pages_by_window(
 
 @dataclass(frozen=True, slots=True)
 class Shown(Generic[K, V]):
-    """A look-up that fails for ids in `unshown`, which the viewer has changed and the store cannot show correctly yet.
+    """A look-up that fails for ids in `unshown`: changed objects whose new state the store cannot show yet.
 
     Keys are ids, or tuples that begin with the id of an owner.
     """

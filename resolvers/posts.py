@@ -17,9 +17,10 @@ async def post(
     *,
     id: Annotated[strawberry.ID, strawberry.argument(description="The global id of the post.")],
 ) -> Post | None:
-    """Return the post with a global id, or None. One round trip. Raises BadInput for a malformed id.
+    """Return the post with a global id, or None if it does not exist or is hidden from the viewer. One round trip.
 
-    The watermark for the live cursor is read first, because it must not be newer than the counts of the post.
+    Raises BadInput for a malformed id. The watermark for the live cursor is read first, because it must not be newer
+    than the counts of the post.
     """
     await context.watermark()
     number = ids.number(ids.Kind.POST, id)

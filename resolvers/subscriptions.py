@@ -159,7 +159,7 @@ async def events(
 
 
 def _number_after(context: Context, after: str | None) -> int | None:
-    """Return the event number to resume after. `Last-Event-ID` is newer than the document's cursor and preferred."""
+    """Return the event number to resume after, if any. `Last-Event-ID` takes precedence over `after`: it is newer."""
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
     return None if after is None else decode_cursor(CursorKind.LOG, after)

@@ -62,7 +62,7 @@ async def ancestors(
 ) -> list[list[Post | None] | Exception]:
     """Return the nearest posts above each reply, oldest first, with None for posts that are gone. One round trip.
 
-    Raises BadPaging.
+    Raises BadPaging if `limit` is not from 1 to `MAX_ANCESTORS`.
     """
     most = checked_limit(limit, MAX_ANCESTORS)
     chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to][-most:] for post in posts]

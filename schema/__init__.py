@@ -50,7 +50,7 @@ from schema.viewer import Viewer
 
 DESCRIPTION = """The API of Fanline, a micro-blog: users, posts, follows, timelines and live updates.
 
-Ids are global and opaque, and lists are Relay connections. Expected failures of mutations are `userErrors`; other failures are `errors` with a stable `extensions.code`.
+Ids are global and opaque, and lists are Relay connections. Mutations report expected failures in `userErrors`. All other failures are in `errors`, with a stable `extensions.code`.
 
 Later versions may add types, fields, enum values and error codes. Clients must ignore events, timeline entries and attachments with an unknown `__typename`, and treat unknown enum values and codes as the default case."""  # noqa: E501 - lines would break in the SDL
 
@@ -100,7 +100,7 @@ schema = strawberry.Schema(
 )
 
 
-schema._schema.description = DESCRIPTION  # strawberry.Schema has no parameter for it, and its printer omits it
+schema._schema.description = DESCRIPTION  # Strawberry has no parameter for it, and its printer omits it
 
 
 def sdl() -> str:

@@ -14,7 +14,7 @@ from schema.user_error import ERRORS, UserError
 from schema.viewer import Viewer
 
 
-@strawberry.type(description="The access token of a new session, and its viewer.")
+@strawberry.type(description="A new session: its access token, its expiry time and its viewer.")
 class Credentials:
     """Backed by `graph.model.Credentials`."""
 
@@ -43,8 +43,8 @@ class Session(Node):
     created_at: datetime = strawberry.field(description="When the user logged in.")
     last_used_at: datetime = strawberry.field(description="When the session was last used, accurate to within an hour.")
     user_agent: str | None = strawberry.field(
-        description="The program that logged in, as given by the `User-Agent` header, which is not verified: up to "
-        "200 characters. Null if there was no such header."
+        description="The `User-Agent` header of the request that started the session, up to 200 characters. It is not "
+        "verified. Null if there was no such header."
     )
     current: bool = batched(sessions.are_current, description="Whether this is the session of the current request.")
 

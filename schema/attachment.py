@@ -9,8 +9,8 @@ from graph.posts import attachments
 
 
 @strawberry.interface(
-    description="A picture or video that a post shows. The file is on another server. Ignore attachments of unknown "
-    "types."
+    description="A picture or video attached to a post. The file is hosted on another server. Ignore attachments of "
+    "unknown types."
 )
 class Attachment(OfRecord):
     """The values of the implementing types are records with the URLs of files."""

@@ -23,7 +23,7 @@ class UserEdge:
 
     cursor: str = batched(
         blocks.user_cursors,
-        description="The user's cursor, for `after` and `before`. It is valid in the list that it comes from.",
+        description="The user's cursor, for `after` and `before`. It is valid only in the list that returned it.",
     )
     node: Annotated["User", strawberry.lazy("schema.user")] = batched(
         blocks.edge_users, references=blocks.edge_references, description="The user."
@@ -41,7 +41,7 @@ class UserConnection:
         blocks.page_users, description="The page's users, without cursors."
     )
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 

@@ -38,7 +38,7 @@ class BookmarkConnection:
     )
     nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 

@@ -30,11 +30,11 @@ class PageInfo:
     )
     start_cursor: str | None = strawberry.field(
         description="The cursor to pass as `before` for newer entries: usually that of the first edge, which is the "
-        "newest. Null if there is none."
+        "newest. It can be null only if the page is empty."
     )
     end_cursor: str | None = strawberry.field(
         description="The cursor to pass as `after` for older entries: usually that of the last edge, which is the "
-        "oldest. Null if there is none."
+        "oldest. It can be null only if the page is empty."
     )
 
 
@@ -61,7 +61,7 @@ class PostConnection:
     edges: list[PostEdge] = strawberry.field(description="The page's posts, with cursors.")
     nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 
@@ -97,6 +97,6 @@ class FollowConnection:
         users.page_users, description="The page's users, without cursors."
     )
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
     total_count: int = batched(users.total_counts, description="The exact number of users in the whole list.")

@@ -39,12 +39,12 @@ class LikeConnection:
 
     edges: list[LikeEdge] = strawberry.field(description="The page's likes, with cursors and times.")
     nodes: list[Annotated["User", strawberry.lazy("schema.user")]] = batched(
-        likes.page_users, description="The users who like the post, without cursors."
+        likes.page_users, description="The page's users, without cursors."
     )
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
-    total_count: int = strawberry.field(description="The exact number of likes.")
+    total_count: int = strawberry.field(description="The exact number of likes of the post, on all pages.")
 
 
 @strawberry.type(description="A post that the viewer likes.")
@@ -69,7 +69,7 @@ class LikedPostConnection:
     )
     nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 

@@ -41,11 +41,11 @@ class PublishPostPayload:
 
     post: Post | None = strawberry.field(description="The new post. Null on failure.")
     post_edge: PostEdge | None = strawberry.field(
-        description="The new post as an edge for lists of posts, such as `Post.replies`. Insert it where its cursor "
-        "belongs. Null on failure."
+        description="The new post as an edge for lists of posts, such as `Post.replies`. Insert it before the first "
+        "edge with a smaller `cursor`. Null on failure."
     )
     timeline_edge: TimelineEdge | None = strawberry.field(
-        description="The new post as a timeline edge. Insert it where its cursor belongs. Null on "
+        description="The new post as a timeline edge. Insert it before the first edge with a smaller `cursor`. Null on "
         "failure, and for a reply that belongs only in `User.repliesTimeline`."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
@@ -132,20 +132,21 @@ def change(resolver: Callable[..., Any], *, description: str) -> Any:
 
 
 @strawberry.type(
-    description="The root of all mutations. All except `signUp` and `logIn` require a viewer. Invalid input is "
-    "reported in `userErrors`, in which case nothing is written. If a field fails with an entry in `errors`, it is "
-    "null."
+    description="The root of all mutations. All except `signUp` and `logIn` require a viewer, that is, a logged-in "
+    "user. Invalid input is reported in `userErrors`, in which case nothing is written. A mutation that fails with an "
+    "entry in `errors` returns null."
 )
 class Mutation:
     """There is no root value."""
 
     sign_up: SignUpPayload | None = change(
-        accounts.sign_up, description="Create an account and start a session. The payload is resolved for the new user."
+        accounts.sign_up,
+        description="Create an account and start a session. In the payload, the new user is the viewer.",
     )
     log_in: LogInPayload | None = change(
         accounts.log_in,
-        description="Start a session with a login and password. The payload is resolved for the user who has logged "
-        "in.",
+        description="Start a session with a login and password. In the payload, the user who has logged in is the "
+        "viewer.",
     )
     log_out: LogOutPayload | None = change(
         accounts.log_out,
@@ -184,8 +185,9 @@ class Mutation:
     )
     repost_post: RepostPostPayload | None = change(
         reposts.repost_post,
-        description="Show a post to the viewer's followers without adding anything. Reposting a post again changes "
-        "nothing. The repost appears in the viewer's timeline and in the home timelines of the viewer's followers.",
+        description="Show a post to the viewer's followers without adding text or attachments. Reposting a post again "
+        "changes nothing. The repost appears in the viewer's timeline and in the home timelines of the viewer's "
+        "followers.",
     )
     unrepost_post: UnrepostPostPayload | None = change(
         reposts.unrepost_post, description="Undo the viewer's repost of a post. Quotes are not affected."
@@ -193,7 +195,7 @@ class Mutation:
     follow_users: FollowUsersPayload | None = change(
         mutations.follow_users,
         description="Follow users. Their posts and reposts appear in the viewer's home timeline immediately. If the "
-        "viewer would follow too many users, none of them is followed.",
+        "viewer would then follow too many users, none of the users in the input is followed.",
     )
     unfollow_users: UnfollowUsersPayload | None = change(
         mutations.unfollow_users,
@@ -201,11 +203,12 @@ class Mutation:
     )
     mute_user: MuteUserPayload | None = change(
         blocks.mute_user,
-        description="Mute a user without notifying them. The user's posts, and reposts of those posts, disappear from "
-        "the viewer's home timeline immediately. Profiles, threads and search still show these posts.",
+        description="Mute a user without notifying them. The user's posts, and reposts of those posts, disappear "
+        "immediately from the viewer's home timeline and lists, and from the public timeline as the viewer sees it. "
+        "Profiles, threads and search still show these posts.",
     )
     unmute_user: UnmuteUserPayload | None = change(
-        blocks.unmute_user, description="Unmute a user. The user's posts appear in the viewer's timelines again."
+        blocks.unmute_user, description="Unmute a user. The viewer's timelines show the user's posts again."
     )
     block_user: BlockUserPayload | None = change(
         blocks.block_user,
@@ -239,11 +242,11 @@ class Mutation:
     create_list: CreateListPayload | None = change(
         lists.create_list,
         description="Create a list of users, whose posts the viewer can then read separately from the home timeline. "
-        "Only the viewer sees the list; its members are not notified. A viewer has at most 50 lists.",
+        "Only the viewer sees the list; its members are not notified. A user can have at most 50 lists.",
     )
     update_list: UpdateListPayload | None = change(
         lists.update_list,
-        description="Rename one of the viewer's lists, and add or remove members. A list has at most 500 members. "
+        description="Rename one of the viewer's lists, and add or remove members. A list can have at most 500 members. "
         "Adding a member again, or removing a user who is not a member, changes nothing.",
     )
     delete_list: DeleteListPayload | None = change(

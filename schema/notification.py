@@ -16,10 +16,10 @@ from schema.user_error import ERRORS, UserError
 
 
 @strawberry.interface(
-    description="A notification about the likes or the reposts of one post, about one reply, quote or mention, or "
-    "about the follows of one UTC day. When another user likes, reposts or follows, the notification moves to the "
-    "top. It is left out while it has no `actors`, or if its post was deleted. Show notifications of unknown types "
-    "without details."
+    description="A notification. It covers all likes or all reposts of one post; one reply, quote or mention; or all "
+    "follows of one UTC day. When another user likes, reposts or follows, the notification moves to the top of the "
+    "feed. It is left out of the feed while it has no `actors`, or if its post was deleted. Show notifications of "
+    "unknown types without details."
 )
 class Notification(Node):
     """The values are instances of the subclasses of `graph.log.notification_groups.Notification`."""
@@ -122,11 +122,11 @@ class NotificationConnection:
     edges: list[NotificationEdge] = strawberry.field(description="The page's notifications, with cursors.")
     nodes: list[Notification] = strawberry.field(description="The page's notifications, without cursors.")
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 
-@strawberry.type(description="The viewer's notifications: the newest 1,000.")
+@strawberry.type(description="The viewer's newest notifications, at most 1,000.")
 class NotificationFeed(Node):
     """Backed by `graph.log.notification_groups.NotificationFeed`."""
 
@@ -142,15 +142,16 @@ class NotificationFeed(Node):
     )
     live_cursor: str | None = batched(
         notifications.live_cursors,
-        description="Pass this cursor as `after` to the `notifications` subscription, so that no event after the page "
-        "of this response is missed. Select it with the same arguments as `entries`. Null if `after` or `before` is "
+        description="Pass this cursor as `after` to the `notifications` subscription to receive every change since the "
+        "page in `entries` was read. Select it with the same arguments as `entries`. Null if `after` or `before` is "
         "given; in that case, keep the cursor that you have, which is the `cursor` of the last event or the "
-        "`liveCursor` of the first page. In a normalised client cache, lists with equal arguments share it.",
+        "`liveCursor` of the first page. A normalised client cache stores only one value for all lists with equal "
+        "arguments.",
     )
     entries: NotificationConnection | None = batched(
         notifications.entries,
         description="A page of the notifications, newest first. Requires `first` or `last`. A page has fewer entries "
-        "than requested only at the end. Null if the page cannot be read; `errors` gives the reason.",
+        "than requested only if there are no more. Null if the page cannot be read; `errors` gives the reason.",
     )
 
 

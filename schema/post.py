@@ -89,9 +89,10 @@ class Post(timeline_item.TimelineItem):
     )
     ancestors: list[Annotated["Post", strawberry.lazy("schema.post")] | None] | None = batched(
         threads.ancestors,
-        description="The nearest posts above this reply, oldest first. Empty if this post is not a reply. An entry is "
-        "null if its post is deleted or hidden from the viewer, so that the other entries keep their positions. Null "
-        "if the posts cannot be read; `errors` gives the reason.",
+        description="The nearest posts in the chain that led to this reply, oldest first, ending with `replyTo`. Empty "
+        "if this post is not a reply. An entry is null if its post is deleted or hidden from the viewer, so that the "
+        "other entries keep their positions. The whole list is null if a post cannot be read; `errors` gives the "
+        "reason.",
     )
     quoted_post: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.quoted_or_reposted,
@@ -106,25 +107,28 @@ class Post(timeline_item.TimelineItem):
     )
     live_cursor: str | None = batched(
         threads.live_cursors,
-        description="Pass this cursor as `after` to the `thread` subscription, so that no event after this response is "
-        "missed. Select it with the same arguments as `replies`, in a query for the post by its id. Null if `after` or "
-        "`before` is given; in that case, keep the cursor that you have, which is the `cursor` of the last event or "
-        "the `liveCursor` of the first page.",
+        description="Pass this cursor as `after` to the `thread` subscription to receive every change since the page "
+        "in `replies` was read. Select it with the same arguments as `replies`, in a query for the post by its id. "
+        "Null if `after` or `before` is given; in that case, keep the cursor that you have, which is the `cursor` of "
+        "the last event or the `liveCursor` of the first page.",
     )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,
-        description="The direct replies, newest first. Requires `first` or `last`. As in `Timeline.entries`, a "
-        "page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The direct replies, newest first. Requires `first` or `last`. A page may have fewer posts than "
+        "requested, or none, before the end: continue while `hasNextPage` is true, or `hasPreviousPage` with `last`. "
+        "Null if the page cannot be read; `errors` gives the reason.",
     )
     reposts: Annotated["RepostConnection", strawberry.lazy("schema.repost")] | None = batched(
         threads.reposts,
-        description="The reposts of the post, newest first. Requires `first` or `last`. As in `Timeline.entries`, "
-        "a page can have fewer reposts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The reposts of the post, newest first. Requires `first` or `last`. A page may have fewer reposts "
+        "than requested, or none, before the end: continue while `hasNextPage` is true, or `hasPreviousPage` with "
+        "`last`. Null if the page cannot be read; `errors` gives the reason.",
     )
     quotes: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.quotes,
-        description="The quotes of the post, newest first. Requires `first` or `last`. As in `Timeline.entries`, a "
-        "page can have fewer posts than requested. Null if the page cannot be read; `errors` gives the reason.",
+        description="The quotes of the post, newest first. Requires `first` or `last`. A page may have fewer posts "
+        "than requested, or none, before the end: continue while `hasNextPage` is true, or `hasPreviousPage` with "
+        "`last`. Null if the page cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
         threads.replies_counts,

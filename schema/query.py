@@ -29,15 +29,17 @@ class Query:
     )
     nodes: list[Node | None] = single(
         nodes.nodes,
-        description="Look up objects by their global ids, in the order of the ids. Null where `node` would be null.",
+        description="Look up objects by their global ids, in the order of the ids. An entry is null where `node` would "
+        "be null.",
     )
     user: User | None = single(
         users.user,
         references=users.user_reference,
-        description="Look up a user by id or login. Null if the user does not exist.",
+        description="Look up a user by id or login. Null if the user does not exist or is suspended.",
     )
     post: Post | None = single(
-        posts.post, description="Look up a post by id. Null if it does not exist or was deleted."
+        posts.post,
+        description="Look up a post by id. Null if it does not exist, was deleted or is hidden from the viewer.",
     )
     public_timeline: Timeline | None = single(
         timelines.public_timeline,
@@ -60,5 +62,7 @@ class Query:
         "not possible; `errors` gives the reason.",
     )
     rate_limit: RateLimit | None = single(
-        rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."
+        rates.rate_limit,
+        description="The rate limit of the viewer or, for anonymous requests, of the client's network. Null if the "
+        "server has no rate limits.",
     )

@@ -30,8 +30,8 @@ class Relationship(Node):
     following: bool = strawberry.field(description="Whether the viewer follows the user.")
     followed_by: bool = strawberry.field(description="Whether the user follows the viewer.")
     muting: bool = strawberry.field(
-        description="Whether the viewer has muted the user. The user's posts are not in the viewer's timelines, and "
-        "the user is not notified."
+        description="Whether the viewer has muted the user. The viewer's home timeline and lists, and the public "
+        "timeline, leave out the user's posts. The user is not notified of the mute."
     )
     blocking: bool = strawberry.field(description="Whether the viewer has blocked the user.")
     blocked_by: bool = strawberry.field(description="Whether the user has blocked the viewer.")

@@ -14,5 +14,7 @@ class ReportPayload:
 
     record: ClassVar[type] = reports.ReportPayload
 
-    reported: bool = strawberry.field(description="Whether the report was stored. False on failure.")
+    reported: bool = strawberry.field(
+        description="Whether the report is stored, because of this request or an earlier one. False on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

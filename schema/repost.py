@@ -56,7 +56,7 @@ class RepostConnection:
     edges: list[RepostEdge] = strawberry.field(description="The page's reposts, with cursors.")
     nodes: list[Repost] = strawberry.field(description="The page's reposts, without cursors.")
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 
@@ -68,7 +68,8 @@ class RepostPostPayload:
 
     repost: Repost | None = strawberry.field(description="The viewer's repost. Null on failure.")
     timeline_edge: TimelineEdge | None = strawberry.field(
-        description="The repost as a timeline edge. Insert it where its cursor belongs. Null on failure."
+        description="The repost as a timeline edge. Insert it before the first edge with a smaller `cursor`. Null on "
+        "failure."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
@@ -84,7 +85,7 @@ class UnrepostPostPayload:
         description="The post after the change. Null on failure, or if the post has since been deleted or hidden.",
     )
     deleted_repost_id: strawberry.ID | None = strawberry.field(
-        description="The global id of the viewer's repost, to remove it from caches. Null on failure, or if there was "
-        "none."
+        description="The global id of the viewer's repost, to remove it from caches. Null on failure, or if the viewer "
+        "had not reposted the post."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)

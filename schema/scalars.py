@@ -36,7 +36,8 @@ print_time.exact = str  # type: ignore[attr-defined]  # read by the executor: it
 
 DATE_TIME: ScalarDefinition = strawberry.scalar(
     name="DateTime",
-    description="A date and time in UTC, in RFC 3339 format, with milliseconds: `2026-01-02T03:04:05.678Z`.",
+    description="A date and time in RFC 3339 format. Results are in UTC, with milliseconds: "
+    "`2026-01-02T03:04:05.678Z`. Input may have any UTC offset.",
     specified_by_url="https://scalars.graphql.org/chillicream/date-time.html",
     serialize=print_time,
     parse_value=parse_time,

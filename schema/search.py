@@ -18,10 +18,10 @@ class PostSearch:
 
     live_cursor: str | None = batched(
         searches.live_cursors,
-        description="Pass this cursor as `after` to the `events` subscription with the same filter, so that no post "
-        "after the page of this response is missed. Posts published just before the search may be missing from the "
-        "page and sent only by the subscription. Select it with the same arguments as `posts`. Null if `after` or "
-        "`before` is given; in that case, keep the cursor that you have.",
+        description="Pass this cursor as `after` to the `events` subscription with the same filter to receive every "
+        "matching post that is too new for the page in `posts`. This includes posts published just before the search. "
+        "Select the cursor with the same arguments as `posts`. Null if `after` or `before` is given; in that case, "
+        "keep the cursor that you have.",
     )
     posts: PostConnection | None = batched(
         searches.posts,

@@ -64,8 +64,9 @@ class NotificationEvent(OfRecord):
 
 
 EDGE = (
-    "The edge of the new entry. Insert it where its cursor belongs: from `homeTimeline` into the home timeline, from "
-    "`timeline` into that timeline, and from `events` only into timelines to which the entry belongs."
+    "The edge of the new entry. Insert it before the first edge with a smaller `cursor`: from `homeTimeline` into the "
+    "home timeline, from `timeline` into that timeline, and from `events` only into timelines to which the entry "
+    "belongs."
 )
 
 
@@ -173,7 +174,7 @@ class ReplyAdded(ThreadEvent):
     post_edge: PostEdge = batched(
         subscriptions.items,
         independent=True,
-        description="The edge to insert into `Post.replies`, where its cursor belongs.",
+        description="The edge to insert into `Post.replies`, before the first edge with a smaller `cursor`.",
     )
 
 
@@ -193,8 +194,8 @@ class PostChanged(ThreadEvent):
 
 
 @strawberry.type(
-    description="The members of the list have changed, or the list was deleted. Fetch the list's timeline again, then "
-    "subscribe again from its `liveCursor`."
+    description="Only for the timeline of a list: the members of the list have changed, or the list was deleted. Fetch "
+    "the timeline again, then subscribe again from its `liveCursor`."
 )
 class TimelineChanged(TimelineEvent):
     """The values are instances of `graph.feed.updates.TimelineChanged`."""
@@ -234,7 +235,8 @@ class NotificationAdded(NotificationEvent):
     record: ClassVar[type] = updates.NotificationAdded
 
     edge: NotificationEdge = batched(
-        subscriptions.notifications, description="The edge of the notification. Insert it where its cursor belongs."
+        subscriptions.notifications,
+        description="The edge of the notification. Insert it before the first edge with a smaller `cursor`.",
     )
     feed: NotificationFeed = batched(
         subscriptions.notification_feeds, description="The viewer's notifications after the event."
@@ -242,8 +244,8 @@ class NotificationAdded(NotificationEvent):
 
 
 @strawberry.type(
-    description="Notifications were marked as read by another client; or some disappeared, reappeared or now list "
-    "different users, for example because a user undid or repeated a like. Fetch the first page again."
+    description="The viewer marked notifications as read, or notifications disappeared, reappeared or have "
+    "different `actors`, for example because a user undid or repeated a like. Fetch the first page again."
 )
 class NotificationsChanged(NotificationEvent):
     """The values are instances of `graph.feed.updates.NotificationsChanged`."""
@@ -266,8 +268,8 @@ class Checkpoint(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
 
 
 @strawberry.type(
-    description="Events are missing at this point, or data has changed without events. Fetch any data that must be "
-    "complete, then subscribe again from its `liveCursor`."
+    description="Events are missing at this point, or data has changed without events. Fetch all data that must be "
+    "complete again, then subscribe again from its `liveCursor`."
 )
 class Gap(TimelineEvent, StreamEvent, ThreadEvent, NotificationEvent):
     """The values are instances of `graph.feed.updates.Gap`."""

@@ -32,7 +32,7 @@ class TimelineConnection:
     edges: list[TimelineEdge] = strawberry.field(description="The page's entries, with cursors.")
     nodes: list[TimelineItem] = strawberry.field(description="The page's entries, without cursors.")
     page_info: PageInfo = strawberry.field(
-        description="The ends of the page, for requesting the next or previous page."
+        description="Whether there are more pages, and the cursors for requesting them."
     )
 
 
@@ -48,11 +48,11 @@ class Timeline(Node):
     kind: TimelineKind = strawberry.field(description="Whose entries the timeline contains.")
     live_cursor: str | None = batched(
         timelines.live_cursors,
-        description="Pass this cursor as `after` to a subscription, so that no event after the page of this response "
-        "is missed. An entry of the page may be sent again: ignore an entry whose `id` is already in the list. Select "
-        "it with the same arguments as `entries`. Null if `after` or `before` is given; in that case, keep the cursor "
-        "that you have, which is the `cursor` of the last event or the `liveCursor` of the first page. In a normalised "
-        "client cache, lists of this timeline with equal arguments share it.",
+        description="Pass this cursor as `after` to a subscription to receive every change since the page in `entries` "
+        "was read. An entry of the page may be sent again: ignore an entry whose `id` is already in the list. Select "
+        "the cursor with the same arguments as `entries`. Null if `after` or `before` is given; in that case, keep the "
+        "cursor that you have, which is the `cursor` of the last event or the `liveCursor` of the first page. A "
+        "normalised client cache stores only one value for all lists of this timeline with equal arguments.",
     )
     entries: TimelineConnection | None = batched(
         timelines.entries,

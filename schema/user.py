@@ -81,7 +81,7 @@ class User(Node):
     followers_you_know: FollowConnection | None = batched(
         users.followers_you_know,
         needs_only_reference=True,
-        description="The user's followers whom the viewer also follows, newest followers first. Requires `first` or "
+        description="The user's followers whom the viewer also follows, most recent first. Requires `first` or "
         "`last`. Null for anonymous requests, or if the page cannot be read; `errors` gives the reason.",
     )
     timeline: Timeline = batched(

@@ -101,7 +101,10 @@ STORE_GAUGES: dict[str, tuple[str, ReadBacklog]] = {
 STORE_COUNTERS: dict[str, tuple[str, ReadBacklog]] = {
     "archived_events": ("Events copied to the archive.", lambda backlog: backlog.archived),
     "archive_batches": ("Transactions that copied events to the archive.", lambda backlog: backlog.batches),
-    "archive_batch_seconds": ("Duration of these transactions.", lambda backlog: backlog.batch_seconds),
+    "archive_batch_seconds": (
+        "Duration of the transactions that copied events to the archive.",
+        lambda backlog: backlog.batch_seconds,
+    ),
     "dead_letters_dropped": ("Dead letters dropped because there were too many.", lambda backlog: backlog.dropped),
     "trimmed_posts": ("Posts removed from the store; the archive holds them.", lambda backlog: backlog.trimmed),
 }

@@ -21,10 +21,10 @@ class RateSettings(BaseModel):
         "list counts as one.",
     )
     log_ins_per_minute: Count = Field(
-        default=10, description="With rate limits: maximum log-ins of an address per minute."
+        default=10, description="With rate limits: maximum log-ins from an address per minute."
     )
     sign_ups_per_hour: Count = Field(
-        default=5, description="With rate limits: maximum sign-ups of an address per hour."
+        default=5, description="With rate limits: maximum sign-ups from an address per hour."
     )
     operations_at_once: Count = Field(
         default=4, description="With rate limits: maximum concurrent operations of a viewer or address in a process."
@@ -52,5 +52,5 @@ class RateSettings(BaseModel):
         "hundredth.",
     )
     max_connections: Count = Field(
-        default=100, description="With rate limits: maximum connections of an address in a process."
+        default=100, description="With rate limits: maximum connections from an address in a process."
     )

@@ -69,11 +69,11 @@ class Settings(ObservabilitySettings, RateSettings):
     secret: Names = Field(
         default=(),
         repr=False,
-        description="Keys that sign access tokens, separated by commas, each at least 32 bytes. The first signs, all "
-        "verify. If not set, a key is created in the data folder; production requires the setting.",
+        description="Keys that sign access tokens, separated by commas, each at least 32 bytes. The first key signs, "
+        "and all keys verify. If not set, a key is created in the data folder; production requires the setting.",
     )
     secret_file: Path | None = Field(
-        default=None, description="A file with these keys, one per line, instead of FANLINE_SECRET."
+        default=None, description="A file with the keys of access tokens, one per line, instead of FANLINE_SECRET."
     )
     env: Env = Field(default=Env.DEVELOPMENT, description="`production` refuses unsafe settings.")
     timeline_mode: TimelineMode = Field(
@@ -143,7 +143,7 @@ class Settings(ObservabilitySettings, RateSettings):
         "earlier (`relaxed`). Another store: when its replicas have it (`strict`).",
     )
     replicas: Count = Field(
-        default=1, description="Replicas of each shard that must have a write with `FANLINE_DURABILITY=strict`."
+        default=1, description="With `FANLINE_DURABILITY=strict`: replicas of each shard that must have a write."
     )
     session_ttl: Duration = Field(default=timedelta(days=30), description="Lifetime of a session and its token.")
     worker: bool = Field(
@@ -356,7 +356,7 @@ class Settings(ObservabilitySettings, RateSettings):
         return {TimelineMode.PUSH: math.inf, TimelineMode.PULL: 0}.get(self.timeline_mode, self.push_limit)
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of access tokens: from the setting, the secret file, or a file in the data folder.
+        """Return the keys that sign access tokens: from the setting, the secret file, or a file in the data folder.
 
         The file in the data folder is created on first use; processes that create it at the same time get the same
         key. A file holds one key per line. Raises SettingsError.

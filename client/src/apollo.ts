@@ -11,7 +11,7 @@ export interface Edge {
   node: { __typename?: string; id: string };
 }
 
-/** An event of a timeline, a thread or the notifications, with what the functions of this module need of each type. */
+/** An event of a timeline, a thread or the notifications, with the fields that the functions of this module need. */
 export interface Event {
   __typename: string;
   edge?: Edge;
@@ -140,8 +140,8 @@ function keyOfField(fieldName: string, storeFieldName: string): string {
 
 /**
  * Call a function with the `liveCursor` of each first page of a list that is written into the cache. The owner of the
- * list is a timeline, or the notifications with the `kinds` of the list. Return a function that stops this. Needs the
- * options of `typePolicies`.
+ * list is a timeline, or the notifications with the `kinds` of the list. Return a function that stops watching. Requires
+ * the policies of `typePolicies`.
  */
 export function watchPages(cache: ApolloCache, { kinds, ...owner }: Owner, arrived: Arrived): () => void {
   const watcher = { id: cache.identify(owner) ?? "", key: listKey({ kinds }), arrived };
@@ -168,9 +168,9 @@ function continues({ edges, pageInfo }: StoredConnection, after: string): boolea
 }
 
 /**
- * Insert an edge into a list where its cursor belongs, unless the list has its entry or will have it with a next page.
- * Return true if the list has changed. `id` is that of the timeline, or of the post of the thread. The entry must be in
- * the cache, and all edges must select `cursor`.
+ * Insert an edge into a list where its cursor belongs, unless the list has its entry or will get it with a later page.
+ * Return true if the list has changed. `id` is the id of the timeline or of the thread's post. The entry must be in the
+ * cache, and all edges must select `cursor`.
  */
 export function addEdge(cache: ApolloCache, id: string, { cursor, node }: Edge): boolean {
   const entry = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
@@ -183,7 +183,7 @@ export function addEdge(cache: ApolloCache, id: string, { cursor, node }: Edge):
 }
 
 /**
- * Remove a post and the reposts of it from a list, and the post from the cache. Return true if the list has changed.
+ * Remove a post and its reposts from a list, and the post from the cache. Return true if the list has changed.
  *
  * The reposts must have been fetched with `post { id }`.
  */
@@ -247,8 +247,8 @@ export function applyEvent(cache: ApolloCache, id: string, event: Event): boolea
 }
 
 /**
- * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of any edge that the list has of
- * the same notification. Return true if a list has changed. Lists of other `kinds` stay. The notification must be in
+ * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of any older edge for the same
+ * notification. Return true if a list has changed. Lists of other `kinds` are not changed. The notification must be in
  * the cache, and all edges must select `cursor`.
  */
 export function addNotification(cache: ApolloCache, feedId: string, { cursor, node }: Edge): boolean {
@@ -281,7 +281,7 @@ interface List {
 
 type Change = (connection: StoredConnection, list: List) => readonly StoredEdge[];
 
-/** Change the edges of the list of the timeline or the post with this id. */
+/** Change the edges of a list, given the id of its timeline or post. Return true if they have changed. */
 function changeEdges(cache: ApolloCache, id: string, changed: Change): boolean {
   return OWNERS.map((owner) => change(cache, owner, id, changed)).includes(true);
 }

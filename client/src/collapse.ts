@@ -1,4 +1,4 @@
-/** What `collapseReposts` reads of an entry of a timeline. Only reposts have the field `post`. */
+/** The fields of a timeline entry that `collapseReposts` reads. Only reposts have the field `post`. */
 export interface TimelineEntry {
   readonly id: string;
   /** The reposted post, or null if it is deleted or hidden. */
@@ -8,12 +8,11 @@ export interface TimelineEntry {
 /**
  * Return the entries of a timeline that show a post for the first time, in the same order.
  *
- * In a timeline the same post may occur several times, as the post and as reposts of it. The occurrence that is shown first
- * (top-most in the current list) stays, and later (older) ones are dropped, so that nothing that is already visible
- * disappears when older pages load. Pass all entries that are on the screen, not each page on its own. Reposts without
- * their post stay.
+ * A timeline may show the same post several times: the post itself and its reposts. The first occurrence (top-most in
+ * the current list) stays, and later (older) ones are dropped, so that no visible entry disappears when older pages
+ * load. Pass all entries that are on the screen, not each page on its own. Reposts without their post stay.
  *
- * The result is for display only: the next page begins at the `endCursor` of the last page, whatever is dropped.
+ * The result is for display only: the next page begins at the `endCursor` of the last page, whatever was dropped.
  */
 export function collapseReposts<Entry extends TimelineEntry>(entries: readonly Entry[]): Entry[] {
   const seen = new Set<string>();

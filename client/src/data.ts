@@ -1,11 +1,11 @@
-// The types of what the hooks return: of the default documents, and of an application's own ones.
+// The types of the data that the hooks return, for the default documents and for an application's own documents.
 
 /** The fields of a list's owner that the hooks need. */
 export interface ListOwner {
   readonly __typename?: string;
   readonly id?: string;
   readonly liveCursor?: string | null;
-  /** That of the post of a thread, which disappears when its author is hidden. */
+  /** The author of a thread's post. When the author is hidden, the post disappears. */
   readonly author?: { readonly id?: string };
 }
 
@@ -43,7 +43,7 @@ export interface Repost {
   readonly post: PostFields | null;
 }
 
-/** A notification of the default documents. Those of posts have the field `post`. */
+/** A notification of the default documents. Notifications about posts have the field `post`. */
 export interface Notification {
   readonly __typename: string;
   readonly id: string;

@@ -23,7 +23,7 @@ const TIMELINE_EVENT = `
   ... on AuthorRemoved { userId }`;
 const UNREAD = `id unreadCount hasMoreUnread`;
 
-/** The query of a page of a list, and the subscription to its events. */
+/** The query for a page of a list, and the subscription to the list's events. */
 export interface Documents {
   query: string;
   subscription: string;

@@ -11,7 +11,7 @@ interface TypedDocument<Data> extends DocumentNode {
 
 /** The options of all hooks. If a document is omitted, the hook uses its default one. */
 export interface ListOptions<Data> {
-  /** The query of a page. Define it outside the component. */
+  /** The query for a page. Define it outside the component. */
   query?: TypedDocument<Data>;
   /** The subscription, which selects the same fields of entries as the query. */
   subscription?: DocumentNode;
@@ -26,23 +26,23 @@ type UseList = <Data, Entry>(request: ListRequest, options: ListOptions<Data>) =
 /** Return the hooks for a GraphQL library. */
 export function hooksOf(useList: UseList) {
   return {
-    /** Show the viewer's home timeline, and keep it up to date. */
+    /** Return the viewer's home timeline, and keep it up to date. */
     useHomeTimeline: <Data = HomeTimelineData>(options: ListOptions<Data> = {}): LiveList<Data, HomeEntry<Data>> =>
       useList({ kind: KINDS.home }, options),
 
-    /** Show the timeline of a user or a list, and keep it up to date. Without an id, nothing is fetched yet. */
+    /** Return the timeline of a user or a list, and keep it up to date. Without an id, nothing is fetched yet. */
     useTimeline: <Data = TimelineData>(
       id: string | null | undefined,
       options: ListOptions<Data> = {},
     ): LiveList<Data, TimelineEntryOf<Data>> => useList({ kind: KINDS.timeline, id }, options),
 
-    /** Show a post with its direct replies, and keep both up to date. Without an id, nothing is fetched yet. */
+    /** Return a post with its direct replies, and keep both up to date. Without an id, nothing is fetched yet. */
     useThread: <Data = ThreadData>(
       id: string | null | undefined,
       options: ListOptions<Data> = {},
     ): LiveList<Data, ReplyOf<Data>> => useList({ kind: KINDS.thread, id }, options),
 
-    /** Show the viewer's notifications, or those of some `kinds`, and keep them up to date. */
+    /** Return the viewer's notifications, or those of some `kinds`, and keep them up to date. */
     useNotifications: <Data = NotificationsData>({
       kinds,
       ...options

@@ -1,4 +1,4 @@
-/** The arguments of a field of a page, or none. */
+/** The arguments of a page's field, or none. */
 export type Arguments = Readonly<Record<string, unknown>> | null | undefined;
 
 /** For each type of owner, the field that contains its list, and the type of the list's edges. */
@@ -11,22 +11,22 @@ export const LISTS = {
 /** The owners of lists of posts and reposts: a timeline, and the post of a thread. */
 export const OWNERS = ["Timeline", "Post"] as const;
 
-/** Return whether arguments are those of a page: `liveCursor` without them belongs to no list. */
+/** Return whether arguments select a page. A `liveCursor` without such arguments belongs to no list. */
 export function isPage(args: Arguments): boolean {
   return args?.["first"] != null || args?.["last"] != null;
 }
 
-/** Return whether arguments are those of a first page, which replaces a list. */
+/** Return whether arguments select a first page, which replaces a list. */
 export function isFirstPage(args: Arguments): boolean {
   return args?.["after"] == null && args?.["before"] == null;
 }
 
-/** Return what distinguishes lists of the same field: the arguments that are the same for all of their pages. */
+/** Return a key that distinguishes lists of the same field: the arguments that all pages of a list share, as JSON. */
 export function listKey(args: Arguments): string {
   return args?.["kinds"] == null ? "" : JSON.stringify({ kinds: args["kinds"] });
 }
 
-/** Return whether a list with these arguments takes notifications of a type, such as `LikeNotification` for `LIKE`. */
+/** Return whether a list with these arguments has notifications of a type, such as `LikeNotification` for `LIKE`. */
 export function takes(args: Arguments, typename: string | undefined): boolean {
   const kinds = args?.["kinds"];
   return !Array.isArray(kinds) || (typename !== undefined && kinds.includes(kindOf(typename)));

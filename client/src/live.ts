@@ -1,7 +1,7 @@
 import { backoff } from "./pause.js";
 import { failure } from "./problems.js";
 
-/** The fields that `live` needs of each event of a timeline, a thread or the notifications. */
+/** The fields that `live` needs in each event of a timeline, a thread or the notifications. */
 export interface LiveEvent {
   readonly __typename: string;
   readonly cursor: string;
@@ -30,7 +30,7 @@ export interface LiveOptions<Event extends LiveEvent> {
   apply?(event: Event): void;
   /**
    * Report the `liveCursor` of each first page that reaches the cache, whoever fetched it. Return a function that stops
-   * this. Null, which later pages have, is ignored.
+   * the reports. Null, which later pages have, is ignored.
    */
   watchPages?(arrived: (liveCursor: string | null | undefined) => void): () => void;
   /** Called when the subscription cannot continue, such as after a log-out. */
@@ -46,8 +46,8 @@ const FIRST_REPETITION = 1_000;
 const LONGEST_REPETITION = 30_000;
 
 /**
- * Keep a timeline, the replies of a thread or the notifications in a cache up to date. Return a function that stops
- * this.
+ * Keep a timeline, the replies of a thread or the notifications in a cache up to date. Return a function that ends the
+ * updates.
  *
  * Events are applied as they arrive. After `AuthorAdded`, `TimelineChanged`, `NotificationsChanged` and `Gap`, the
  * first page is fetched; when it is in the cache, the subscription ends and another one starts from the page's
@@ -128,7 +128,8 @@ class LiveTimeline<Event extends LiveEvent> {
   }
 
   /**
-   * End the subscription, which has failed or completed: otherwise urql would ignore the next one with the same cursor.
+   * End the failed or completed subscription, and schedule the next one. If the subscription were not ended, urql would
+   * ignore the next one with the same cursor.
    */
   #listenLater(problem: unknown): void {
     this.#subscription++; // ignore what the failed subscription still reports

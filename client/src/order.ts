@@ -15,7 +15,7 @@ export interface LoadedList {
  * Return the index at which to insert an edge into a list, or undefined if the list already has its entry, or will get
  * it with a page that is not loaded yet.
  *
- * Of two cursors, the one that is greater as a string belongs to the newer entry. Most new entries are the newest and
+ * The entry whose cursor is greater as a string is the newer one. Most new entries are the newest and
  * get the index 0. Others arrive late: a subscription starts from before the page was read, so it repeats entries of
  * the page and, after a busy time, entries below the page. An edge without a cursor counts as older.
  */
@@ -29,7 +29,7 @@ export function indexFor({ id, cursor }: ListedEdge & { cursor: string }, list: 
   return isLoaded ? list.edges.length : undefined;
 }
 
-/** Return a list with an item at an index. */
+/** Return a copy of a list with an item inserted at an index. */
 export function withItemAt<Item>(items: readonly Item[], index: number, item: Item): Item[] {
   return [...items.slice(0, index), item, ...items.slice(index)];
 }

@@ -14,7 +14,7 @@ export interface Owner {
 /** The watchers of pages by the key of their list, for all caches. */
 const watchers = new Map<string, Set<Arrived>>();
 
-/** Call a function with the `liveCursor` of each first page of a list. Return a function that stops this. */
+/** Call a function with the `liveCursor` of each first page of a list. Return a function that stops watching. */
 export function watch(key: string, arrived: Arrived): () => void {
   const ofList = watchers.get(key) ?? new Set();
   watchers.set(key, ofList.add(arrived));

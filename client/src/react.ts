@@ -76,7 +76,7 @@ export interface Source {
   error: Error | undefined;
   /** Fetch the first page from the network, put it into the cache, and return the data. */
   fetchFirst: () => Promise<unknown>;
-  /** Fetch the next page into the cache, if the list has one there. */
+  /** Fetch the next page into the cache, if the cached list has a next page. */
   fetchNext: (endCursorOf: (data: unknown) => string | undefined) => Promise<void>;
   /** Return what `live` needs for a list whose first page is in the cache. */
   liveOptions: (list: Owner, owner: ListOwner) => LiveSource;
@@ -85,7 +85,7 @@ export interface Source {
 interface Problem {
   key: number;
   error: Error;
-  /** Whether the next page could not be fetched. */
+  /** Whether fetching the next page failed. */
   isNext?: boolean;
   /** Whether the list is no longer live. */
   isOver?: boolean;
@@ -147,7 +147,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   }, [key, owner === undefined, id, session]);
 
   async function ended(cause: unknown): Promise<void> {
-    // The server refuses the id of an owner that was deleted or hidden. The data then shows this, which is no problem.
+    // The server refuses the id of an owner that was deleted or hidden. The data then shows this, so it is not an error.
     const isRefused = kind.hasId && failure(cause).code === "BAD_USER_INPUT";
     const data = isRefused ? await source.fetchFirst().catch(() => undefined) : undefined;
     if (!data || ownerOf(data)) setProblem({ key, error: asError(cause), isOver: true });

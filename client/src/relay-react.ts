@@ -22,7 +22,7 @@ const NO_HANDLER =
 
 /** The options of all hooks. */
 export interface RelayListOptions {
-  /** The query of a page. Its list is a `@connection` that selects `__id`. */
+  /** The query for a page. Its list is a `@connection` that selects `__id`. */
   query: GraphQLTaggedNode;
   subscription: GraphQLTaggedNode;
   /** The size of a page: the variable `$first`. */
@@ -31,14 +31,14 @@ export interface RelayListOptions {
   variables?: Record<string, unknown>;
 }
 
-/** Show the viewer's home timeline, and keep it up to date. */
+/** Return the viewer's home timeline, and keep it up to date. */
 export function useHomeTimeline<Query extends OperationType>(
   options: RelayListOptions,
 ): LiveList<Query["response"], HomeEntry<Query["response"]>> {
   return useList({ kind: KINDS.home }, options);
 }
 
-/** Show the timeline of a user or a list, and keep it up to date. Without an id, nothing is fetched yet. */
+/** Return the timeline of a user or a list, and keep it up to date. Without an id, nothing is fetched yet. */
 export function useTimeline<Query extends OperationType>(
   id: string | null | undefined,
   options: RelayListOptions,
@@ -46,7 +46,7 @@ export function useTimeline<Query extends OperationType>(
   return useList({ kind: KINDS.timeline, id }, options);
 }
 
-/** Show a post with its direct replies, and keep both up to date. Without an id, nothing is fetched yet. */
+/** Return a post with its direct replies, and keep both up to date. Without an id, nothing is fetched yet. */
 export function useThread<Query extends OperationType>(
   id: string | null | undefined,
   options: RelayListOptions,
@@ -54,7 +54,7 @@ export function useThread<Query extends OperationType>(
   return useList({ kind: KINDS.thread, id }, options);
 }
 
-/** Show the viewer's notifications, or those of some `kinds`, and keep them up to date. */
+/** Return the viewer's notifications, or those of some `kinds`, and keep them up to date. */
 export function useNotifications<Query extends OperationType>({
   kinds,
   ...options
@@ -136,7 +136,7 @@ interface Fetched {
   error?: Error;
 }
 
-/** Return a state update that keeps the last fetch if it is of a newer list. */
+/** Return a state update that keeps the last fetch if it belongs to a newer list. */
 function newer(fetched: Fetched): (last: Fetched | undefined) => Fetched {
   return (last) => (last && last.of.number > fetched.of.number ? last : fetched);
 }
@@ -163,7 +163,7 @@ class StoredQuery {
   readonly read = (): Snapshot => this.#snapshot;
 
   /**
-   * Retain the query's records in the store, and call a function when they change. Return a function that stops this.
+   * Retain the query's records in the store, and call a function when they change. Return a function that ends both.
    */
   readonly subscribe = (changed: () => void): (() => void) => {
     const retained = this.#environment.retain(this.#operation);

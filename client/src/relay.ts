@@ -41,22 +41,22 @@ function keepingCursors(connections: Handler): Handler {
   };
 }
 
-/** Return the `liveCursor` of the first page of a connection. Needs `withLiveCursors`. */
+/** Return the `liveCursor` of the first page of a connection. Requires `withLiveCursors`. */
 export function liveCursorOf(environment: Environment, connectionId: string): string | undefined {
   return environment.getStore().getSource().get(connectionId)?.[LIVE_CURSOR] as string | undefined;
 }
 
 /**
  * Call a function with the `liveCursor` of each first page of a connection that is written into a store. Return a
- * function that stops this. Needs `withLiveCursors`.
+ * function that stops watching. Requires `withLiveCursors`.
  */
 export function watchPages(connectionId: string, arrived: Arrived): () => void {
   return watch(connectionId, arrived);
 }
 
 /**
- * Insert an edge into a connection where its cursor belongs, unless the connection has its entry or will have it with a
- * next page. Return true if the connection has changed. The edge must select `cursor`.
+ * Insert an edge into a connection where its cursor belongs, unless the connection has its entry or will get it with a
+ * later page. Return true if the connection has changed. The edge must select `cursor`.
  */
 export function addEdge(store: RecordSourceProxy, connectionId: string, edge: RecordProxy | null | undefined): boolean {
   const connection = store.get(connectionId);
@@ -85,9 +85,9 @@ export function addEdge(store: RecordSourceProxy, connectionId: string, edge: Re
 }
 
 /**
- * Remove a post and the reposts of it from a connection. Return true if the connection has changed.
+ * Remove a post and its reposts from a connection. Return true if the connection has changed.
  *
- * Quotes and replies that refer to the post stay, but without it: a quote does not show a deleted post. The reposts
+ * Quotes and replies stay, but no longer refer to the post: a quote does not show a deleted post. The reposts
  * must have been fetched with `post { id }`.
  */
 export function removePost(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
@@ -142,7 +142,7 @@ function authorOf(entry: RecordProxy | null | undefined): string | undefined {
 }
 
 /**
- * Insert the edge of a `NotificationAdded` into a connection, in place of any edge of the same notification.
+ * Insert the edge of a `NotificationAdded` into a connection, in place of any older edge for the same notification.
  * Return true if the connection has changed. The edge must select `cursor`. Pass the `kinds` of the list if it has any.
  */
 export function addNotification(

@@ -1,4 +1,4 @@
-/** What `resuming` needs of a client. Clients of graphql-ws and graphql-sse have it. */
+/** The methods of a client that `resuming` needs. Clients of graphql-ws and graphql-sse have them. */
 interface SubscribingClient {
   subscribe: (request: never, sink: never, ...rest: never[]) => () => void;
   iterate: (request: never, ...rest: never[]) => AsyncIterableIterator<unknown>;

@@ -22,7 +22,7 @@ export interface Edge {
   node: { __typename?: string; id: string };
 }
 
-/** An event of a timeline, a thread or the notifications, with what the functions of this module need of each type. */
+/** An event of a timeline, a thread or the notifications, with the fields that the functions of this module need. */
 export interface Event {
   __typename: string;
   edge?: Edge;
@@ -86,8 +86,9 @@ export function resolvers(pagination: Resolver): ResolverConfig {
 }
 
 /**
- * Hide the pages that do not belong to the list. Graphcache keeps the order in which queries were sent: a next page
- * that arrives before a first page that was requested earlier stays, although it may not continue the new list.
+ * Return a resolver that hides the pages that do not belong to the list. Graphcache keeps the order in which queries
+ * were sent: a next page that arrives before a first page that was requested earlier stays, although it may not
+ * continue the new list.
  */
 function following(pagination: Resolver): Resolver {
   return (parent, args, cache, info) => {
@@ -113,15 +114,13 @@ const cursorOfList: Resolver = (_parent, args, cache, info) => {
 /**
  * Call a function with the `liveCursor` of each first page of a list that is written into any cache of the application.
  * The owner of the list is a timeline, or the notifications with the `kinds` of the list. Return a function that stops
- * this. Needs the option `updates`.
+ * watching. Requires the option `updates`.
  */
 export function watchPages({ __typename, id, kinds }: Owner, arrived: Arrived): () => void {
   return watch(`${__typename}:${id}${listKey({ kinds })}`, arrived);
 }
 
-/**
- * A list of a timeline, of a thread or of the notifications, which is in the field of its owner with these arguments.
- */
+/** A list of a timeline, a thread or the notifications: the field of its owner with these arguments. */
 interface List {
   owner: string;
   args: Arguments;
@@ -159,7 +158,7 @@ function idOf(cache: Cache, key: unknown): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** Return the list of the timeline or the post with this id. */
+/** Return the lists that belong to this id: as the id of a timeline, and as that of a post. */
 function listsOf(cache: Cache, id: string): List[] {
   return OWNERS.map((owner) => ({ owner: keyOf(cache, owner, id), args: null }));
 }
@@ -191,8 +190,8 @@ export function applyEvent(cache: Cache, id: string, event: Event): boolean {
 }
 
 /**
- * Insert an edge into a list where its cursor belongs, unless the list has its entry or will have it with a next page.
- * Return true if the list has changed. `id` is that of the timeline, or of the post of the thread.
+ * Insert an edge into a list where its cursor belongs, unless the list has its entry or will get it with a later page.
+ * Return true if the list has changed. `id` is the id of the timeline or of the thread's post.
  */
 export function addEdge(cache: Cache, id: string, { cursor, node }: Edge): boolean {
   const entry = keyOf(cache, node.__typename ?? "Post", node.id);
@@ -200,8 +199,8 @@ export function addEdge(cache: Cache, id: string, { cursor, node }: Edge): boole
 }
 
 /**
- * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of any edge that the list has of
- * the same notification. Return true if a list has changed. Lists of other `kinds` stay.
+ * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of any older edge for the same
+ * notification. Return true if a list has changed. Lists of other `kinds` are not changed.
  */
 export function addNotification(cache: Cache, feedId: string, { cursor, node }: Edge): boolean {
   const { __typename } = node;
@@ -239,9 +238,9 @@ function insert(cache: Cache, list: List, node: string, cursor: string): boolean
 }
 
 /**
- * Remove a post and the reposts of it from a list, and the post from the cache. Return true if the list has changed.
+ * Remove a post and its reposts from a list, and the post from the cache. Return true if the list has changed.
  *
- * Quotes, replies and notifications that refer to it stay, but without it: a dangling reference would make Graphcache
+ * Quotes, replies and notifications stay, but no longer refer to the post: a dangling reference would make Graphcache
  * fetch the first page again, which drops the next pages and the entries that the subscription has added.
  */
 export function removePost(cache: Cache, id: string, postId: string): boolean {
@@ -262,7 +261,7 @@ export function removeRepost(cache: Cache, id: string, repostId: string): boolea
   return hasChanged;
 }
 
-/** In the entries of a list and the posts that they repost, set the fields that refer to a post to null. */
+/** Set the fields that refer to a post to null, in the entries of a list and in the posts that they repost. */
 function unlink(cache: Cache, list: List, fields: readonly string[], post: string): void {
   for (const edge of storedPages(cache, list).flatMap(({ edges }) => edges)) {
     const node = nodeOf(cache, edge);
@@ -321,7 +320,7 @@ function pages(cache: Cache, list: List): Page[] {
   return found;
 }
 
-/** Return all pages of a list that are in the cache, each with the arguments with which it was requested. */
+/** Return all pages of a list that are in the cache, each with the arguments of its request. */
 function storedPages(cache: Cache, list: List): Page[] {
   return fieldsOf(cache, list)
     .filter((field) => !field.arguments?.["before"])
@@ -363,7 +362,7 @@ function cursorOf(list: List, edge: string): string {
   return edge.slice(edgeOf(list, "").length);
 }
 
-/** Remove entries from the list of the timeline or the post with this id. */
+/** Remove entries from a list, given the id of its timeline or post. Return true if the list has changed. */
 function keepNodes(cache: Cache, id: string, keep: (node: string) => boolean): boolean {
   return listsOf(cache, id).map((list) => keepEdges(cache, list, (edge) => keep(nodeOf(cache, edge)))).includes(true);
 }

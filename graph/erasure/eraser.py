@@ -48,10 +48,10 @@ logger = logging.getLogger("fanline.eraser")
 
 
 class Progress(Enum):
-    """What a step of the eraser has done."""
+    """The result of a step of the eraser."""
 
     IDLE = "idle"
-    """No user is to be erased."""
+    """There is no user to erase."""
     WAITING = "waiting"
     """Events must be projected or archived first."""
     WORKED = "worked"
@@ -68,7 +68,7 @@ class Erasure:
     Relations that other users have with the user, and the user's events with texts, are read in order. `others` is the
     place of the next read of relations, and `text_after` the number of the last event with texts that was read; both
     are None when all are read. When relations were first read, the archive held all events up to `others_upto`.
-    `is_repeated` is True if the user was erased before and is erased again.
+    `is_repeated` is True if the user was erased before and is being erased again.
     """
 
     user: int
@@ -115,7 +115,7 @@ class Eraser:
     async def run(self) -> None:
         """Erase users while this process holds the lease, until cancelled. Continue after outages.
 
-        After each step, rest as long as it took.
+        After a step that did some work, rest for as long as the step took.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -187,7 +187,11 @@ class Eraser:
         return next(iter(found), None)
 
     async def _go_on(self, erasure: Erasure, watermark: int, archived: int) -> Progress:
-        """End the elements in the store, then those in the archive, then remove texts, and then append `UserErased`."""
+        """Do the next part of the erasure.
+
+        End the elements in the store, then those in the archive, then other users' relations with the user. Then remove
+        the texts. Then append `UserErased`, unless the user was erased before.
+        """
         appended = erasure.appended
         if watermark < erasure.upto or (len(appended) == UNARCHIVED_STEPS and archived < appended[0]):
             return Progress.WAITING

@@ -1,6 +1,6 @@
 """Finds the remaining posts, likes and relations of a deleted user, and returns the events that end them.
 
-The sets of the user are read before the archive, because an element that is cut from a set meanwhile is in the archive.
+The sets of the user are read before the archive: an element that is cut from a set between the reads is in the archive.
 Each read returns the events for a few hundred elements, and is repeated until it returns none.
 """
 

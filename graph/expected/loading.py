@@ -104,9 +104,10 @@ class Loading:
         yield batch
 
     async def deleted_users(self) -> AsyncIterator[FoldedBatch]:
-        """Yield the data that the store keeps about deleted users. `accounts` also yields those with credentials.
+        """Yield the data that the store keeps about deleted users.
 
-        The events are not counted. Two queries for every 500 users; three on PostgreSQL.
+        For deleted users with credentials, `accounts` yields the same data. The events are not counted. Two queries for
+        every 500 users; three on PostgreSQL.
         """
         after = 0
         while rows := await self._archive.of_kind(UserDeleted.__name__, after, DELETED_USERS):
@@ -118,14 +119,14 @@ class Loading:
             after = rows[-1].number
 
     async def reposted(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the posts that users have reposted without a text. `posts` counts the `Reposted` events instead."""
+        """Yield the originals of users' plain reposts. `posts`, not this method, counts the `Reposted` events."""
         async for owners, rows, is_page in self._reading.pages(self._archive.by_actor, users, REPOST_KINDS):
             batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
             batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
 
     async def posts(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:
-        """Yield the timelines and lists of replies of authors, with the contents of hot posts, and the deletions."""
+        """Yield the authors' timelines and lists of replies, with the content of hot posts, and then the deletions."""
         for some in chunks(authors, self._authors):
             for post_list in (TIMELINE, REPLIED):
                 async for batch in self.lists(post_list, some):
@@ -198,7 +199,7 @@ class Loading:
         )
         for owner, rows in posts.items():
             batch.add(row for row in rows if row.number > floors[owner])
-        if not post_list.is_of_users:  # a post can be in lists of both kinds
+        if not post_list.is_of_users:  # a post can be in lists of several kinds
             content.under = {kind: held if kind is post_list else {} for kind, held in content.under.items()}
         return batch
 
@@ -224,7 +225,7 @@ class Loading:
 
 
 def folded(owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> FoldedBatch:
-    """Apply rows of events to one part of the owners' content, and return the batch with the result."""
+    """Fold rows of events into one part of the owners' content, and return the batch with the result."""
     batch = FoldedBatch(Content(owners, parts=[part]), fold_event, is_page=is_page)
     batch.add(rows)
     return batch

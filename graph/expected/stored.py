@@ -29,7 +29,7 @@ def stored(
 
     For lists with a cut, the keys hold the posts above the archive floor and the count of the others. `deleted` has
     posts that were deleted by events outside the content: their records get no counts. A list of notifications holds
-    the newest `notifications_kept` groups. Of erased users, floors, tombstones and reserved logins remain.
+    the newest `notifications_kept` groups. For erased users, only floors, tombstones and reserved logins remain.
     """
     for key, value in unerased(content, tombstones_after, cuts or {}, deleted, notifications_kept):
         if owner_of(key) not in content.erased or key.startswith(keys.user(0)[:-2]):

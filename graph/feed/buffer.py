@@ -34,11 +34,12 @@ class CutOff(Enum):
 class Buffer(Generic[C]):
     """The updates that are waiting for one subscription: at most `MAX_BYTES`, including the batch taken last.
 
-    An update that does not fit cuts the subscription off: the buffer is emptied and accepts nothing until `reset`.
-    `cut_off` is the reason. `checked_at` is the event-loop time of the oldest deletion check of the waiting updates.
+    An update that does not fit cuts the subscription off: the buffer is emptied and drops all updates until `reset`.
+    `cut_off` is the reason, or None. `checked_at` is the event-loop time of the oldest deletion check of the waiting
+    updates.
 
-    If `on_update` is set, it is called when an update arrives, instead of waking the subscription. The oldest update
-    may then be lent to a courier (`graph.feed.handover`). Until the loan ends, nothing wakes the subscription.
+    If `on_update` is set, a new update calls it instead of waking the subscription. The oldest update may then be lent
+    to a courier (`graph.feed.handover`). Until the loan ends, nothing wakes the subscription.
     """
 
     __slots__ = (
@@ -74,7 +75,7 @@ class Buffer(Generic[C]):
         self._lent: tuple[C, float] | None = None
 
     def add(self, update: C, size: int, checked_at: float) -> bool:
-        """Add an update of `size` bytes. Return False if it did not fit and the subscription is now cut off.
+        """Add an update of `size` bytes. Return False if it does not fit, which cuts the subscription off.
 
         `checked_at` is the time when the update's post was last known to exist, or -inf if that was not checked.
         """
@@ -118,7 +119,7 @@ class Buffer(Generic[C]):
         return taken
 
     def offered(self) -> C | None:
-        """Return the oldest update if the subscription is still waiting, None if it was woken or an update is lent."""
+        """Return the oldest update; None if there is none, the subscription is not waiting, or an update is lent."""
         if self._waiter is None or self._waiter.done() or self._lent is not None:
             return None
         return self._updates[0] if self._updates else None

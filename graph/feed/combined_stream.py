@@ -1,9 +1,9 @@
 """Streams that combine updates: of one viewer's notifications, and of one thread.
 
 Updates wait until they are due: 50 ms after the first, so that the process that committed the event has time to project
-it, and at least a second after the previous updates were sent. What is then sent is read from the store once, however
-many updates it combines. Updates are sent in the order of their numbers: a client that resumes after any of them gets
-the ones that it missed.
+it, and at least a second after the previous updates were sent. However many updates are waiting, the store is then read
+once for all of them. Updates are sent in the order of their numbers: a client that resumes after any of them gets all
+updates that it missed.
 """
 
 import asyncio
@@ -57,10 +57,10 @@ W = TypeVar("W", bound=Waiting[Any])
 
 
 class Reads(ABC, Generic[N, R, W]):
-    """The alarms and reads shared by the streams with the same subject, such as a viewer or a post.
+    """Alarms and reads that streams share if they have the same subject, such as a viewer or a post.
 
     Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in
-    one iteration of the event loop share one read, which begins in that iteration, and its results. The executions of
+    one iteration of the event loop share one read and its results. The read begins in that iteration. The executions of
     equal operations are therefore shared, too. Requires a running event loop.
     """
 

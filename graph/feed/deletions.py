@@ -69,7 +69,7 @@ def fresh(checked_at: float, now: float | None = None) -> bool:
 
 
 async def without_deleted(posts: Posts, waiting: deque[C], raise_error: Callable[[], None]) -> float:
-    """Remove updates whose post is deleted. Return the event-loop time of the check, which takes one round trip.
+    """Remove additions of deleted posts from `waiting`. Return the event-loop time of the check. One round trip.
 
     Retry while the store does not answer. If the subscription ends in the meantime, `raise_error` raises its error.
     """

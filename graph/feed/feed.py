@@ -1,7 +1,7 @@
 """The live feed: subscriptions to timelines, threads, notifications and filtered events.
 
-One reader follows the log for all subscriptions of a process. The feed passes each event to the live subscriptions that
-it concerns, which it finds through four indexes; `graph.feed.subscription` describes how a subscription becomes live.
+One reader follows the log for all subscriptions of a process. For each event, the feed uses four indexes to find the
+live subscriptions that the event concerns. `graph.feed.subscription` describes how a subscription becomes live.
 """
 
 import asyncio
@@ -136,8 +136,8 @@ class Feed:
     ) -> AsyncGenerator[TimelineUpdate]:
         """Stream the changes of one of a user's post lists, as seen by the viewer, in log order, each once.
 
-        `of` is TIMELINE or REPLIED. `viewer` is None if anonymous; `holder` then names the owner of the replays. See
-        `home` for the other parameters and errors.
+        `of` is TIMELINE or REPLIED. `viewer` is None for an anonymous client; `holder` then names the owner of the
+        replays. See `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
         source = TimelineSource(view, self._views, of, owner, self._projections, self._places)
@@ -154,7 +154,7 @@ class Feed:
         holder: Hashable = None,
         delay: Callable[[], float] = float,
     ) -> AsyncGenerator[ThreadUpdate]:
-        """Stream the changes of a thread: of the direct replies to a post, and of its counts at most once a second.
+        """Stream the changes of a thread: the direct replies to a post and, at most once a second, the post's counts.
 
         `author` is the author of the post, or None if the post is deleted. See `timeline` for the other parameters and
         errors, and `notifications` for `delay`.
@@ -208,14 +208,14 @@ class Feed:
         holder: Hashable = None,
         courier: Courier | None = None,
     ) -> AsyncGenerator[FilteredUpdate]:
-        """Stream the events that match the filter in log order, each once.
+        """Stream the events that match the filter, in log order, each once.
 
         See `home` for the other parameters and errors. `viewer` is the user who reads, or None if anonymous. Events
         that are hidden from this user are left out.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
         cannot find out what a deleted post said. A firehose requires a permission. Raises NotPermitted if the viewer
-        does not have it, or when it is revoked.
+        does not have the permission, or when it is revoked.
 
         Replays of the same viewer take turns. `holder` names the owner of the replays if there is no viewer.
         """
@@ -267,8 +267,8 @@ class Feed:
     async def look_up(self, events: Sequence[Event]) -> None:
         """Look up which of the published posts that concern a subscription are deleted. At most one round trip.
 
-        If a shard does not answer soon, each subscription checks its own posts, and only the subscriptions that need
-        the shard wait for it.
+        If a shard does not answer within a second, each subscription checks its own posts, and only the subscriptions
+        that need the shard wait for it.
         """
         published = [event for event in events if isinstance(event.body, Publication) and self._concerns_any(event)]
         self._checked, self._deleted = set(), set()
@@ -288,7 +288,7 @@ class Feed:
         )
 
     def receive(self, event: Event) -> bool:
-        """Add the updates of an event to the buffers of its subscriptions. Return True if there are any."""
+        """Add the updates of an event to the buffers of the subscriptions it concerns. Return True if there are any."""
         self._session_watch.apply(event)
         self._views.apply(event)
         self._note_suspension(event)
@@ -330,9 +330,10 @@ class Feed:
             self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
 
     async def throttle(self) -> None:
-        """Wait while more than half of the buffers are congested: then this process is slow, not its clients.
+        """Wait, for at most a second, while more than half of the live buffers are congested.
 
-        A few slow clients do not delay the others. The log keeps the events that are committed in the meantime.
+        In that case this process is slow, not its clients. A few slow clients do not delay the others. The log keeps
+        the events that are committed in the meantime.
         """
         await asyncio.sleep(0)
         clock = asyncio.get_running_loop().time

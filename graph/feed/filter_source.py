@@ -49,7 +49,7 @@ class FilterSource(ViewedSource[FilteredChange]):
         await super().load()
 
     async def visible(self, updates: Sequence[FilteredChange]) -> Sequence[FilteredChange]:
-        """Return the updates that show no user who is hidden from the viewer now."""
+        """Return the updates that do not show a user who is currently hidden from the viewer."""
         return await self._view.visible_in_events(updates)
 
     def concerns(self, event: Event) -> bool:

@@ -1,6 +1,6 @@
 """Filters of event streams: which events match a filter.
 
-The fields of a filter are combined with AND, the entries of a list with OR, the words of a keyword with AND.
+The fields of a filter and the words of a keyword are combined with AND, the entries of a list with OR.
 """
 
 import hashlib
@@ -157,11 +157,11 @@ class Criteria(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """The criteria of the events that a stream contains. A field that is None does not restrict the events.
+    """The criteria that select the events of a stream. A field that is None does not restrict the events.
 
-    Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion are in the same
-    samples. The deletion of a post with content matches every box. Use `of` to build filters from the input of clients.
-    `users` is a sorted tuple without duplicates, because it takes a tenth of the memory of a set.
+    A follow matches `users` if either of its users is listed, and never matches `keywords` or `within`. A post and its
+    deletion are in the same samples. The deletion of a post with content matches every box. Use `of` to build filters
+    from the input of clients. `users` is a sorted tuple without duplicates: it takes a tenth of the memory of a set.
     """
 
     users: tuple[int, ...] | None = None
@@ -229,7 +229,7 @@ class EventFilter:
         return self.keywords is not None or self.within is not None
 
     def matches(self, event: Event) -> bool:
-        """Return True if an event matches the filter, as in a live stream."""
+        """Return True if a live event matches the filter. For replayed deletions, see `FilterSource`."""
         traits = Traits.of(event)
         return traits is not None and self.matches_traits(traits)
 

@@ -79,7 +79,7 @@ class Audience:
 class HomeIndex:
     """Finds the home streams that an event concerns, in time proportional to their number.
 
-    Memory: 8 bytes and an index entry for each author of each viewer with a live stream.
+    Memory: 8 bytes and an index entry for each author in the home timeline of each viewer with a live stream.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class HomeIndex:
         self._by_author = PostingLists()
 
     def shows(self, viewer: int, author: int) -> bool:
-        """Return True if the author is in the home timeline of a viewer with a live stream."""
+        """Return True if the viewer has a live stream and the author is in the viewer's home timeline."""
         audience = self._audiences.get(viewer)
         return audience is not None and audience in self._by_author[author]
 
@@ -187,13 +187,13 @@ class HomeSource(ViewedSource[HomeChange]):
         self._state = HomeState.of(followed, muted, self._view.exclusions.blocking, self._view.exclusions.blockers)
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply the viewer's follows, mutes and blocks, and blocks of the viewer: see `ViewedSource.apply`."""
+        """Apply the viewer's follows, mutes and blocks, and blocks against the viewer: see `ViewedSource.apply`."""
         super().apply(events)
         for event in events:
             self._state.apply(self.viewer, event)
 
     async def visible(self, updates: Sequence[HomeChange]) -> Sequence[HomeChange]:
-        """Return the updates, except posts by hidden users and plain reposts of posts by silenced users."""
+        """Return the updates, except posts by hidden users and plain reposts of posts by hidden or muted users."""
         return await self._view.visible_at_home(updates)
 
     async def before_update(self, update: HomeChange | Gap, unprojected: ReadUnprojected) -> None:

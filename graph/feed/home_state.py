@@ -19,7 +19,7 @@ class UserIds(Protocol):
         """Add a user."""
 
     def discard(self, user: int, /) -> None:
-        """Remove a user, if it is there."""
+        """Remove a user, if present."""
 
     def __contains__(self, user: object, /) -> bool: ...
 
@@ -27,7 +27,7 @@ class UserIds(Protocol):
 
 
 class CompactUsers:
-    """User ids in 8 bytes each. A look-up is O(n)."""
+    """Distinct user ids, in 8 bytes each. Look-ups and changes are O(n)."""
 
     __slots__ = ("_users",)
 
@@ -40,7 +40,7 @@ class CompactUsers:
             self._users.append(user)
 
     def discard(self, user: int) -> None:
-        """Remove a user, if it is there."""
+        """Remove a user, if present."""
         if user in self._users:
             self._users.remove(user)
 

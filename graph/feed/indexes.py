@@ -90,7 +90,7 @@ class IndexedKeyword(Generic[V]):
 
 
 class KeywordIndex(Generic[V]):
-    """Values indexed by the keywords, and any users, of their filters. Equal keywords are stored once.
+    """Values indexed by the keywords of their filters and, if present, the users. Equal keywords are stored once.
 
     A keyword is indexed under only one of its terms, the one with the fewest keywords so far. A text with a common word
     is therefore not compared with every keyword that contains the word.
@@ -171,8 +171,8 @@ class KeywordIndex(Generic[V]):
 class BoxIndex(Generic[V]):
     """Values indexed by the boxes of their filters. Deletions have no location and match every box.
 
-    Values whose filters have a sample and match deletions are therefore also kept in one collection. Filters with a box
-    but no sample match every deletion: `FilterIndex` keeps their subscribers together.
+    Values whose filters have a sample and match deletions are therefore also kept in one collection. Filters that
+    match deletions and have no sample match every deletion: `FilterIndex` keeps their subscribers together.
     """
 
     def __init__(self) -> None:

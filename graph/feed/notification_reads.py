@@ -1,7 +1,7 @@
-"""Reads the notifications that notification streams announce.
+"""Reads the notifications that notification streams send.
 
-Of the updates that wait in a group of notifications, only the newest is sent. Changes of the whole list are combined
-into one. So a group is sent at most once a second, however often its post is liked.
+Of the waiting updates of a group of notifications, only the newest is sent. Changes of the whole list are combined into
+one update. A group is therefore sent at most once a second, however often its post is liked.
 """
 
 from collections.abc import Hashable, Iterable

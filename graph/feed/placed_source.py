@@ -1,4 +1,4 @@
-"""Streams of places: threads, and timelines except home timelines. An index finds those that an event concerns."""
+"""Streams of threads and of timelines other than home timelines, and the index that finds those an event concerns."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,10 +36,10 @@ from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
 Place: TypeAlias = tuple[str, int]
-"""A list of posts, as the name of its kind and its owner; or the likes of a post, or the post itself."""
+"""A list of posts, as the name of its kind and the id of its owner; or the likes of a post, or a post itself."""
 LIKES, POST = "likes", "post"
 Places: TypeAlias = Mapping[str, Collection[int]]
-"""The owners of places by the name of the kind."""
+"""The ids of the owners of places, by the name of the kind of place."""
 OF_ALL = UserSuspended | UserUnsuspended | UserDeleted
 """The events that concern all timelines, because any of them may contain reposts of the user's posts."""
 
@@ -58,7 +58,7 @@ def listable(body: EventBody) -> Listable | None:
 
 
 def places_of(body: EventBody) -> Iterator[Place]:
-    """Yield the lists that an event adds a post to or removes one from, and the post that it likes or deletes."""
+    """Yield the places that an event changes: lists of posts, the likes of a post, or a post that the event deletes."""
     if (listed := listable(body)) is not None:
         for of, owner in lists_of(listed):
             yield of.name, owner
@@ -83,7 +83,7 @@ def viewers_of(body: EventBody) -> tuple[int, ...]:
 
 
 def post_or_author_update(event: Event, viewer: int | None) -> HomeChange | None:
-    """Return the update of an event that creates or ends a post, or changes whether the viewer sees an author."""
+    """Return the update of an event that creates or ends a post or shows or hides an author; None for other events."""
     return item_update(event) or next(
         (update for user, update in home_updates(event) if user is None or user == viewer), None
     )
@@ -114,7 +114,7 @@ class PlacedSource(ViewedSource[C]):
         """Return the update caused by an event that concerns the stream."""
 
     def group(self, event: Event) -> int | None:
-        """Return what the update of an event depends on besides the viewer, or None if nothing else."""
+        """Return the id of the object, besides the viewer, that determines the update of an event, or None."""
         return None
 
     async def before_update(self, update: C | Gap, unprojected: ReadUnprojected) -> None:

@@ -10,7 +10,7 @@ V = TypeVar("V", bound=Hashable)
 
 FEW = 32
 SPARE_ROOM = 8
-"""A dictionary is copied once it has had this many times as many keys as it has now: dictionaries do not shrink."""
+"""Dictionaries do not shrink: one is copied if its maximum size was more than this many times its current size."""
 
 Values: TypeAlias = tuple[V, ...] | set[V]
 """Distinct values: a tuple if there are few, because it takes a fifth of the memory of a set; otherwise a set."""
@@ -71,8 +71,8 @@ class CountedSet(Generic[V]):
 class PostingLists(Generic[K, V]):
     """Values by key, each at most once under a key. Keys without values take no memory.
 
-    If a key has only one value, as most keys do, the value is stored without a tuple or set around it. So values must
-    not be tuples or sets.
+    If a key has only one value, as most keys do, the value is stored without a tuple or set around it. Therefore values
+    must not be tuples or sets.
     """
 
     __slots__ = ("_lists", "_most")
@@ -98,7 +98,7 @@ class PostingLists(Generic[K, V]):
         return chain.from_iterable(map(self.__getitem__, self._lists))
 
     def of_any(self, keys: Iterable[K]) -> Iterator[V]:
-        """Yield the values under any of these keys."""
+        """Yield the values under any of these keys: a value that is under several keys is repeated."""
         present = set(filter(self._lists.__contains__, keys))
         return chain.from_iterable(map(self.__getitem__, present))
 

@@ -65,7 +65,7 @@ class ReplayPart:
 
 
 class Recent:
-    """The newest events in memory: all events after the number `since`. Most replays need no older ones."""
+    """The newest events in memory: all events after the number `since`. Most replays need no older events."""
 
     def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since
@@ -79,7 +79,7 @@ class Recent:
             del self._events[:-MAX_RECENT]
 
     def after(self, number: int, limit: int) -> Sequence[Event]:
-        """Return the events after a number that is at least `since`, oldest first."""
+        """Return up to `limit` events after `number`, oldest first. `number` must not be below `since`."""
         start = bisect_right(self._events, number, key=attrgetter("number"))
         return self._events[start : start + limit]
 
@@ -171,7 +171,7 @@ class LogReader:
             await end([self._task])
 
     async def _load(self) -> None:
-        """Set the head to the end of the log, and load the newest events and all that may not be projected yet.
+        """Set the head to the end of the log, and load the newest events and all events that may not be projected yet.
 
         Only events after the trimmed number count as held in memory: after a failover, the log may hold older events
         without all of the events that followed them.
@@ -188,10 +188,10 @@ class LogReader:
                 self._set_unprojected(unprojected)
 
     async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
-        """Return the events that may not be projected yet, and the trimmed number. `newest` are those after `upto`.
+        """Return the events that may not be projected yet, and the trimmed number. `newest` adds events after `upto`.
 
-        Events that retention removes during the load are projected. Events before them are dropped, too, because they
-        must not be applied without the removed ones.
+        Events that retention removes during the load are projected. All earlier events are dropped, too, because they
+        must not be applied without the removed events.
         """
         unprojected = Unprojected(await self._log.watermark())
         async for event in self._log.replay(unprojected.since, upto):

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 V = TypeVar("V")
 
 Work: TypeAlias = Iterator[None]
-"""Does a slice of the work each time it is advanced."""
+"""An iterator that does one slice of the work each time it is advanced."""
 
 NOTHING: Final[Work] = iter(())
 DONE: Final = object()
@@ -54,7 +54,7 @@ class Slices:
             self._schedule()
 
     def _schedule(self) -> None:
-        asyncio.get_running_loop().call_soon(self._run, context=Context())  # it belongs to no operation
+        asyncio.get_running_loop().call_soon(self._run, context=Context())  # the work belongs to no operation
 
     def _run(self) -> None:
         work = self._waiting[0]

@@ -9,10 +9,10 @@ from graph.feed.updates import Gap
 from graph.log.events import Event
 
 ReadUnprojected: TypeAlias = Callable[[Collection[int]], AsyncGenerator[Sequence[Event]]]
-"""Yields the possibly unprojected events, up to an update, that concern the page that a client fetches again.
+"""Yields the events that may not be projected yet and that affect the page that a client refetches after an update.
 
-These are the events of the given authors' posts, the viewer's follows, mutes and blocks, and all suspensions and
-deletions of users.
+These are the events, up to the update, of the given authors' posts, the viewer's follows, mutes and blocks, and all
+suspensions and deletions of users.
 """
 
 
@@ -24,7 +24,7 @@ class Source(ABC, Generic[C]):
     """
 
     has_state: bool = False
-    """Whether the selection depends on stored state that events change. `load` and `apply` keep it up to date."""
+    """Whether the selection depends on stored state that events change. `load` reads it; `apply` updates it."""
 
     viewer: int | None = None
     """The id of the user who subscribes, or None if anonymous."""
@@ -33,22 +33,22 @@ class Source(ABC, Generic[C]):
     """Whether the selection depends on the content of posts: on their words or their location."""
 
     prepares: tuple[type, ...] = ()
-    """The types of updates that need `before_update`."""
+    """The types of updates for which `before_update` must be called."""
 
     async def load(self) -> None:
         """Read the state from the store."""
         return
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events of the viewer that may not have been projected when the state was loaded."""
+        """Apply events that concern the viewer and may not have been projected when the state was loaded."""
         return
 
     def join(self, head: int) -> None:
-        """Record that the state is up to date with the event `head`."""
+        """Record that the state reflects all events up to the number `head`."""
         return
 
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
-        """Return the updates that show no user who is hidden from the viewer now."""
+        """Return the updates that do not show a user who is currently hidden from the viewer."""
         return updates
 
     def shows(self, update: C) -> bool:
@@ -65,7 +65,7 @@ class Source(ABC, Generic[C]):
 
     @abstractmethod
     def updates_of(self, events: Sequence[Event]) -> list[C]:
-        """Return the updates of selected events. None of the events publishes a deleted post."""
+        """Return the updates of events that `select` returned. The caller has removed publications of deleted posts."""
 
     @abstractmethod
     def register(self, buffer: Buffer[C]) -> None:
@@ -76,4 +76,4 @@ class Source(ABC, Generic[C]):
         """Stop adding updates to the buffer."""
 
     def close(self) -> None:
-        """Release what `load` has prepared, because the subscription has ended."""
+        """Release the resources that `load` acquired, because the subscription has ended."""

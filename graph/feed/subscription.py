@@ -36,7 +36,7 @@ from graph.log.moderation_events import StoreRepaired
 from graph.model import Counts, Permission
 from graph.posts.posts import Posts
 
-REMEMBERED_DELETIONS = 50  # of each subscription
+REMEMBERED_DELETIONS = 50  # per subscription
 REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer
 NO_COUNTS = Counts()
 REPLAY_STEP = 10  # events; with the longest texts and filters they take one or two milliseconds
@@ -58,7 +58,7 @@ class Shared:
 
 
 class Subscription(Generic[C]):
-    """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
+    """A subscription to a source. It resumes after the number `after`, or starts at the end of the log if None.
 
     The subscription ends when one of its claims ends: its session, or a permission that it needs. On joining, claims
     are watched first, and then checked once.
@@ -106,7 +106,7 @@ class Subscription(Generic[C]):
         self._lost: tuple[tuple[int, int], ...] = ()
 
     async def updates(self) -> AsyncGenerator[C | Checkpoint | Gap]:
-        """Yield the updates. Raises SessionOver, NotPermitted and StoreUnavailable."""
+        """Yield the updates, beginning with a Checkpoint. Raises SessionOver, NotPermitted and StoreUnavailable."""
         log, watch = self._shared.log, self._shared.session_watch.watch
         stops = [watch(claim, partial(self._end, claim)) for claim in self._claims]
         try:
@@ -124,11 +124,11 @@ class Subscription(Generic[C]):
                 if self._buffer.cut_off is CutOff.FULL:
                     gap = Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
                     await self._before(gap)
-                    # Read before the client refetches its page: events committed in between must be streamed.
+                    # Read this before the client refetches its page: events committed in between must be streamed.
                     resumed = max(self._position, await log.watermark())
                     yield gap
                     self._position = resumed
-                # The session watch sees the events that the reader reads, but not those that it skipped.
+                # The session watch sees the events that the reader reads, but not those that the reader skipped.
                 joined = await self._join(check=self._buffer.cut_off is CutOff.REPLAY)
         finally:
             for stop in stops:
@@ -142,7 +142,7 @@ class Subscription(Generic[C]):
             self._buffer.fail(SessionOver("The session has ended. Log in again."))
 
     async def _join(self, *, check: bool) -> int:
-        """Load the source's state up to the reader's head, and check the claims if asked to. Return the head."""
+        """Load the source's state up to the reader's head, and check the claims if `check` is True. Return the head."""
         reader = self._shared.reader
         await reader.ready()
         self._buffer.reset()
@@ -253,8 +253,8 @@ class Subscription(Generic[C]):
     async def _replay_events(self, events: Sequence[Event]) -> AsyncGenerator[C]:
         """Yield the updates of replayed events. One round trip if posts are selected.
 
-        Deleted posts are removed before posts are matched by their content. So neither the updates nor the round trips
-        reveal whether a deleted post matches.
+        Deleted posts are removed before posts are matched by their content. Therefore neither the updates nor the
+        round trips reveal whether a deleted post matches.
         """
         await self._turn.step()
         selected = [event for event in self._source.select(events) if event.number > self._position]
@@ -341,7 +341,7 @@ class Subscription(Generic[C]):
             self._buffer.give_back()
 
     def _is_repeated(self, update: C) -> bool:
-        """Return True if the update is a deletion that was sent before. Otherwise note that it will be sent."""
+        """Return True if the update is a deletion that was sent before. Remember any other deletion as sent."""
         if isinstance(update, ItemRemoved):
             if update.post in self._deleted:
                 return True

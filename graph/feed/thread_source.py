@@ -49,7 +49,7 @@ class ThreadSource(PlacedSource[ThreadCause]):
 
     @property
     def authors(self) -> Collection[int]:
-        """Empty: `ThreadReads` projects all events of the stream before it sends their updates."""
+        """No authors: `ThreadReads` projects all events of the stream before it sends their updates."""
         return ()
 
     @property
@@ -58,9 +58,9 @@ class ThreadSource(PlacedSource[ThreadCause]):
         return self._places
 
     async def visible(self, updates: Sequence[ThreadCause]) -> Sequence[ThreadCause]:
-        """Return the updates. A reply by a user who is hidden from the viewer only changes the counts.
+        """Return the updates, with `CountsChanged` in place of each that shows a user who is hidden from the viewer.
 
-        While the author of the post is hidden, so are the counts.
+        If the author of the post is hidden from the viewer, changes of the counts are left out.
         """
         author = {self._author} if self._author is not None else set[int]()
         shown = {update.number for update in await self._view.visible_in_timeline(updates)}
@@ -70,7 +70,7 @@ class ThreadSource(PlacedSource[ThreadCause]):
         return [update for update in found if not isinstance(update, CountsChanged)]
 
     def group(self, event: Event) -> int | None:
-        """Return the post if the event is about posts or likes: its meaning then depends on the thread."""
+        """Return the post's id if the event is about posts or likes, because its update then depends on the thread."""
         return self._post if any(places_of(event.body)) else None
 
     def update_of(self, event: Event) -> ThreadCause | None:
@@ -106,9 +106,9 @@ class WaitingThread:
         return self.numbers[0], self.numbers[-1], len(self.numbers), updates
 
     def changes(self, post: int) -> list[ThreadChange]:
-        """Return the updates to send about a post and its replies: the new counts, and then the other updates.
+        """Return the updates to send about a post and its replies: `PostChanged` if counts changed, then all others.
 
-        Replies that have been deleted are left out, and so are those by users who are hidden now.
+        Replies that the updates delete are left out, and so are replies by users whom the updates hide.
         """
         removed = {update.post for update in self.updates if isinstance(update, PostRemoved)}
         hidden = {update.user for update in self.updates if isinstance(update, AuthorHidden)}

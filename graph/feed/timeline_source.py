@@ -14,7 +14,7 @@ from graph.projections.projections import Projections
 
 
 class TimelineSource(PlacedSource[TimelineChange]):
-    """The events that concern one list of posts of a user: the listed posts, or the replies.
+    """The events that concern one of a user's post lists: the timeline or the replies.
 
     If the viewer mutes a user, nothing changes: users' own timelines show the posts of muted users.
     """
@@ -43,7 +43,7 @@ class TimelineSource(PlacedSource[TimelineChange]):
         return {self._of.name: self.authors}
 
     async def visible(self, updates: Sequence[TimelineChange]) -> Sequence[TimelineChange]:
-        """Return the updates that show no user who is hidden from the viewer now."""
+        """Return the updates that do not show a user who is currently hidden from the viewer."""
         return await self._view.visible_in_timeline(updates)
 
     def update_of(self, event: Event) -> TimelineChange | None:
@@ -54,7 +54,7 @@ class TimelineSource(PlacedSource[TimelineChange]):
 class ListTimelineSource(TimelineSource):
     """The events that concern the timeline of one of the viewer's lists, without the posts of muted users.
 
-    The replay selects events by the current members. Its `TimelineChanged` events make the client refetch the posts of
+    The replay selects events by the current members. Its `TimelineChanged` updates make the client refetch the posts of
     users who were added or removed in the meantime.
     """
 

@@ -1,6 +1,6 @@
 """Fair scheduling of replays: a few run at a time, in turn, and together they use about half of the processor.
 
-A replay reads as fast as its client. Without this, a few fast clients would keep a process busy.
+A replay reads as fast as its client. Without limits, a few fast clients would keep a process busy.
 """
 
 import asyncio
@@ -129,5 +129,5 @@ class Turn:
         self._queues = True
 
     def end(self) -> None:
-        """End the replay."""
+        """Give up the turn, if there is one, because the replay has ended."""
         self._turns.leave(self)

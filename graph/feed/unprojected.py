@@ -65,7 +65,7 @@ class Generation:
                 self.by_user.setdefault(user, []).append(event)
 
     def after(self, number: int) -> "Generation":
-        """Return the events after a number."""
+        """Return a copy that has only the events after a number."""
         return Generation(
             {user: [event for event in events if event.number > number] for user, events in self.by_user.items()},
             {
@@ -77,7 +77,7 @@ class Generation:
 
 
 class Unprojected:
-    """All events after `since` that joins or home pages depend on. Events up to `watermark` are projected.
+    """The events after `since` that joins or refetched pages depend on. Events up to `watermark` are projected.
 
     Events are kept in two generations. The older one is forgotten when all of it is projected, but not before
     `KEEP_SECONDS` have passed. Memory: about 300 bytes per follow, mute, block or log-out, 8 bytes per event of a post,
@@ -114,7 +114,7 @@ class Unprojected:
         return [*self._older.by_user.get(user, ()), *self._newer.by_user.get(user, ())]
 
     def of_all(self) -> list[Event]:
-        """Return the suspensions, their ends and the deletions of users, oldest first."""
+        """Return the suspensions, ends of suspensions and deletions of all users, oldest first."""
         return [*self._older.of_all, *self._newer.of_all]
 
     def by_authors(self, authors: Collection[int]) -> list[int]:

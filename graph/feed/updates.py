@@ -43,7 +43,7 @@ class PostAdded(Change):
 
 @dataclass(frozen=True, slots=True)
 class RepostAdded(Change):
-    """A user reposted a post. `original_author` is an id."""
+    """A user reposted a post. `original_author` is an id, or 0 if unknown."""
 
     post: Repost
     original_author: int
@@ -97,7 +97,7 @@ class TimelineChanged(Change):
 
 @dataclass(frozen=True, slots=True)
 class CountsChanged(Change):
-    """An event changed a count of the post of a thread. Streams of threads combine these updates into `PostChanged`."""
+    """An event changed a count of a thread's post. Streams of threads combine these updates into `PostChanged`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ class ReplyAdded(Change):
 
 @dataclass(frozen=True, slots=True)
 class PostChanged(Change):
-    """Counts of the post of a thread have changed. `post` is an id.
+    """Counts of a thread's post have changed. `post` is an id.
 
-    `number` is below the numbers of the events that changed the counts: a client that resumes after it gets all of them
-    again.
+    `number` is below the numbers of the events that changed the counts: a client that resumes after `number` gets an
+    update for all of these events again.
     """
 
     post: int
@@ -186,7 +186,7 @@ FilteredChange: TypeAlias = ItemAdded | ItemRemoved | UserFollowed | UserUnfollo
 TimelineChange: TypeAlias = HomeChange | TimelineChanged
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 ThreadCause: TypeAlias = HomeChange | CountsChanged
-"""What an event means for a thread, before `PostChanged` combines the changes of counts."""
+"""The update of a thread that one event causes, before `PostChanged` combines the changes of counts."""
 ThreadChange: TypeAlias = ReplyAdded | PostChanged | PostRemoved | AuthorAdded | AuthorHidden
 ThreadUpdate: TypeAlias = ThreadChange | Checkpoint | Gap
 TimelineUpdate: TypeAlias = TimelineChange | Checkpoint | Gap

@@ -39,7 +39,7 @@ class ViewedSource(Source[C]):
         self._view.apply(events)
 
     def join(self, head: int) -> None:
-        """Record that the state is up to date with the event `head`."""
+        """Record that the state reflects all events up to the number `head`."""
         self._applied_upto = head
 
     def shows(self, update: C) -> bool:

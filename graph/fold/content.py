@@ -40,7 +40,7 @@ class Part(Enum):
     """Replies of an author and their deletions."""
 
     REPOSTED = "reposted"
-    """The posts that a user has reposted without a text."""
+    """The originals of a user's plain reposts."""
 
     UNDER = "under"
     """The lists under posts: replies, reposts and quotes. The owners are posts."""
@@ -98,7 +98,7 @@ class Account:
 
 @dataclass(slots=True)
 class VersionedSet(Generic[Member]):
-    """Members with the numbers that added them, and tombstones with the numbers that removed them.
+    """Members and tombstones, each with the number of the event that added or removed the element.
 
     The event with the highest number decides whether an element is a member or a tombstone.
     """
@@ -175,7 +175,7 @@ class Under:
 
 @dataclass(slots=True)
 class UserLists:
-    """A user's lists of users: which exist, the name of each with the number of the event that set it, and the members.
+    """A user's lists of users, with the members of each list, its name and the number of the event that set the name.
 
     A deleted list is a tombstone and has neither name nor members.
     """
@@ -221,7 +221,7 @@ NO_BLOCKS = VersionedSet[int]()
 class NotificationGroups:
     """The groups of a user's notifications, each with the number of its newest event.
 
-    `read_up_to` is the number up to which they are read.
+    `read_up_to` is the number up to which the user has read notifications.
     """
 
     groups: dict[Group, int] = field(default_factory=dict)

@@ -66,7 +66,7 @@ class Reading:
     async def pages(
         self, read: Read, owners: Sequence[int], kinds: Sequence[str], after: int = 0
     ) -> AsyncIterator[tuple[Sequence[int], list[EventRow], bool]]:
-        """Yield owners, their rows with numbers above `after`, and whether these are one of several pages of one owner.
+        """Yield owners, their rows numbered above `after`, and True if the rows are one of several pages of one owner.
 
         If there are too many rows for one query, the owners are split into two halves. The rows of one owner are in
         ascending order across pages.
@@ -116,5 +116,5 @@ def names_of(kinds: Iterable[type[Any]]) -> tuple[str, ...]:
 
 
 def last_number(rows: Sequence[EventRow], limit: int) -> int | None:
-    """Return the number after which the next read starts, or None if fewer than `limit` rows were left."""
+    """Return the number after which the next read starts, or None if fewer than `limit` rows were read."""
     return rows[-1].number if len(rows) == limit else None

@@ -1,4 +1,4 @@
-"""The types of the values of keys, and the keys of versioned sets (see `graph.keys`).
+"""The types of stored values, and the keys of versioned sets (see `graph.keys`).
 
 Tombstones up to a number can be left out. The tombstone floor, which replaces trimmed tombstones, is never among the
 values, because only events that arrive late need it.
@@ -20,7 +20,7 @@ class SortedSet(dict[str, int]):
 
 
 Value: TypeAlias = Hash | SortedSet | str
-"""The value of a key. Empty hashes and sorted sets do not occur: the key does not exist."""
+"""The value of a key. Empty hashes and sorted sets do not occur: their keys do not exist."""
 
 Stored: TypeAlias = Iterator[tuple[str, Value]]
 """Keys with their values."""
@@ -37,7 +37,7 @@ def versioned_set_keys(
 
 
 def tombstone_keys(versioned_set: str, tombstones: Mapping[Member, int], tombstones_after: int) -> Stored:
-    """Yield the key of the tombstones of a versioned set with its value, unless there are no tombstones to keep."""
+    """Yield the key and value of a versioned set's tombstones, unless there are no tombstones to keep."""
     kept = SortedSet({str(member): number for member, number in tombstones.items() if number > tombstones_after})
     if kept:
         yield keys.gone(versioned_set), kept

@@ -14,7 +14,7 @@ import typer
 
 PRIVATE = 0o077  # umask: files that the process and its children create are readable by their owner only
 COLLECTION = (100_000, 10, 10)
-"""The thresholds of the garbage collector. Imports make hundreds of thousands of objects, and none is garbage."""
+"""The thresholds of the garbage collector. Imports create hundreds of thousands of objects, and none is garbage."""
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -127,7 +127,7 @@ def dead_letters(
 def seed(
     users: Annotated[int | None, typer.Option(help="The number of users; default 1000.")] = None,
     posts: Annotated[int | None, typer.Option(help="The number of posts; default: the number of users.")] = None,
-    following: Annotated[int | None, typer.Option(help="The average number of follows of a user; default 20.")] = None,
+    following: Annotated[int | None, typer.Option(help="How many users a user follows on average; default 20.")] = None,
     follows: Annotated[Path | None, typer.Option(help="A file of follows, instead of generated ones.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A file of post texts, one per line.")] = None,
 ) -> None:
@@ -254,7 +254,7 @@ def reports(
     action: Annotated[str, typer.Argument(help="`list` or `close`.")] = "list",
     numbers: Annotated[list[int] | None, typer.Argument(metavar="REPORT…", help="The reports, as listed.")] = None,
 ) -> None:
-    """List or close the reports of users and posts that users have filed.
+    """List or close the reports that users have filed about users and posts.
 
     `list` prints the open reports as lines of JSON, oldest first. `close` closes reports, along with all other reports
     of the same users and posts.
