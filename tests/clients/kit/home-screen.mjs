@@ -31,11 +31,17 @@ globalThis.WebSocket = class extends WebSocket {
 
 const items = () => [...main.querySelectorAll("li")].map((each) => each.textContent);
 const alert = () => main.querySelector("[role=alert]")?.textContent ?? "";
-const click = (text) => [...main.querySelectorAll("button")].find((each) => each.textContent === text).click();
 
 async function until(condition) {
-  for (let turn = 0; turn < 500 && !condition(); turn++) await sleep(20);
+  for (let turn = 0; turn < 2500 && !condition(); turn++) await sleep(20);
   if (!condition()) throw new Error(main.textContent);
+}
+
+/** Click a button once it is enabled: while a page is being fetched, even if it is already shown, it is not. */
+async function click(text) {
+  const found = () => [...main.querySelectorAll("button")].find((each) => each.textContent === text && !each.disabled);
+  await until(found);
+  found().click();
 }
 
 await import(process.argv[2]);
@@ -46,21 +52,21 @@ seen.loading = main.textContent;
 await until(alert);
 seen.alert = alert();
 isOnline = true;
-click("Try again");
+await click("Try again");
 await until(() => items().length === 20 && alert() !== seen.alert && alert());
 seen.first = items();
 seen.refused = alert();
 isRefused = false;
-click("Try again");
+await click("Try again");
 await until(() => !alert());
-click("More");
+await click("More");
 await until(() => items().length === 40);
 isOnline = false;
-click("More");
+await click("More");
 await until(alert);
 seen.failed = items().length;
 isOnline = true;
-click("Try again");
+await click("Try again");
 await until(() => items().length === 50 && !alert());
 seen.hasMore = main.textContent.includes("More");
 const query = `mutation { publishPost(input: { text: "live" }) { userErrors { code } } }`;
