@@ -181,6 +181,6 @@ async def restart_store(store: EmbeddedStore) -> None:
 
 
 def _has_restarted(store: EmbeddedStore, killed: int) -> bool:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, ValueError):  # its file is absent, or still empty
         return store.pid != killed
     return False
