@@ -23,6 +23,7 @@ from tests.resolvers.conftest import World
 from tests.support.graphs import CHEAP
 
 FOLDERS = sorted(Path(__file__).with_name("former").glob("*.tar.xz"))
+EXTRACTION: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
 FROM_ARCHIVE = ("publicTimeline", "searchPosts")
 """Fields that show only what is archived."""
 
@@ -31,7 +32,7 @@ FROM_ARCHIVE = ("publicTimeline", "searchPosts")
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Unpack a data folder."""
     with lzma.open(request.param) as unpacked, tarfile.open(fileobj=unpacked) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path, **EXTRACTION)  # noqa: S202 - the archives are our own
     return tmp_path
 
 
