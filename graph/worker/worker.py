@@ -152,14 +152,17 @@ class Worker:
             self._moves.run(),
             self._eraser.run(),
         ]
+        refusal: Exception | None = None  # before Python 3.11.4, an exception raised in `except*` becomes a group
         try:
             async with asyncio.TaskGroup() as group:
                 for loop in loops:
                     group.create_task(loop)
         except* StoreTooNew as stop:
-            raise stop.exceptions[0] from None
+            refusal = stop.exceptions[0]
         finally:
             await to_the_end(self._stop(readers))
+        if refusal:
+            raise refusal
 
     async def _stop(self, readers: Iterable[Store]) -> None:
         """Give up all entries, so that other workers can claim them at once."""
