@@ -24,6 +24,7 @@ from tests.support.cluster import Cluster, nodes_of
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
 from tests.support.schedule import Schedule, sort_by_length, wait_for_packages
 from tests.support.stores import cache_near
+from tests.support.time_limits import limit_time
 
 __all__ = ["CHEAP", "SharedStore"]
 
@@ -121,6 +122,7 @@ def runs_at_length_only(item: pytest.Item) -> bool:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Start a test, and its time limit, only once the packages that it needs are installed."""
     wait_for_packages(item)
+    limit_time(item)
     return (yield)
 
 
