@@ -52,7 +52,7 @@ interface Data {
 
 interface Page {
   edges: readonly { node: TimelineEntry | null }[];
-  pageInfo: { hasNextPage: boolean };
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null };
 }
 
 export const KINDS = {
@@ -143,7 +143,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
       onEnd: (cause) => void ended(cause),
     });
     // The key represents everything that the subscription depends on.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [key, owner === undefined, id, session]);
 
   async function ended(cause: unknown): Promise<void> {
@@ -180,7 +180,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
     setLoading(key);
     const fetchNext = async (): Promise<void> =>
       source.fetchNext((data) => {
-        const info = pageOf(ownerOf(data))?.pageInfo as { hasNextPage: boolean; endCursor?: string | null } | undefined;
+        const info = pageOf(ownerOf(data))?.pageInfo;
         return info?.hasNextPage ? (info.endCursor ?? undefined) : undefined;
       });
     const isDone = await attempt(fetchNext, true);
