@@ -29,7 +29,7 @@ CLIENTS = (*PINGING, "graphql-sse.mjs", "urql-fetch.mjs")
 ALL = (*CLIENTS, "eventsource.mjs")  # which reconnects after three seconds
 SECRET = "a-key-for-tests-that-is-long-enough-for-servers"
 TIMEOUT = 60.0  # seconds for a client to start, or to reconnect after an outage
-PAUSE = 0.05  # seconds between posts
+PAUSE = 0.1  # seconds between posts
 
 
 @dataclass

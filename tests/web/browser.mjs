@@ -7,7 +7,7 @@ import axe from "axe-core";
 import { chromium } from "playwright-core";
 
 const TIMEOUT = 50_000;
-const STEP = 25; // milliseconds between looks at a page
+const STEPS = [10, 20, 50, 100]; // milliseconds between looks at a page, which cost computation; then always the last
 const PATIENCE = 10_000; // milliseconds until a list that does not grow is complete; busy machines take seconds
 const PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="360"><rect width="640" height="360" fill="#7a9"/></svg>';
@@ -43,12 +43,12 @@ async function rest(page) {
   });
 }
 
-/** Wait until a condition holds. The own waits of Playwright look twice a second only. */
+/** Wait until a condition holds. Playwright's own waits look only twice a second. */
 async function until(holds) {
   const end = Date.now() + TIMEOUT;
-  while (!(await holds())) {
+  for (let looks = 0; !(await holds()); looks += 1) {
     if (Date.now() > end) throw new Error("it took too long");
-    await new Promise((resolve) => setTimeout(resolve, STEP));
+    await new Promise((resolve) => setTimeout(resolve, STEPS[looks] ?? STEPS.at(-1)));
   }
 }
 
