@@ -31,7 +31,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def lock(descriptor: int, kind: int) -> bool:
-    """Try to take a lock without waiting. Return True on success."""
+    """Try to take a lock, EXCLUSIVE or SHARED, without waiting. Return True on success."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:

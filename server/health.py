@@ -164,8 +164,8 @@ def reasons_of_memory(capacity: Capacity) -> Iterator[str]:
     """Yield the reason, with a remedy, if the store is too full for changes or refuses them."""
     if capacity.is_full:
         yield (
-            f"The store uses {capacity.fullness:.0%} of its memory, so changes other than deletions, unfollows and "
-            "log-outs are refused. Raise its `maxmemory`, add servers, or lower FANLINE_HOT_POSTS or "
+            f"The store uses {capacity.fullness:.0%} of its memory, so changes other than deletions, unfollows, blocks "
+            "and log-outs are refused. Raise its `maxmemory`, add servers, or lower FANLINE_HOT_POSTS or "
             "FANLINE_LOG_RETENTION."
         )
     elif capacity.refusal:

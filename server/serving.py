@@ -25,7 +25,7 @@ GRACE_SECONDS = 8  # for running requests after SIGTERM; Docker waits ten second
 PING_SECONDS = 20.0  # between pings of WebSockets; shorter than the idle timeouts of proxies
 PONG_SECONDS = 40.0  # for a client to answer a ping: phones sleep, networks change
 START_SECONDS = 60  # for a process to start, or to answer its supervisor, before it is replaced
-UNHEARD_SECONDS = 60  # without an acknowledgement of sent data, after which a connection is dropped
+UNHEARD_SECONDS = 60  # a connection is dropped if sent data stays unacknowledged for this long
 SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
 
 
@@ -104,7 +104,7 @@ def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) 
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PONG_SECONDS,
         ws_per_message_deflate=False,
-        proxy_headers=False,  # the protocols read them, from FANLINE_TRUSTED_PROXIES only
+        proxy_headers=False,  # the protocol classes read these headers, if a trusted proxy sent them
         server_header=False,
         headers=list(SECURITY_HEADERS),
         access_log=False,

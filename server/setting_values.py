@@ -33,7 +33,7 @@ class LogFormat(Enum):
 class TimelineMode(Enum):
     """Whether posts are pushed to followers when published, merged when timelines are read, or both (`hybrid`).
 
-    In `hybrid`, posts of authors with up to `PUSH_LIMIT` followers are pushed, and those of other authors are merged.
+    In `hybrid`, posts of authors with up to `push_limit` followers are pushed, and those of other authors are merged.
     """
 
     PUSH = "push"

@@ -65,7 +65,10 @@ class WebApp:
         return FileResponse(file, headers=headers, media_type=MEDIA_TYPES[file.suffix])
 
     def _find(self, path: str) -> Path | None:
-        """Return the file for a URL path, links resolved; None if missing, outside the folder or of an unknown type."""
+        """Return the file for a URL path, with symbolic links resolved.
+
+        Return None if it is missing, outside the folder or of an unknown type.
+        """
         try:
             file = (self._folder / (path or PAGE)).resolve(strict=True)
         except (OSError, ValueError):  # such as a path with a zero byte

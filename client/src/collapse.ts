@@ -12,7 +12,7 @@ export interface TimelineEntry {
  * the current list) stays, and later (older) ones are dropped, so that no visible entry disappears when older pages
  * load. Pass all entries that are on the screen, not each page on its own. Reposts without their post stay.
  *
- * The result is for display only: the next page begins at the `endCursor` of the last page, whatever was dropped.
+ * The result is for display only: the next page begins at the `endCursor` of the last page, dropped or not.
  */
 export function collapseReposts<Entry extends TimelineEntry>(entries: readonly Entry[]): Entry[] {
   const seen = new Set<string>();

@@ -15,9 +15,9 @@ export interface LoadedList {
  * Return the index at which to insert an edge into a list, or undefined if the list already has its entry, or will get
  * it with a page that is not loaded yet.
  *
- * The entry whose cursor is greater as a string is the newer one. Most new entries are the newest and
- * get the index 0. Others arrive late: a subscription starts from before the page was read, so it repeats entries of
- * the page and, after a busy time, entries below the page. An edge without a cursor counts as older.
+ * Of two entries, the one whose cursor is greater as a string is newer. Most new entries are the newest and get the
+ * index 0. Others arrive late: a subscription starts at a cursor from before the page was read, so it repeats entries
+ * of the page and, after a busy time, entries below the page. An edge without a cursor counts as older.
  */
 export function indexFor({ id, cursor }: ListedEdge & { cursor: string }, list: LoadedList): number | undefined {
   if (list.edges.some((each) => each.id === id)) return undefined;

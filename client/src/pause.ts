@@ -7,7 +7,7 @@ export function pause(attempts: number): Promise<void> {
 }
 
 /**
- * Return the milliseconds to wait before the next attempt. They are random, so that clients do not reconnect together.
+ * Return a random number of milliseconds to wait before the next attempt, so that not all clients reconnect together.
  */
 export function backoff(attempts: number): number {
   return Math.min(LONGEST, FIRST * 2 ** attempts) * (0.5 + Math.random() / 2);

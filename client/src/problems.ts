@@ -48,7 +48,7 @@ export function failure(problem: unknown): Failure {
   return { code: undefined, retryAfter: undefined, canRetry: !isFinal };
 }
 
-/** Return the problem with which an operation failed, or an Error that wraps it. `failure` accepts both. */
+/** Return the problem itself if it is an Error, and otherwise an Error that wraps it. `failure` accepts both. */
 export function asError(problem: unknown): Error {
   if (problem instanceof Error) return problem;
   const [first] = graphqlErrors(problem);

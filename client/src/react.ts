@@ -9,7 +9,7 @@ import type { LiveEvent, LiveOptions } from "./live.js";
 import type { Owner } from "./pages.js";
 import { asError, failure } from "./problems.js";
 
-/** What the hooks return. */
+/** The result of a hook: a list that the hook keeps up to date. */
 export interface LiveList<Data, Entry> {
   /** The data of the query, such as the post of a thread or the number of unread notifications. */
   data: Data | undefined;
@@ -65,7 +65,7 @@ export const KINDS = {
   },
 } satisfies Record<string, ListKind>;
 
-/** What a GraphQL library does for a list. If one of the dependencies changes, it is a different list. */
+/** What a GraphQL library provides for a list. If one of `dependencies` changes, the source is that of another list. */
 export interface Source {
   dependencies: readonly unknown[];
   /** The data of the query in the cache. Parts of it can be missing while it is being fetched. */
@@ -93,7 +93,7 @@ interface Problem {
 
 type LiveSource = Pick<LiveOptions<LiveEvent>, "liveCursor" | "subscribe" | "apply" | "watchPages">;
 
-/** Return the variables of the first page of a list. They stay the same object while they are equal. */
+/** Return the variables of the first page of a list. Returns the same object as long as the variables are equal. */
 export function useVariables(request: ListRequest, first: number, own: object | undefined): Record<string, unknown> {
   const { kind, id, kinds } = request;
   const key = JSON.stringify({ ...own, first, ...(kind.hasId && { id }), ...(kinds && { kinds }) });
@@ -216,7 +216,7 @@ export function useLiveList<Shown, Entry>(request: ListRequest, source: Source):
   };
 }
 
-/** Return an error if the id is that of an object without such a list. */
+/** Return an error if the id belongs to an object that has no such list. */
 function useWrongType({ hasId, typename }: ListKind, isWrong = false, found = ""): Error | undefined {
   return useMemo(() => {
     if (!isWrong || !hasId) return undefined;

@@ -13,8 +13,8 @@ const LIVE_CURSOR = "__liveCursor";
 
 /**
  * Return a handler provider that keeps the `liveCursor` of the first page of each connection, for `liveCursorOf` and
- * `watchPages`. Pass `DefaultHandlerProvider`. The fragment of a list selects `liveCursor` with the arguments of the
- * connection; later pages have null there.
+ * `watchPages`. Pass `DefaultHandlerProvider`. The fragment of a list must select `liveCursor` with the arguments of
+ * the connection; it is null for later pages.
  */
 export function withLiveCursors<H extends Handler | undefined>(
   provider: (handle: string) => H,

@@ -23,7 +23,7 @@ interface CloseEvent {
   reason: string;
 }
 
-/** The server has closed a WebSocket, and the client does not reconnect. */
+/** The error of a subscription whose WebSocket the server has closed, when the client does not reconnect. */
 export class SocketClosed extends Error {
   readonly code: number;
 

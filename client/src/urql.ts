@@ -158,7 +158,7 @@ function idOf(cache: Cache, key: unknown): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** Return the lists that belong to this id: as the id of a timeline, and as that of a post. */
+/** Return the two lists that an id can refer to: the entries of a timeline, and the replies to a post. */
 function listsOf(cache: Cache, id: string): List[] {
   return OWNERS.map((owner) => ({ owner: keyOf(cache, owner, id), args: null }));
 }

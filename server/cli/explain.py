@@ -30,7 +30,7 @@ LIFETIME = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The operation to explain. If `warm`, it runs twice and the second run is explained. Messages name `file`."""
+    """The operation to explain. If `warm`, it runs twice and the second run is explained. Errors name `file`."""
 
     file: Path
     document: str

@@ -15,7 +15,7 @@ from server.settings import Settings
 def seed_store(
     users: int | None, posts: int | None, following: int | None, follows: Path | None, texts: Path | None
 ) -> None:
-    """Fill an empty store and an unused archive. Raises SeedRefused if they hold anything else."""
+    """Fill an empty store and an unused archive. Raises SeedRefused if they hold other data."""
     settings = Settings.load()
     source = seed_source(users, posts, following, follows, texts)
     with store_of(settings):

@@ -21,7 +21,7 @@ T = TypeVar("T")
 def store_of(settings: Settings) -> Iterator[None]:
     """Run the embedded store for the duration of the block, unless the settings name another store. Exit on SIGTERM.
 
-    Other users of the same data folder, such as `open_graph`, share this store.
+    Other code that uses the same data folder, such as `open_graph`, shares this store.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if settings.store_url is not None:

@@ -77,7 +77,7 @@ def author_weights(residents: Sequence[Resident], random: Random) -> list[float]
 
 
 def write_text(who: Character, friends: Sequence[str], random: Random) -> str:
-    """Return the text of a post, sometimes addressed to another user, sometimes about any topic."""
+    """Return the text of a post, usually about one of the character's topics, sometimes addressed to a friend."""
     voice = who.voices[0] if len(who.voices) == 1 or random.random() < 0.6 else who.voices[1]
     if friends and random.random() < 0.08:
         return reply(voice, random.choice(friends), random)

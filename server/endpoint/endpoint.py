@@ -98,7 +98,7 @@ class GraphQLEndpoint:
     ) -> HttpResponse | EventStream:
         """Return the response to a request: the result of its operation, an event stream, or the playground.
 
-        Raises Refused if the request has no operation that it may execute, or ClientDisconnect.
+        Raises Refused if the request is invalid or its kind of operation is not allowed. Raises ClientDisconnect.
         """
         if scope["method"] not in ALLOWED:
             raise method_not_allowed()

@@ -1,7 +1,8 @@
 """Server-sent events: the results of one operation as a stream that clients can resume.
 
-Implements "distinct connections" of https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md. The
-id of an event is its cursor. A client that reconnects with `Last-Event-ID` resumes after that event.
+Implements the "distinct connections mode" of GraphQL over SSE:
+https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md. The id of an event is its cursor. A
+client that reconnects with `Last-Event-ID` resumes after that event.
 """
 
 import asyncio

@@ -31,7 +31,7 @@ def combine_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes
 
 
 def parse_parameters(parameters: Mapping[str, Any]) -> OperationRequest:
-    """Return the operation of a GET request; `variables` and `extensions` are JSON. Raises Refused."""
+    """Return the operation of a GET request, whose `variables` and `extensions` are JSON. Raises Refused if invalid."""
     given = {name: value for name, value in parameters.items() if value}
     for name in ("variables", "extensions"):
         if name in given:

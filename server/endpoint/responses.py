@@ -95,8 +95,8 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
 
     If the operation was not executed, the response has an error status: in plain JSON only for errors with a status of
     their own, such as 401 or 429. If an outage or overload left every field null, the status is 503, so that clients
-    and proxies notice the failure. Raises Refused for a result of more than `max_size` bytes. Only introspection can
-    exceed it: the cost limit bounds all other results.
+    and proxies notice the failure. Raises Refused for a result of more than `max_size` bytes. Only the results of
+    introspection can be larger: the cost limit bounds all other results.
     """
     headers = [(b"content-type", media_type.encode()), *(meter.headers() if meter else ())]
     if result.extensions:

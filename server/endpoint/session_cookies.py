@@ -2,7 +2,7 @@
 
 A page requests the cookie with the header `Fanline-Session: cookie`. A page of another site can make the victim's
 browser send requests with the cookie. A cookie is therefore accepted only if the header `Origin` names the server's own
-origin or an allowed one. Browsers do not send `Origin` with all requests. Without it, a cookie is accepted if
+origin or an allowed one. Browsers send some requests without `Origin`; their cookies are accepted if
 `Sec-Fetch-Site` is `same-origin`, or if the request has the header `Fanline-Session: cookie`, which a page of another
 origin cannot add without permission (CORS). The attribute `SameSite=Lax` is a further defence.
 """
@@ -69,8 +69,8 @@ class SessionCookies:
     def _has_known_origin(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         """Return True if the origin is the server's own or allowed, or if the request has none.
 
-        If this request uses HTTPS, a page of the same host that was loaded over HTTP does not count as the server's
-        own, because anybody on the network path could have changed it.
+        If this request uses HTTPS, the origin of a page that the same host served over HTTP is not the server's own,
+        because anybody on the network path could have changed the page.
         """
         origin = headers.get(b"origin")
         if origin is None or self._origins.names(origin):

@@ -71,7 +71,7 @@ class Caller:
         return network_of(self.address)
 
     def usage(self, meter: Meter | None, prepaid: int) -> Usage:
-        """Return a counter of a new operation's archive reads. Points beyond `prepaid` are later charged to `meter`."""
+        """Return a counter for an operation's archive reads. Points beyond `prepaid` are later charged to `meter`."""
 
         def charge(points: int) -> None:
             if meter is not None and points > prepaid:
@@ -141,7 +141,7 @@ class Caller:
             raise BadToken(SESSION_ENDED)
 
     def start_session_check(self) -> "asyncio.Future[bool] | None":
-        """Start the session check. Return a future that is True if it is live, or None without a viewer."""
+        """Check the viewer's session. Return a future that resolves to True if it is live, or None without a viewer."""
         viewer = self.viewer
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
 

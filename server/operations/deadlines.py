@@ -2,8 +2,8 @@
 
 All operations have the same time limit, so one timer, for the oldest operation, is enough.
 
-A deadline ends its block like `asyncio.timeout`, with the same rules for a task that other code cancels too, but takes
-a quarter of the CPU time: it has no timer of its own, and it is entered without a coroutine.
+A deadline ends its block as `asyncio.timeout` does, and follows the same rules if other code also cancels the task. It
+takes a quarter of the CPU time, because it has no timer of its own and is entered without a coroutine.
 """
 
 import asyncio

@@ -26,9 +26,9 @@ from server.operations.parsing import MAX_ALIAS_LENGTH, DocumentLimits, excess, 
 from server.operations.validation import ABORTED, MAX_FRAGMENT_WORK, RULES, NoIntrospection, validate
 from server.operations.weights import Weights
 
-CACHED_TOKENS = 50_000  # of all cached documents; with its plan a token takes about 700 bytes
+CACHED_TOKENS = 50_000  # of all cached documents; a token and its part of the plan take about 700 bytes
 CACHED_REFUSALS = 200
-MAX_REFUSED_LENGTH = 5_000  # characters of a document whose refusal is cached
+MAX_REFUSED_LENGTH = 5_000  # characters; the refusals of longer documents are not cached
 CACHED_COSTS = 100  # of one document, by operation and page sizes
 CHARACTERS_PER_TOKEN = 500  # characters of a text that take as much memory as a token
 OVERHEAD = 20  # tokens, for the memory of the smallest document
@@ -147,7 +147,7 @@ class PreparedDocument:
 
 
 class _Documents(LRUCache[str, PreparedDocument]):
-    """The most recently used documents, up to a number of tokens. Calls `on_evict` with each evicted document."""
+    """The most recently used documents, up to `max_tokens` in total. Calls `on_evict` with each evicted document."""
 
     def __init__(self, max_tokens: int, on_evict: Callable[[DocumentNode], None] | None) -> None:
         super().__init__(max_tokens, getsizeof=lambda prepared: prepared.size)

@@ -2,7 +2,7 @@
 
 The document of a request is taken from the cache, or parsed and validated, and the cost of its operation is compared
 with the limits. The operation then waits until its holder (the user, or the network of an anonymous client) may run one
-more operation, is charged, and is executed. Its deadline includes the time that it waits.
+more operation, is charged, and is executed. Its deadline includes the waiting time.
 """
 
 import asyncio

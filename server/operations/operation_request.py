@@ -17,9 +17,9 @@ NO_DOCUMENT = "The request has neither a 'query' nor a 'documentId'. Send one of
 class OperationRequest(NamedTuple):
     """The operation that a request contains: the text of a document, or the id of a trusted document.
 
-    `query` is the text; it is empty if the request has none. `sha256` is the hash in Apollo's extension
-    `persistedQuery`: without a text, it is the id of a trusted document; with a text, it must be the hash of the text.
-    `explain` is True if the extension `explain` is true. Other extensions are ignored.
+    `query` is the text, or an empty string if the request has none. `sha256` is the hash in Apollo's extension
+    `persistedQuery`. If the request has a text, it must be the hash of the text; otherwise it is the id of a trusted
+    document. `explain` is True if the extension `explain` is true. Other extensions are ignored.
     """
 
     query: str

@@ -84,7 +84,7 @@ class EventPoints:
         self._full_at[holder] = max(now, self._full_at.get(holder, now)) + points / self._per_second
 
     def left(self, holder: str) -> float:
-        """Return the points in a holder's bucket, a negative number if the bucket is in debt."""
+        """Return the points in a holder's bucket; negative if the bucket is in debt."""
         return (MINUTE - self._seconds_to_full(holder)) * self._per_second
 
     def delay(self, holder: str) -> float:

@@ -27,7 +27,7 @@ MAX_PREPARATION = 2_000
 SUBSCRIPTION = 50  # points for starting a subscription, in addition to those of an event
 ADVANCE_SHARE = 50  # a fiftieth of a bucket is taken in advance, so that most requests need no charge in the store
 SITE_SHARE = 16  # all networks of an IPv6 site together have the points of this many networks
-MAX_HOLDERS = 1_000  # counted for one line of the log
+MAX_HOLDERS = 1_000  # holders whose refusals are counted for one log line
 NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
 UNITS = {
     "points": "points per minute",
@@ -167,7 +167,7 @@ class Meter:
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
     def owe(self, points: int) -> None:
-        """Charge points that an operation used in addition to its cost. They delay later operations, not this one."""
+        """Charge points that an operation used beyond its cost. The debt delays later operations, not this one."""
         self._rates.owe(self.holder, self._limits.points, points)
         if self._site is not None:
             self._rates.owe(self._site, self._limits.site_points, points)
@@ -231,7 +231,7 @@ class Meter:
 
 
 def in_words(seconds: int) -> str:
-    """Return a waiting time as text: hours from 2 hours, minutes from 2 minutes (both rounded up), or else seconds."""
+    """Return a waiting time as text, rounded up: in hours from 2 hours on, in minutes from 2 on, else in seconds."""
     for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * unit:
             return f"{-(-seconds // unit)} {name}"

@@ -187,9 +187,10 @@ class SocketCourier:
         self._group = completion.group
 
     def take(self, update: Change, settle: Callable[[bool], None]) -> bool:
-        """Join the shared run of an update, and return True. `settle` is later called with True if the result was sent.
+        """Join the shared run of an update, and return True. `settle` is called later with True if the result was sent.
 
-        Return False if the subscription belongs to no group, or its next event must wait for event points.
+        `settle` is called with False if the subscription's task must send the result. Return False if the subscription
+        belongs to no group, or its next event must wait for event points.
         """
         group = self._group
         if group is None or self._completion.caller.event_delay():
@@ -306,7 +307,7 @@ class Subscriptions:
         explain: bool,
     ) -> Completion:
         """Return the object that executes the events of a subscription."""
-        # this has no errors, because the variables are already coerced
+        # preparation cannot fail, because the variables are already coerced
         planned = cast(
             "Operation | Fallback",
             self._executor.prepare(prepared.document, source.variable_values, prepared.name),

@@ -3,7 +3,7 @@
 Requests use `documentId` ("persisted documents" of GraphQL over HTTP, appendix A) or Apollo's extension
 `persistedQuery`. All trusted documents are loaded, validated and prepared at startup; requests cannot add any.
 
-They are read from manifests and from document files. A manifest is a JSON object that maps ids to texts
+Trusted documents are read from manifests and document files. A manifest is a JSON object that maps ids to texts
 (relay-compiler's `persistConfig.file`, the `persisted-documents.json` of GraphQL Code Generator), or an object with the
 format `apollo-persisted-query-manifest` (Apollo). A `.graphql` or `.gql` file is one document, whose id is the file
 name without the extension.

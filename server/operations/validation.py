@@ -321,7 +321,7 @@ def validate(
     try:
         Traversal(type_info, visitors).visit(document)
     except ValidationAbortedError as error:
-        error.__context__ = None  # it would keep the frames of the validation
+        error.__context__ = None  # otherwise the error would keep the frames of the validation alive
         errors.append(error.with_traceback(None))
     except RecursionError:
         errors.append(ValidationAbortedError(ABORTED))

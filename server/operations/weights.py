@@ -32,8 +32,8 @@ from graph.text.web_urls import MAX_URL
 
 OBJECT = 1.0
 LEAF = 0.25
-ERRORS = 10  # maximum of `userErrors`, except for mutations of many ids
-IDS = 100  # maximum ids of one mutation
+ERRORS = 10  # maximum number of `userErrors`, except for mutations that take a list of ids
+IDS = 100  # maximum number of ids in one mutation
 
 EXTRA: dict[str, float] = {
     "Query.node": 60,
@@ -233,7 +233,7 @@ LOG_INS = ("logIn", "changePassword", "deleteAccount")
 
 
 RAISED = ("points", "size", "per_item", "many", "least")
-"""The numbers of a weight. An interface's field has at least the numbers of the same field of each object type."""
+"""The attributes that `Weight.at_least` raises for a field of an interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Weight:
     usual: float | None = None
 
     def at_least(self, others: Sequence["Weight"]) -> "Weight":
-        """Return this weight with its numbers raised to the highest ones of the other weights."""
+        """Return this weight, with each attribute in RAISED increased to the maximum of all these weights."""
         highest = {name: max(getattr(each, name) for each in (self, *others)) for name in RAISED}
         return replace(self, **highest)
 
@@ -294,7 +294,7 @@ class Weights:
         return self._meta[field] if field in self._meta else self._fields[type_, field]
 
     def possible_types(self, type_: str) -> frozenset[str]:
-        """Return the object types of the values of a type: those of an interface or union, or the type itself."""
+        """Return the object types that values of a type may have: all of an interface or union, or the type itself."""
         return self._possible[type_]
 
     @staticmethod
@@ -361,7 +361,7 @@ def _is_list(field: GraphQLField) -> bool:
 def _bytes(path: str, type_: str) -> int:
     """Return the maximum size of a leaf in bytes, including quotes.
 
-    It is declared for its field or for its type. Raises ValueError for a String field without a declaration.
+    BYTES declares it for the field or for its scalar type. Raises ValueError for a String field that is not declared.
     """
     if path in BYTES:
         return BYTES[path] + 2

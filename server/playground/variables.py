@@ -20,7 +20,7 @@ Values = dict[str, dict[str, Any]]
 
 
 async def variables(graph: Graph, login: str) -> dict[str, str]:
-    """Return variables as JSON for the examples that require some, by the name of the example.
+    """Return the variables of the examples that need any, as JSON, keyed by the name of the example.
 
     Placeholders stand for the id of a list if the user has none, and for the password of an account to delete. About 20
     round trips.

@@ -55,5 +55,5 @@ class Visitors:
         return held.token
 
     async def variables(self, login: str) -> dict[str, str]:
-        """Return variables as JSON for the examples that require some, by the name of the example."""
+        """Return the variables of the examples that need any, as JSON, keyed by the name of the example."""
         return await variables(self.graph, login)

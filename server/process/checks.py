@@ -42,8 +42,8 @@ class Finding:
 class Facts:
     """The facts about the process that the checks use.
 
-    `modes` are the permission bits of the data files and folders that exist, `keys` the keys of access tokens, and
-    `host` the address to listen on, or None.
+    `modes` are the permission bits of the data files and folders that exist, `keys` the keys that sign access tokens,
+    and `host` the address to listen on, or None.
     """
 
     uid: int

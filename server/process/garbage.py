@@ -6,11 +6,11 @@ import resource
 import sys
 from pathlib import Path
 
-SERVER = (100_000, 20, 50)  # new objects (more than many concurrent requests have), young collections, older ones
+SERVER = (100_000, 20, 50)  # new objects (more than many concurrent requests create), young and middle collections
 WORKER = (5_000, 10, 10)  # a batch of events leaves a few hundred objects that refer to each other
 GROWTH = 64 * 1024 * 1024  # bytes since the last full collection
 BLOCKS = 250_000  # blocks of memory allocated since the last full collection
-BLOCK_SHARE = 4  # or a quarter of the blocks it left, if more, so that large processes do not collect all the time
+BLOCK_SHARE = 4  # or a quarter of the blocks that were left, if more, so that large processes do not collect constantly
 LOOK_SECONDS = 10.0
 
 

@@ -53,7 +53,7 @@ class Line(logging.Formatter):
 
 
 def shortened(text: str) -> str:
-    """Return a text, with its middle removed if it is too long."""
+    """Return a text, with its middle removed if it exceeds LONGEST characters."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n…\n{text[-LONGEST // 2 :]}"
 
 

@@ -29,7 +29,7 @@ def start_safely(settings: Settings, warn: Callable[[str], None], host: str | No
 
 
 async def check_servers(graph: Graph, settings: Settings, warn: Callable[[str], None]) -> None:
-    """Run the checks of the store's servers, as `start_safely` does. A store that does not answer is not an error."""
+    """Check the store's servers; report findings as `start_safely` does. Ignore a store that does not answer."""
     await graph.capacity.read()
     report(check_store(settings, graph.capacity.memory), warn)
 

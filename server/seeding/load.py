@@ -42,10 +42,10 @@ class SeedRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The data to seed: events for a base time, in the order of their numbers, and the passwords of some logins.
+    """The data to seed: events for a base time, in the order of their numbers, and a password for some logins.
 
     `what` describes the data. An interrupted seeding resumes only if `what` and `version` are the same. `count` returns
-    the number of events for a base time.
+    the number of events for a base time. The users with the logins `with_password` share the password `password`.
     """
 
     what: str

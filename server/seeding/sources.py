@@ -109,7 +109,7 @@ class Texts:
 
     @classmethod
     def check(cls, path: Path) -> "Texts":
-        """Read the whole file once. Raises SeedRefused, naming the line, if a text could not be posted."""
+        """Read the whole file once and count its texts. Raises SeedRefused, naming the line, for an invalid text."""
         count = 0
         with opened(path) as lines:
             for number, line in enumerate(lines, start=1):
@@ -263,7 +263,7 @@ def pair_of(line: str) -> tuple[int, int] | None:
 
 
 def text_of(line: str) -> str:
-    """Return the post text of a line. Raises Rejected if it could not be posted."""
+    """Return the post text of a line. Raises Rejected if it is not a valid text for a post."""
     check = Check()
     text = check.text(line)
     check.done()

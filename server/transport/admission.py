@@ -25,13 +25,15 @@ PERMIT_OF_TASK: ContextVar["Permit | None"] = ContextVar("permit", default=None)
 """The permit of the operation that the current task executes. The permit is released while the operation waits for its
 turn among the operations of its user or network."""
 
-ADMISSION = "admission"  # the name in the lifespan state, which every connection receives
-PERMIT = "permit"  # the name in the state of an admitted request
-COMPLETE = "complete"  # in the state of a request whose body has arrived
+ADMISSION = "admission"  # the key in the lifespan state, which every connection receives
+PERMIT = "permit"  # the key in the state of an admitted request
+COMPLETE = "complete"  # the key in the state of a request whose body has arrived
 METHODS = frozenset({"GET", "POST"})  # other methods cost little, and a response to HEAD has no body
 
 FLOOR = 12
-"""The minimum limit: enough to keep a core busy while some operations wait for the store. Below it, none is refused."""
+"""The minimum limit: enough to keep a core busy while some operations wait for the store.
+
+While fewer operations are accepted, none is refused."""
 ACCEPTED = 32
 """The number of operations that are accepted even if the limit is lower. Operations above the limit wait in order."""
 INITIAL = 64

@@ -10,7 +10,7 @@ from server.transport.limits import Timeouts
 from server.transport.networks import network_of
 from server.transport.proxies import TrustedProxies
 
-CONNECTIONS = "connections"  # the name in the lifespan state, which every connection receives
+CONNECTIONS = "connections"  # the key in the lifespan state, which every connection receives
 ADDRESS = "address"
 DESCRIPTORS = "descriptors"
 LOG_INTERVAL = 60.0  # seconds between two log lines for the same reason

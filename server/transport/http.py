@@ -113,7 +113,7 @@ class HttpProtocol(HttpToolsProtocol):
         """End the response to a request if it is endless."""
         end_stream: Callable[[], None] | None = running.scope["state"].get(END_STREAM)
         if end_stream is not None:
-            self.transport.abort() if self.flow.write_paused else end_stream()  # a client that does not read
+            self.transport.abort() if self.flow.write_paused else end_stream()  # abort if the client does not read
 
     def _end_drain(self) -> None:
         if self._running is not None:

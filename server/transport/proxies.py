@@ -17,7 +17,7 @@ logger = logging.getLogger("fanline.server")
 
 
 def parse_proxies(entries: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries in canonical form: networks in CIDR notation, or `unix`. Raises ValueError."""
+    """Return canonical entries: networks in CIDR notation, or `unix`. Raises ValueError for an invalid entry."""
     return tuple(UNIX if entry.lower() == UNIX else str(_network(entry)) for entry in entries)
 
 

@@ -97,7 +97,7 @@ def _check_coding(version: str, coding: bytes) -> None:
 
 
 def requested_upgrade(headers: Sequence[Header]) -> bytes | None:
-    """Return the protocols that the client asks to upgrade to, in lower case; None if it requests no upgrade."""
+    """Return the comma-separated protocols of a requested upgrade, in lower case, or None if none is requested."""
     if b"upgrade" not in (option.lower() for option in _listed(headers, b"connection")):
         return None
     return b", ".join(protocol.lower() for protocol in _listed(headers, b"upgrade"))

@@ -19,16 +19,17 @@ def unsent(transport: asyncio.Transport) -> int:
 
 
 def still_unsent(transport: asyncio.Transport, before: int) -> int | None:
-    """Return the number of unsent bytes. `before` is the number at the last check.
+    """Return the number of unsent bytes, or None if nothing is unsent or the client has stalled.
 
-    Return None if nothing is unsent, or the client has received fewer than MIN_PROGRESS bytes since the last check.
+    `before` is the number at the last check. A client has stalled if it has received fewer than MIN_PROGRESS bytes
+    since then.
     """
     size = unsent(transport)
     return size if 0 < size <= before - MIN_PROGRESS else None
 
 
 def _in_system(transport: asyncio.Transport) -> int:
-    """Return the number of unsent or unacknowledged bytes in the kernel; 0 where it does not report them."""
+    """Return the number of unsent or unacknowledged bytes in the kernel, or 0 if the kernel does not report it."""
     if not sys.platform.startswith("linux"):
         return 0
     socket = transport.get_extra_info("socket")

@@ -18,7 +18,7 @@ from server.transport.responses import error_response
 from server.transport.sending import still_unsent, unsent
 
 CHECK_SECONDS = 30.0  # between two checks of whether a closing connection has closed
-SEND_TEXT = "fanline.send_text"  # the extension of the scope that sends a text message given in UTF-8
+SEND_TEXT = "fanline.send_text"  # the ASGI extension that sends a text message encoded in UTF-8
 SEND_NOW = "fanline.send_now"  # the same, but without waiting for the client
 POLICY_VIOLATION = 1008
 INVALID_DATA = 1007

@@ -44,10 +44,10 @@ Merged: TypeAlias = dict[tuple[Selections, Context], Place | None]
 class LinearOverlappingFields(ValidationRule):
     """Refuse fields that share a response name but cannot be merged.
 
-    Among documents that the other specified rules accept, accepts exactly those that graphql-core's
-    `OverlappingFieldsCanBeMergedRule` accepts. Reports at most one conflict for each response path, and at most
-    `MAX_CONFLICTS`. A document whose fragments form a cycle is left to `NoFragmentCyclesRule`. Fragment variables, an
-    experimental feature that the parser disables by default, are refused.
+    If all other specified rules accept a document, this rule accepts it exactly if graphql-core's
+    `OverlappingFieldsCanBeMergedRule` does. It reports at most one conflict for each response path, and at most
+    `MAX_CONFLICTS` in total. A document whose fragments form a cycle is left to `NoFragmentCyclesRule`. Fragment
+    variables, an experimental feature that the parser disables by default, are refused.
 
     Time and memory are O(n), where n is the number of fields after all fragments are spread. The exception is fields
     that differ in name or arguments below different object types: for them, each pair of distinct contexts is compared.

@@ -37,7 +37,7 @@ from graphql import (
 
 
 class Selections:
-    """The fields of one selection set, including inline fragments, and the fragments that it spreads.
+    """The fields of one selection set, including those in inline fragments, and the fragments that it spreads.
 
     `leaves` are the parent types and names of fields without an alias, arguments, directives or selections. `fields`
     contains each such field once, even if the selection set repeats it.

@@ -1,5 +1,6 @@
 /**
- * The names of browsers and systems, as they occur in user agents. Those whose user agents also name others come first.
+ * Browsers and systems: the text that identifies each in a user agent, and its name. The first match counts, because
+ * the user agents of Edge also contain "Chrome", for example.
  */
 const BROWSERS = [
   ["Edg", "Edge"],

@@ -57,7 +57,7 @@ export function ListPicker({ user }: { user: ListPicker_user$key }) {
   );
 }
 
-/** The server does not say in which lists a user is. A list that is created here has the user as its first member. */
+/** The viewer's lists. The API does not report which of them contain a user; a list created here contains the user. */
 function Lists({ userId, login }: { userId: string; login: string }) {
   const { viewer } = useLazyLoadQuery<ListPickerQuery>(
     graphql`

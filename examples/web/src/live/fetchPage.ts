@@ -9,7 +9,7 @@ interface Fetched<Q extends OperationType> {
 }
 
 /**
- * Fetch a page without writing it into the store. The query is `@raw_response_type`.
+ * Fetch a page without writing it into the store. The query must have the directive `@raw_response_type`.
  *
  * Writing a first page into the store replaces a list of several pages. Pages that are committed together appear at
  * once.

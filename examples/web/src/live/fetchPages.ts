@@ -13,7 +13,7 @@ interface PageInfo {
   readonly endCursor: string | null | undefined;
 }
 
-/** A query of all pages of a list: `after` is null for the first one. It is `@raw_response_type`. */
+/** A query for any page of a list: `after` is null for the first page. It has the directive `@raw_response_type`. */
 interface PageOperation extends OperationType {
   readonly variables: { readonly count: number; readonly after?: string | null | undefined };
 }

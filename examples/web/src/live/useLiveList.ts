@@ -16,7 +16,7 @@ interface Edge {
   };
 }
 
-/** What the hook reads of an event of a timeline or a thread. */
+/** The fields that the hook reads from an event of a timeline or a thread. */
 export interface ListEvent extends LiveEvent {
   readonly timelineEdge?: Edge;
   readonly postEdge?: Edge;
@@ -41,7 +41,7 @@ export interface Options {
   liveCursor?: string | null | undefined;
   /** Fetch the pages of the list, write them into the store, and return the cursor of the first one. */
   refetch: () => Promise<string | null | undefined>;
-  /** Return whether an event changes more than the list, so that the pages have to be fetched. */
+  /** Return whether an event changes more than the list, so that the pages must be fetched again. */
   concernsMore?: (event: ListEvent) => boolean;
   /** Hold back an added entry, and announce it. */
   hold?: (id: string, isAnnounced: boolean) => void;

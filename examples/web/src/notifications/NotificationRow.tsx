@@ -21,7 +21,7 @@ interface Props {
   isNew: boolean;
 }
 
-/** Who did what, and a link to the post. For types of later versions, only who. */
+/** Who did what, and a link to the post. For types that this version does not know, only who. */
 export function NotificationRow({ notification, isNew }: Props) {
   const { __typename, at, actors, actorsCount, post } = useFragment(
     graphql`

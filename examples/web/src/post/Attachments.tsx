@@ -7,8 +7,8 @@ type File = Attachments_post$data["attachments"][number];
 const KNOWN = new Set(["ImageAttachment", "VideoAttachment"]);
 
 /**
- * The pictures and videos of a post. Sensitive ones are not even loaded until the reader asks for them. Attachments of
- * later versions are left out.
+ * The pictures and videos of a post. Sensitive ones are not even loaded until the reader asks for them. Types of
+ * attachments that this version does not know are left out.
  */
 export function Attachments({ post }: { post: Attachments_post$key }) {
   const { attachments } = useFragment(

@@ -5,7 +5,7 @@ import type { PostCard_post$data, PostCard_post$key } from "./__generated__/Post
 
 interface Props {
   post: PostCard_post$key;
-  /** Whether it is next to the post that it replies to. */
+  /** Whether the post is shown next to the post that it replies to. */
   isInThread?: boolean;
 }
 

@@ -47,7 +47,7 @@ export function PostScreen({ id }: { id: string }) {
   const hasAncestors = ancestors.length > 0;
 
   useEffect(() => {
-    if (hasAncestors) main.current?.scrollIntoView(); // what is above can be long
+    if (hasAncestors) main.current?.scrollIntoView(); // the posts above can be long
   }, [hasAncestors]);
 
   if (!viewer) return null; // the session has just ended

@@ -12,9 +12,9 @@ import type { PostView_post$key } from "./__generated__/PostView_post.graphql";
 
 interface Props {
   post: PostView_post$key;
-  /** Whether it is next to the post that it replies to. */
+  /** Whether the post is shown next to the post that it replies to. */
   isInThread?: boolean;
-  /** Why it is in a list. */
+  /** Why the post is in a list, such as who reposted it. */
   note?: ReactNode;
 }
 

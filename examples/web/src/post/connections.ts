@@ -3,7 +3,7 @@ import { ConnectionHandler } from "react-relay";
 import { ROOT_ID } from "relay-runtime";
 import type { Environment, RecordProxy, RecordSourceProxy } from "relay-runtime";
 
-/** Return the timelines with a user's posts, as far as they are in the store: the home timeline and the user's own. */
+/** Return those timelines that contain a user's posts and are in the store: the home timeline and the user's own. */
 export function timelineConnections(environment: Environment, userId: string): string[] {
   const source = environment.getStore().getSource();
   const refOf = (id: string | undefined, field: string): string | undefined =>
@@ -39,8 +39,8 @@ export function addPost(
 }
 
 /**
- * Insert the post of a `PostAdded` into a list of posts, which takes the cursors of timelines. Return false if the list
- * has it, or will have it with a next page.
+ * Insert the post of a `PostAdded` into a list of posts, with the cursor of its timeline edge. Return false if the list
+ * already has the post, or will get it with a later page.
  */
 export function addPostOf(
   event: RecordProxy | null | undefined,

@@ -7,10 +7,10 @@ interface Entry {
 interface Held<E extends Entry> {
   /** The entries to show. */
   visible: readonly E[];
-  /** The number of other entries that were announced. */
+  /** The number of entries that are held back and announced. */
   count: number;
   /**
-   * Hold back an arriving entry, unless the user already sees it: a subscription repeats what a new page overwrites.
+   * Hold back an arriving entry, unless it is already shown: a subscription repeats entries that a new page overwrites.
    */
   hold: (id: string, isAnnounced?: boolean) => void;
   showAll: () => void;

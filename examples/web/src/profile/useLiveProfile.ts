@@ -3,7 +3,7 @@ import { fetchPages } from "../live/fetchPages";
 import { useLiveTimeline } from "../live/useLiveTimeline";
 import type { useLiveProfileQuery } from "./__generated__/useLiveProfileQuery.graphql";
 
-/** All pages of a user's timeline, each with the profile at that time: a block empties one and changes the other. */
+/** All pages of a user's timeline, each with the profile: a block empties the timeline and changes the profile. */
 export const query = graphql`
   query useLiveProfileQuery($login: String!, $count: Int!, $after: String) @raw_response_type {
     user(by: { login: $login }) {
@@ -13,7 +13,7 @@ export const query = graphql`
   }
 `;
 
-/** What the tabs of a profile have in common. */
+/** The properties that all tabs of a profile have. */
 export interface ProfileProps {
   userId: string;
   login: string;

@@ -25,12 +25,12 @@ const query = graphql`
   }
 `;
 
-/** A text without a word is refused, with a reason. */
+/** With this, a query fails with the server's reason if the text contains no word. */
 const networkCacheConfig = { force: true, metadata: { requires: "searchPosts" } };
 
 /**
- * Users with a name, and the posts with all words of a text: first those of the archive, then, from its cursor, those
- * of the stream.
+ * The users whose names match a text, and the posts that contain all its words: first posts from the archive, then new
+ * posts from a stream that begins at the cursor of the search.
  */
 export function SearchScreen({ text }: { text: string }) {
   const environment = useRelayEnvironment();

@@ -23,7 +23,7 @@ export function sessionChangedEverywhere(): void {
   notify(false);
 }
 
-/** Call a function at each change. Return a function that stops. */
+/** Call a function at each change. Return a function that stops the calls. */
 export function onSessionChange(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -100,7 +100,7 @@ function subscribeWith(socket: Client): SubscribeFunction {
     );
 }
 
-/** Keep what `live` needs to know, because Relay expects an instance of Error. */
+/** Return an Error, as Relay requires, with the cause and the close code, which `live` needs. */
 function asError(problem: unknown): Error {
   const code = problem instanceof CloseEvent ? problem.code : undefined;
   return Object.assign(new Error("The subscription failed."), { cause: problem, code });

@@ -1,2 +1,2 @@
-/** A query whose input the server refuses, with the server's reason. It would be refused again. */
+/** The error of a query whose input the server refused, with the server's reason. Repeating the query is pointless. */
 export class Refusal extends Error {}

@@ -10,7 +10,7 @@ export class Status {
     for (const listener of this.#listeners) listener();
   };
 
-  /** Call a function at each change. Return a function that stops. */
+  /** Call a function at each change. Return a function that stops the calls. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -6,7 +6,7 @@ import { MissingCode, reloadPage } from "./lazily";
 interface Props {
   /** What is loaded, as the beginning of a sentence. */
   name: string;
-  /** How much of the page it is: a part below a heading, the screen, or everything. */
+  /** How much of the page the boundary covers: a part below a heading, the screen, or everything. */
   extent?: "part" | "screen" | "page";
   /** What is shown instead of a message where there is no room for one. */
   fallback?: ReactNode;
@@ -20,17 +20,17 @@ interface State {
 
 const Attempt = createContext(0);
 
-/** Return the number of the attempt to show the content. Queries use it as their `fetchKey`, to be sent again. */
+/** Return the number of the attempt to show the content. With it as their `fetchKey`, queries are sent again. */
 export function useAttempt(): number {
   return useContext(Attempt);
 }
 
-/** Counts in all boundaries, because Relay also keeps the failure of a query for those that are rendered later. */
+/** The failures in all boundaries: Relay keeps the failure of a query, even for a boundary that is rendered later. */
 let failures = 0;
 
 /**
- * Show an error of the content, with a button that renders it again. It is also rendered again when the network is
- * back.
+ * Show an error of the content, with a button that renders the content again. When the network is back, the content is
+ * rendered again automatically.
  */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { problem: undefined, attempt: failures };

@@ -4,7 +4,7 @@ import { CloseIcon } from "./icons";
 
 const SECONDS = 6;
 const MOST = 3;
-const FRESH = 1_000; // milliseconds in which a notice can belong to what opens a screen
+const FRESH = 1_000; // milliseconds; a younger notice survives a change of screen, which may have caused it
 
 interface Toast {
   key: number;

@@ -37,7 +37,7 @@ export function outage(problem: unknown): FieldError {
   return { field: undefined, text };
 }
 
-/** Codes and parameters allow texts in any language. This app has its own for some, and else shows the server's. */
+/** Return this app's own text for some codes, and otherwise the server's. The codes allow texts in any language. */
 function textOf({ code, message, field, params }: UserError): string {
   const max = params.find(({ name }) => name === "max")?.value;
   switch (code) {
