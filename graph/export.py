@@ -27,7 +27,7 @@ Line: TypeAlias = dict[str, Any]
 PAGE = 1000
 ARCHIVE_KINDS = {ENDED_LIKE: LIKE, CLOSED_REPORT: REPORT}
 """Maps kinds of archive rows to the kinds of events in them, if the two differ. Rows of deleted posts hold no data."""
-ROW_KINDS = {kind: [kind, *(of for of, event in ARCHIVE_KINDS.items() if event == kind)] for kind in KINDS}
+ROW_KINDS = {kind: [kind, *(row_kind for row_kind, event in ARCHIVE_KINDS.items() if event == kind)] for kind in KINDS}
 """Maps kinds of events to the kinds of archive rows that can hold them. These are read together, because a row can
 change its kind during the export."""
 

@@ -297,8 +297,8 @@ class Loaders:
         """Pages of quotes of posts by post id and window. Adds the posts to `posts`."""
         return self._list_loader("quotes", QUOTES)
 
-    def _list_loader(self, name: str, of: PostList) -> DataLoader[PageKey, Page[Post]]:
-        read = partial(list_pages, self._graph, self.view, self.posts, of)
+    def _list_loader(self, name: str, post_list: PostList) -> DataLoader[PageKey, Page[Post]]:
+        read = partial(list_pages, self._graph, self.view, self.posts, post_list)
         return self._page_loader(name, read)
 
 

@@ -68,10 +68,10 @@ async def unread_counts(graph: Graph, view: View, users: Sequence[int]) -> list[
 
 
 async def list_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], of: PostList, keys: Sequence[PageKey]
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], post_list: PostList, keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
     """Return pages of post lists of one kind, such as replies, and prime the posts."""
-    return prime_posts(posts, await pages_by_window(partial(graph.timelines.pages_of, view, of), keys))
+    return prime_posts(posts, await pages_by_window(partial(graph.timelines.pages_of, view, post_list), keys))
 
 
 async def scanned_pages(

@@ -77,8 +77,8 @@ async def timeline(
         case ids.GlobalId(ids.Kind.USER_TIMELINE | ids.Kind.REPLIES_TIMELINE as kind, (owner,)) if (
             await context.loaders.users.fetch(owner)
         ):
-            of, holder = TIMELINE if kind is ids.Kind.USER_TIMELINE else REPLIED, context.client.holder
-            updates = feed.timeline(user, of, owner, position, session, holder=holder, courier=context.courier)
+            post_list, holder = TIMELINE if kind is ids.Kind.USER_TIMELINE else REPLIED, context.client.holder
+            updates = feed.timeline(user, post_list, owner, position, session, holder=holder, courier=context.courier)
         case ids.GlobalId(ids.Kind.LIST_TIMELINE, (list_id,)) if viewer and await context.loaders.lists.fetch(list_id):
             updates = feed.list_timeline(viewer.user, list_id, position, session, courier=context.courier)
         case ids.GlobalId(ids.Kind.HOME_TIMELINE, (owner,)) if viewer and owner == viewer.user:

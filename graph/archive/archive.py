@@ -171,30 +171,36 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         rows = await self._transaction(lambda connection: pages.merge(connection, authors, window))
         return list(map(post_of, rows))
 
-    async def slices(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[Post]]:
+    async def slices(self, reads: Sequence[tuple[int, Window]], post_list: PostList = TIMELINE) -> list[list[Post]]:
         """Return, for each (owner, window), the posts of the owner's list in the direction of paging.
 
         Costs the same as `post_rows`.
         """
-        return [list(map(post_of, rows)) for rows in await self.post_rows(reads, of)]
+        return [list(map(post_of, rows)) for rows in await self.post_rows(reads, post_list)]
 
-    async def post_rows(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[EventRow]]:
+    async def post_rows(
+        self, reads: Sequence[tuple[int, Window]], post_list: PostList = TIMELINE
+    ) -> list[list[EventRow]]:
         """Return, for each (owner, window), the rows of the posts in the owner's list in the direction of paging.
 
         One query per 256 reads in one direction. Each read is a limited index scan.
         """
-        return await self._transaction(lambda connection: pages.post_rows(connection, reads, of)) if reads else []
+        return (
+            await self._transaction(lambda connection: pages.post_rows(connection, reads, post_list)) if reads else []
+        )
 
-    async def post_ids(self, owner: int, low: int, high: int, of: PostList = TIMELINE) -> set[int]:
+    async def post_ids(self, owner: int, low: int, high: int, post_list: PostList = TIMELINE) -> set[int]:
         """Return the ids in (`low`, `high`] of the posts in an owner's list. One query."""
-        return await self._transaction(lambda connection: pages.post_ids(connection, owner, low, high, of))
+        return await self._transaction(lambda connection: pages.post_ids(connection, owner, low, high, post_list))
 
-    async def post_counts(self, reads: Sequence[tuple[int, int]], of: PostList = TIMELINE) -> tuple[list[int], int]:
+    async def post_counts(
+        self, reads: Sequence[tuple[int, int]], post_list: PostList = TIMELINE
+    ) -> tuple[list[int], int]:
         """Return, for each (owner, id), the number of posts in the list up to the id, and also the archive watermark.
 
         All values come from one snapshot. One query per 256 reads, and one or two for the watermark.
         """
-        return await self._counts(partial(pages.post_counts, of=of), reads)
+        return await self._counts(partial(pages.post_counts, post_list=post_list), reads)
 
     async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
         """Return, for each (post, number), the count of live likes up to the number, and also the archive watermark.
@@ -216,12 +222,12 @@ class Archive(SearchIndexes, PublicReads, Erasures):
 
         return await self._transaction(work)
 
-    async def owners(self, of: PostList, after: int, limit: int) -> list[int]:
-        """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `of`.
+    async def owners(self, post_list: PostList, after: int, limit: int) -> list[int]:
+        """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `post_list`.
 
         One query; two on PostgreSQL.
         """
-        return await self._transaction(lambda connection: pages.owners(connection, of, after, limit))
+        return await self._transaction(lambda connection: pages.owners(connection, post_list, after, limit))
 
     async def rows(self, ids: Collection[int]) -> list[EventRow]:
         """Return the rows of the events with these ids that the archive holds. One query per 2,000 ids."""

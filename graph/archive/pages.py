@@ -114,25 +114,25 @@ async def _first_events(
 
 
 async def post_rows(
-    connection: AsyncConnection, reads: Sequence[tuple[int, Window]], of: PostList
+    connection: AsyncConnection, reads: Sequence[tuple[int, Window]], post_list: PostList
 ) -> list[list[EventRow]]:
     """Return, for each (owner, window), the rows of the posts in the owner's list in the direction of paging."""
     found: list[list[EventRow]] = [[] for _ in reads]
     for forward in (True, False):
         positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
         scans = [_scan(*reads[position]) for position in positions]
-        union = partial(statements.slices, forward=forward, of=of)
-        for index, *row in await _scanned(connection, union, postgresql.slices(forward, of), scans):
+        union = partial(statements.slices, forward=forward, post_list=post_list)
+        for index, *row in await _scanned(connection, union, postgresql.slices(forward, post_list), scans):
             found[positions[index]].append(EventRow(*row))
         for position in positions:
             found[position].sort(key=lambda row: row.number, reverse=forward)
     return found
 
 
-async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], of: PostList) -> list[int]:
+async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], post_list: PostList) -> list[int]:
     """Return, for each (owner, id), the number of posts in the owner's list up to and including the id."""
-    union = partial(statements.post_counts, of=of)
-    return await _counts(connection, reads, union, postgresql.post_counts(of))
+    union = partial(statements.post_counts, post_list=post_list)
+    return await _counts(connection, reads, union, postgresql.post_counts(post_list))
 
 
 async def like_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
@@ -153,19 +153,19 @@ async def _counts(
     return [counts[position] for position in range(len(reads))]
 
 
-async def post_ids(connection: AsyncConnection, owner: int, low: int, high: int, of: PostList) -> set[int]:
+async def post_ids(connection: AsyncConnection, owner: int, low: int, high: int, post_list: PostList) -> set[int]:
     """Return the ids in (`low`, `high`] of the posts in an owner's list."""
     if connection.dialect.name == "postgresql":
         parameters = {"owner": owner, "low": low, "high": high + 1}
-        return set(await connection.scalars(postgresql.post_ids(of), parameters))
+        return set(await connection.scalars(postgresql.post_ids(post_list), parameters))
     within = (EVENTS.c.number > low) & (EVENTS.c.number <= high)
-    query = select(EVENTS.c.number).where(statements.in_list(of, owner), within)
-    return set(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of), "mysql")))
+    query = select(EVENTS.c.number).where(statements.in_list(post_list, owner), within)
+    return set(await connection.scalars(query.with_hint(EVENTS, statements.list_index(post_list), "mysql")))
 
 
-async def owners(connection: AsyncConnection, of: PostList, after: int, limit: int) -> list[int]:
-    """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `of`."""
-    return await _owners(connection, of.column, of.kind, after, limit)
+async def owners(connection: AsyncConnection, post_list: PostList, after: int, limit: int) -> list[int]:
+    """Return the first `limit` owners with ids above `after` that have posts in their list of the kind `post_list`."""
+    return await _owners(connection, post_list.column, post_list.kind, after, limit)
 
 
 async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> list[int]:

@@ -133,12 +133,12 @@ def merged(forward: bool) -> TextClause:
 
 
 @lru_cache(maxsize=16)
-def slices(forward: bool, of: PostList) -> TextClause:
+def slices(forward: bool, post_list: PostList) -> TextClause:
     """Return the statement for limited scans of the lists of one kind.
 
     Each row begins with its scan's position.
     """
-    scan = _list_scan(of, "asked.owner", "asked.low", "asked.high", "DESC" if forward else "ASC")
+    scan = _list_scan(post_list, "asked.owner", "asked.low", "asked.high", "DESC" if forward else "ASC")
     statement = f"""
         SELECT asked.place - 1, event.number, event.kind, event.actor, event.subject, event.body
         FROM {ASKED}
@@ -156,16 +156,16 @@ def counts(owner: str, kind: str) -> TextClause:
 
 
 @lru_cache(maxsize=8)
-def post_counts(of: PostList) -> TextClause:
+def post_counts(post_list: PostList) -> TextClause:
     """Return the statement that counts the posts of lists of one kind, as (position of owner, count)."""
-    scan = _list_scan(of, "asked.owner", "asked.low", "asked.high")
+    scan = _list_scan(post_list, "asked.owner", "asked.low", "asked.high")
     return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 
 @lru_cache(maxsize=8)
-def post_ids(of: PostList) -> TextClause:
+def post_ids(post_list: PostList) -> TextClause:
     """Return the statement for the ids of the posts in a list between two numbers, both exclusive."""
-    return text(_list_scan(of, ":owner", ":low", ":high"))
+    return text(_list_scan(post_list, ":owner", ":low", ":high"))
 
 
 def scan_parameters(scans: Sequence[ListScan]) -> dict[str, list[int]]:
@@ -174,23 +174,23 @@ def scan_parameters(scans: Sequence[ListScan]) -> dict[str, list[int]]:
     return {f"{name}s": list(values) for name, values in zip(ListScan._fields, columns, strict=True)}
 
 
-def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None = None) -> str:
-    """Return the SQL of a scan of the index (owner, kind, number) between two numbers, both exclusive."""
-    within = f"{owner} = {of} AND (kind, number) > ({kind}, {low}) AND (kind, number) < ({kind}, {high})"
+def _scan(column: str, owner: str, kind: str, low: str, high: str, order: str | None = None) -> str:
+    """Return the SQL of a scan of the index (column, kind, number) between two numbers, both exclusive."""
+    within = f"{column} = {owner} AND (kind, number) > ({kind}, {low}) AND (kind, number) < ({kind}, {high})"
     ordered = f" ORDER BY kind {order}, number {order}" if order else ""
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
 
 
-def _list_scan(of: PostList, owner: str, low: str, high: str, order: str | None = None) -> str:
+def _list_scan(post_list: PostList, owner: str, low: str, high: str, order: str | None = None) -> str:
     """Return the SQL of a scan of an owner's list between two numbers, both exclusive, in the index (column, number).
 
     For a column that is not used only for lists, the index is (column, kind, number).
     """
-    column = of.column
+    column = post_list.column
     if column not in LIST_COLUMNS:
-        return _scan(column, owner, f"'{of.kind}'", low, high, order)
+        return _scan(column, owner, f"'{post_list.kind}'", low, high, order)
     within = f"({column}, number) > ({owner}, {low}) AND ({column}, number) < ({owner}, {high})"
-    within += f" AND {column} IS NOT NULL" + ("" if of.kind is None else f" AND kind || '' = '{of.kind}'")
+    within += f" AND {column} IS NOT NULL" + ("" if post_list.kind is None else f" AND kind || '' = '{post_list.kind}'")
     ordered = f" ORDER BY {column} {order}, number {order}" if order else ""
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
 

@@ -96,9 +96,13 @@ def first_events(dialect: str, owner: str, kinds: tuple[str, ...] | None, forwar
     statement forces the index, so it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and
     MariaDB read all index entries of the owners between `low` and `high`.
     """
-    number, of, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
+    number, owner_column, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
     source = text(f"events {FORCED_INDEX[dialect].format(f'events_by_{owner}')}")
-    within = select(number).select_from(source).where(of.in_(bindparam("owners", expanding=True)), _between(number))
+    within = (
+        select(number)
+        .select_from(source)
+        .where(owner_column.in_(bindparam("owners", expanding=True)), _between(number))
+    )
     if kinds is not None:
         within = within.where(kind == kinds[0] if len(kinds) == 1 else kind.in_(kinds))
     return _rows(within.order_by(page_order(number, forward)).limit(bindparam("count")), forward)
@@ -120,18 +124,20 @@ def page_order(numbers: ColumnElement[int], forward: bool) -> UnaryExpression[in
     return numbers.desc() if forward else numbers.asc()
 
 
-def list_index(of: PostList) -> str:
+def list_index(post_list: PostList) -> str:
     """Return the hint that makes MySQL and MariaDB use the index of the lists of one kind."""
-    return f"FORCE INDEX (events_by_{of.column})"
+    return f"FORCE INDEX (events_by_{post_list.column})"
 
 
-def in_list(of: PostList, owner: Any) -> ColumnElement[bool]:
+def in_list(post_list: PostList, owner: Any) -> ColumnElement[bool]:
     """Return the condition that an event is the row of a post in an owner's list."""
-    of_owner: ColumnElement[bool] = EVENTS.c[of.column] == owner
-    if of.kind is None:
+    of_owner: ColumnElement[bool] = EVENTS.c[post_list.column] == owner
+    if post_list.kind is None:
         return of_owner
     kind: ColumnElement[str] = EVENTS.c.kind
-    return of_owner & ((_not_in_index(kind) if of.column in LIST_COLUMNS else kind) == literal_column(f"'{of.kind}'"))
+    return of_owner & (
+        (_not_in_index(kind) if post_list.column in LIST_COLUMNS else kind) == literal_column(f"'{post_list.kind}'")
+    )
 
 
 def _between(numbers: ColumnElement[int]) -> ColumnElement[bool]:
@@ -171,23 +177,23 @@ def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
 
 
 @lru_cache(maxsize=64)
-def slices(terms: int, forward: bool, of: PostList) -> Select[Any]:
+def slices(terms: int, forward: bool, post_list: PostList) -> Select[Any]:
     """Return the statement for `terms` limited scans of the lists of one kind.
 
     Each row begins with its scan's position. `scan_parameters` builds the parameters.
     """
-    scans = index_scans(terms, forward, of)
+    scans = index_scans(terms, forward, post_list)
     rows = events().join(scans, scans.c.number == EVENTS.c.number)
     return rows.with_only_columns(scans.c.position, *rows.selected_columns, maintain_column_froms=True)
 
 
-def index_scans(terms: int, forward: bool, of: PostList) -> Subquery:
+def index_scans(terms: int, forward: bool, post_list: PostList) -> Subquery:
     """Return a subquery for `terms` limited scans of the lists of one kind, with rows of (position, number)."""
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        scan = select(EVENTS.c.number).where(in_list(of, bindparam(f"owner{position}")), within)
-        scan = scan.with_hint(EVENTS, list_index(of), "mysql")
+        scan = select(EVENTS.c.number).where(in_list(post_list, bindparam(f"owner{position}")), within)
+        scan = scan.with_hint(EVENTS, list_index(post_list), "mysql")
         limited = scan.order_by(page_order(EVENTS.c.number, forward)).limit(bindparam(f"limit{position}")).subquery()
         parts.append(select(literal_column(str(position)).label("position"), limited.c.number))
     return union_all(*parts).subquery()
@@ -212,7 +218,7 @@ def counts(terms: int, owner: str, kind: str) -> Select[Any]:
 
 
 @lru_cache(maxsize=16)
-def post_counts(terms: int, of: PostList) -> Select[Any]:
+def post_counts(terms: int, post_list: PostList) -> Select[Any]:
     """Return the statement that counts the posts in `terms` lists of one kind.
 
     Each row has the position of the list and the count. `scan_parameters` builds the parameters.
@@ -220,8 +226,10 @@ def post_counts(terms: int, of: PostList) -> Select[Any]:
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        count = select(func.count()).select_from(EVENTS).where(in_list(of, bindparam(f"owner{position}")), within)
-        number = count.with_hint(EVENTS, list_index(of), "mysql").scalar_subquery()
+        count = (
+            select(func.count()).select_from(EVENTS).where(in_list(post_list, bindparam(f"owner{position}")), within)
+        )
+        number = count.with_hint(EVENTS, list_index(post_list), "mysql").scalar_subquery()
         parts.append(select(literal_column(str(position)).label("position"), number.label("posts")))
     found = union_all(*parts).subquery()
     return select(found.c.position, found.c.posts)

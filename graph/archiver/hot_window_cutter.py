@@ -66,13 +66,13 @@ class HotWindowCutter:
         trip, plus four round trips and one query for every 1,000 posts removed; more if the archive lacks some of them.
         """
         commands: list[Command] = []
-        for of, owner in lists:
-            commands += [("ZSCORE", of.key(owner), "f"), ("ZCARD", of.key(owner))]
+        for post_list, owner in lists:
+            commands += [("ZSCORE", post_list.key(owner), "f"), ("ZCARD", post_list.key(owner))]
         replies = await self._store.read(commands)
-        for (of, owner), floor, size in zip(lists, replies[::2], replies[1::2], strict=True):
-            await self._cut(of, owner, int(floor or 0), self._surplus(size - (floor is not None)), upto)
+        for (post_list, owner), floor, size in zip(lists, replies[::2], replies[1::2], strict=True):
+            await self._cut(post_list, owner, int(floor or 0), self._surplus(size - (floor is not None)), upto)
 
-    async def cut_old(self, of: PostList, owners: Sequence[int], upto: int, now: int) -> None:
+    async def cut_old(self, post_list: PostList, owners: Sequence[int], upto: int, now: int) -> None:
         """Cut like `cut_full`, and also remove posts older than `hot_age`, except the newest `hot_newest` of a list.
 
         `now` is the lowest number that an event can have at the present time, according to the store's clock.
@@ -80,19 +80,19 @@ class HotWindowCutter:
         oldest = before(now, self._tuning.hot_age)
         commands: list[Command] = []
         for owner in owners:
-            name = of.key(owner)
+            name = post_list.key(owner)
             commands += [("ZSCORE", name, "f"), ("ZCARD", name), ("ZCOUNT", name, "-inf", f"({oldest}")]
         replies = await self._store.read(commands)
         for owner, floor, size, older in zip(owners, replies[::3], replies[1::3], replies[2::3], strict=True):
             floors = int(floor is not None)
             aged = min(older - floors, size - floors - self._tuning.hot_newest)
-            await self._cut(of, owner, int(floor or 0), max(self._surplus(size - floors), aged), upto)
+            await self._cut(post_list, owner, int(floor or 0), max(self._surplus(size - floors), aged), upto)
 
     def _surplus(self, posts: int) -> int:
         hot = self._tuning.hot_posts
         return posts - hot if posts > hot + self._tuning.hot_slack else 0
 
-    async def _cut(self, of: PostList, owner: int, floor: int, surplus: int, upto: int) -> None:
+    async def _cut(self, post_list: PostList, owner: int, floor: int, surplus: int, upto: int) -> None:
         """Remove the archived posts among the `surplus` oldest posts of a list.
 
         `floor` is the archive floor that was read before the list was counted. If the floor has changed, another
@@ -100,33 +100,36 @@ class HotWindowCutter:
         """
         attempts = ATTEMPTS
         while surplus > 0 and attempts:
-            rows = await self._store.run("ZRANGE", of.key(owner), 0, min(surplus, POSTS_PER_CUT), "WITHSCORES")
+            rows = await self._store.run("ZRANGE", post_list.key(owner), 0, min(surplus, POSTS_PER_CUT), "WITHSCORES")
             present, posts = split_floor(rows)
             posts = [post for post in posts[:surplus] if post <= upto]
             if present != floor or not posts:
                 return
             try:
-                is_cut = await self._cut_posts(of, owner, floor, posts)
+                is_cut = await self._cut_posts(post_list, owner, floor, posts)
             except ValueError as error:
                 logger.error(
-                    "Posts of the %s list of %d cannot be archived and stay in the store: %s", of.name, owner, error
+                    "Posts of the %s list of %d cannot be archived and stay in the store: %s",
+                    post_list.name,
+                    owner,
+                    error,
                 )
                 return
             if is_cut:
                 floor = posts[-1]
                 surplus -= len(posts)
-                self.trimmed += len(posts) if of is TIMELINE else 0
+                self.trimmed += len(posts) if post_list is TIMELINE else 0
             else:
                 attempts -= 1
 
-    async def _cut_posts(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
+    async def _cut_posts(self, post_list: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
         """Remove posts, all above the floor, in ascending order. Return False if the list has changed.
 
         A post that has neither an archive row nor a record was deleted meanwhile or is lost. A post whose request was
         repeated after a failover counts as lost too. Such posts are removed together with the others.
         """
         archive = await self._binding.archive()
-        missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], of)
+        missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], post_list)
         if missing:
             rows = await self._rows(missing)
             repeated = await superseded(self._store, [decode(*row) for row in rows])
@@ -136,14 +139,14 @@ class HotWindowCutter:
             )
             await self._projections.project([decode(*row) for row in rows], Mode.WORKER)
             await self._insert(archive, rows)
-        return await to_the_end(self._remove(of, owner, floor, posts))
+        return await to_the_end(self._remove(post_list, owner, floor, posts))
 
-    async def _remove(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
+    async def _remove(self, post_list: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
         """Remove archived posts and free their records. Return False if the list has changed. Three round trips."""
-        await free_posts(self._store, posts, of)
-        cut = script("cut_posts").call([of.key(owner), of.cold(owner)], floor, posts[-1], *posts)
+        await free_posts(self._store, posts, post_list)
+        cut = script("cut_posts").call([post_list.key(owner), post_list.cold(owner)], floor, posts[-1], *posts)
         outcome = await self._store.run(*cut)
-        await free_posts(self._store, posts, of)
+        await free_posts(self._store, posts, post_list)
         return bool(outcome == "cut")
 
     async def _insert(self, archive: "Archive", rows: Sequence[EventRow]) -> None:

@@ -31,7 +31,7 @@ from graph.store.commands import Command, script
 from graph.store.store import Store
 
 PATTERN = "[lpqr]*{*}"
-LISTS = {of.key(0).partition(":")[0]: of for of in POST_LISTS}
+LISTS = {post_list.key(0).partition(":")[0]: post_list for post_list in POST_LISTS}
 """The kinds of lists by the first word of their keys."""
 FIRST_PASS_SECONDS = 60.0
 PASS_SECONDS = 3600.0
@@ -50,7 +50,7 @@ class Count:
     values were read.
     """
 
-    of: PostList
+    post_list: PostList
     owner: int
     floor: int
     posts: str | None
@@ -106,9 +106,9 @@ class Scan:
         likes = LikeScan(self._store, self._binding, self._hot_window.likes)
         doubts: list[Count] = []
 
-        async def check_lists(of: PostList, owners: Sequence[int]) -> None:
-            await self._hot_window.cut_old(of, owners, *await self._upto_and_now())
-            doubts.extend(await self._doubtful_counts(of, owners))
+        async def check_lists(post_list: PostList, owners: Sequence[int]) -> None:
+            await self._hot_window.cut_old(post_list, owners, *await self._upto_and_now())
+            doubts.extend(await self._doubtful_counts(post_list, owners))
 
         async def check_likes(posts: Sequence[int]) -> None:
             await likes.check_posts(posts, *await self._upto_and_now())
@@ -117,7 +117,7 @@ class Scan:
             await likes.check_users(users, *await self._upto_and_now())
 
         handlers: dict[str, Callable[[Sequence[int]], Awaitable[None]]] = {"post": self._check_records}
-        handlers |= {name: partial(check_lists, of) for name, of in LISTS.items()}
+        handlers |= {name: partial(check_lists, post_list) for name, post_list in LISTS.items()}
         handlers |= {"likes": check_likes, "liked": check_liked}
         started = loop.time()
         async for names in self._store.scan(PATTERN):
@@ -134,10 +134,10 @@ class Scan:
         for kind, handle in handlers.items():
             if waiting[kind]:
                 await handle(waiting[kind])
-        for of in POST_LISTS:
-            some = [count for count in doubts if count.of is of]
+        for post_list in POST_LISTS:
+            some = [count for count in doubts if count.post_list is post_list]
             for counts in chunks(some, COUNTS_AT_ONCE):
-                await self._correct_counts(of, counts)
+                await self._correct_counts(post_list, counts)
         await likes.correct_counts()
 
     async def _upto_and_now(self) -> tuple[int, int]:
@@ -152,17 +152,17 @@ class Scan:
         state = await (await self._binding.archive()).state()
         return min(state.watermark, *(int(mark or 0) for mark in marks)), int(now)
 
-    async def _doubtful_counts(self, of: PostList, owners: Sequence[int]) -> list[Count]:
+    async def _doubtful_counts(self, post_list: PostList, owners: Sequence[int]) -> list[Count]:
         """Return the counts of archived posts that differ from the archive.
 
         Such counts are wrong, or the archive does not hold the newest deletions yet.
         """
         commands: list[Command] = []
         for owner in owners:
-            commands += [("ZSCORE", of.key(owner), "f"), ("GET", of.cold(owner))]
+            commands += [("ZSCORE", post_list.key(owner), "f"), ("GET", post_list.cold(owner))]
         rows = await self._store.read(commands)
         counts = [
-            Count(of, owner, int(floor), cold)
+            Count(post_list, owner, int(floor), cold)
             for owner, floor, cold in zip(owners, rows[::2], rows[1::2], strict=True)
             if floor is not None and int(floor)
         ]
@@ -171,22 +171,22 @@ class Scan:
         archive = await self._binding.archive()
         expected: list[int] = []
         for some in chunks(counts, COUNTS_AT_ONCE):
-            expected += (await archive.post_counts([(count.owner, count.floor) for count in some], of))[0]
+            expected += (await archive.post_counts([(count.owner, count.floor) for count in some], post_list))[0]
         doubtful = [count for count, posts in zip(counts, expected, strict=True) if int(count.posts or 0) != posts]
         if not doubtful:
             return []
         last = int(await self._store.run(*script("last_number").call([keys.LOG], EPOCH_MS)))
         return [replace(count, last=last) for count in doubtful]
 
-    async def _correct_counts(self, of: PostList, doubtful: Sequence[Count]) -> None:
+    async def _correct_counts(self, post_list: PostList, doubtful: Sequence[Count]) -> None:
         """Correct the counts that still differ from the archive, unless they have changed.
 
         The archive's count is right if the archive holds every event that the count in the store may include.
         """
         archive = await self._binding.archive()
-        expected, archived = await archive.post_counts([(count.owner, count.floor) for count in doubtful], of)
+        expected, archived = await archive.post_counts([(count.owner, count.floor) for count in doubtful], post_list)
         wrong = [
-            set_cold(of, c.owner, c.floor, c.posts, posts)
+            set_cold(post_list, c.owner, c.floor, c.posts, posts)
             for c, posts in zip(doubtful, expected, strict=True)
             if c.last <= archived and int(c.posts or 0) != posts
         ]

@@ -71,11 +71,12 @@ class Remains:
         absent = (await (await self._binding.archive()).look_up(split.absent)).posts if split.absent else {}
         return {**split.posts, **absent}
 
-    async def _of_posts(self, user: int, posts: Sequence[int], of: PostList) -> Endings:
+    async def _of_posts(self, user: int, posts: Sequence[int], post_list: PostList) -> Endings:
         """Return the deletions of posts in one of the user's lists, including posts without a record."""
         found = await self._posts(posts)
         return [
-            ending(found[post]) if post in found else PostDeleted(user, post, listed=of is TIMELINE) for post in posts
+            ending(found[post]) if post in found else PostDeleted(user, post, listed=post_list is TIMELINE)
+            for post in posts
         ]
 
     async def _of_reposts(self, user: int, originals: Sequence[int]) -> Endings:

@@ -126,7 +126,7 @@ class Feed:
     def timeline(
         self,
         viewer: int | None,
-        of: PostList,
+        post_list: PostList,
         owner: int,
         after: int | None = None,
         session: str | None = None,
@@ -136,11 +136,11 @@ class Feed:
     ) -> AsyncGenerator[TimelineUpdate]:
         """Stream the changes of one of a user's post lists, as seen by the viewer, in log order, each once.
 
-        `of` is TIMELINE or REPLIED. `viewer` is None for an anonymous client; `holder` then names the owner of the
-        replays. See `home` for the other parameters and errors.
+        `post_list` is TIMELINE or REPLIED. `viewer` is None for an anonymous client; `holder` then names the owner of
+        the replays. See `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = TimelineSource(view, self._views, of, owner, self._projections, self._places)
+        source = TimelineSource(view, self._views, post_list, owner, self._projections, self._places)
         return self._updates(source, after, session, holder=holder, courier=courier)
 
     def thread(

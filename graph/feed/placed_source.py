@@ -60,8 +60,8 @@ def listable(body: EventBody) -> Listable | None:
 def places_of(body: EventBody) -> Iterator[Place]:
     """Yield the places that an event changes: lists of posts, the likes of a post, or a post that the event deletes."""
     if (listed := listable(body)) is not None:
-        for of, owner in lists_of(listed):
-            yield of.name, owner
+        for post_list, owner in lists_of(listed):
+            yield post_list.name, owner
     match body:
         case Liked(_, post) | Unliked(_, post):
             yield LIKES, post

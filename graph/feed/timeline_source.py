@@ -23,13 +23,13 @@ class TimelineSource(PlacedSource[TimelineChange]):
         self,
         view: LiveView,
         views: LiveViews,
-        of: PostList,
+        post_list: PostList,
         owner: int,
         projections: Projections,
         index: PlaceIndex,
     ) -> None:
         super().__init__(view, views, projections, index)
-        self._of = of
+        self._post_list = post_list
         self._owner = owner
 
     @property
@@ -40,7 +40,7 @@ class TimelineSource(PlacedSource[TimelineChange]):
     @property
     def places(self) -> Places:
         """The lists of the authors' posts."""
-        return {self._of.name: self.authors}
+        return {self._post_list.name: self.authors}
 
     async def visible(self, updates: Sequence[TimelineChange]) -> Sequence[TimelineChange]:
         """Return the updates that do not show a user who is currently hidden from the viewer."""

@@ -51,11 +51,12 @@ async def merge_hot(
     store: Store,
     reads: Sequence[tuple[Collection[int], Window]],
     which: Which = Which.ALL,
-    of: PostList = TIMELINE,
+    post_list: PostList = TIMELINE,
 ) -> list[Merged]:
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
 
-    `of` is the kind of list to merge, by default the authors' timelines. Other kinds of lists may belong to posts.
+    `post_list` is the kind of list to merge, by default the authors' timelines. Other kinds of lists may belong to
+    posts.
 
     A command merges up to 1,000 authors, who are all on one node of a cluster. While slots of the cluster move, a
     command merges one author, and 500 commands share a round trip. It then also returns the floors of authors without
@@ -63,11 +64,11 @@ async def merge_hot(
     `PUSHED` always needs two.
     """
     try:
-        command = partial(merge_command, which, of)
-        groups = grouped(reads, lambda authors: store.on_one_node(authors, of.key, AUTHORS_PER_SCRIPT))
+        command = partial(merge_command, which, post_list)
+        groups = grouped(reads, lambda authors: store.on_one_node(authors, post_list.key, AUTHORS_PER_SCRIPT))
         merges = await send_merges(store.read_across_slots, reads, groups, command, sys.maxsize)
     except SlotMoving:
-        command = partial(merge_command, Which.ALL if which is Which.COUNTED else which, of, is_alone=True)
+        command = partial(merge_command, Which.ALL if which is Which.COUNTED else which, post_list, is_alone=True)
         groups = grouped(reads, lambda authors: ([author] for author in authors))
         merges = await send_merges(store.read, reads, groups, command, COMMANDS_AT_ONCE)
     posts: list[list[int]] = [[] for _ in reads]
@@ -110,7 +111,7 @@ async def send_merges(
 
 
 def newest_of_each(
-    store: Store, of: PostList, owners: Sequence[int], window: Window
+    store: Store, post_list: PostList, owners: Sequence[int], window: Window
 ) -> "asyncio.Future[dict[int, list[int]]]":
     """Read the newest hot posts of each owner's list above a number. One round trip, without a script.
 
@@ -118,7 +119,7 @@ def newest_of_each(
     these floors.
     """
     words = ("inf", f"({window.low}", "BYSCORE", "REV", "LIMIT", "0", str(window.count))
-    return store.ask_each("ZRANGE", [of.key(owner) for owner in owners], words, partial(without_floors, owners))
+    return store.ask_each("ZRANGE", [post_list.key(owner) for owner in owners], words, partial(without_floors, owners))
 
 
 def without_floors(owners: Sequence[int], replies: Sequence[list[str]]) -> dict[int, list[int]]:
@@ -127,18 +128,18 @@ def without_floors(owners: Sequence[int], replies: Sequence[list[str]]) -> dict[
 
 
 def merge_command(
-    which: Which, of: PostList, owners: Sequence[int], window: Window, *, is_alone: bool = False
+    which: Which, post_list: PostList, owners: Sequence[int], window: Window, *, is_alone: bool = False
 ) -> Command:
     """Return the command that merges the lists of owners whose keys are on one node.
 
     The command declares only its first key, because the declared keys of a command must be in one slot. With
     `is_alone`, there is one owner, and the command declares all of the owner's keys.
     """
-    names = [of.key(owner) for owner in owners]
+    names = [post_list.key(owner) for owner in owners]
     if which is Which.PUSHED:
-        names = [name for owner in owners for name in (of.key(owner), keys.delivery(owner))]
+        names = [name for owner in owners for name in (post_list.key(owner), keys.delivery(owner))]
     elif which is Which.COUNTED:
-        names = [name for owner in owners for name in (of.key(owner), of.cold(owner))]
+        names = [name for owner in owners for name in (post_list.key(owner), post_list.cold(owner))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
     named = names if is_alone else names[:1]

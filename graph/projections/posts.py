@@ -239,20 +239,20 @@ def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[S
     ]
 
 
-async def free_posts(store: Store, posts: Sequence[int], of: PostList = TIMELINE) -> None:
+async def free_posts(store: Store, posts: Sequence[int], post_list: PostList = TIMELINE) -> None:
     """Remove the records of archived posts from the store, but neither tombstones nor counts. One round trip.
 
     For a list of replies, only records of replies that are not listed are removed; for a list under a post, none.
     """
-    if of.is_of_users:
+    if post_list.is_of_users:
         groups = store.together(posts, keys.post, POSTS_PER_SCRIPT)
-        which = "" if of is TIMELINE else "unlisted"
+        which = "" if post_list is TIMELINE else "unlisted"
         free = script("free_post")
         await send_in_batches(store, [free.call([keys.post(post) for post in group], which) for group in groups])
 
 
-def set_cold(of: PostList, owner: int, floor: int, found: str | None, number: int) -> Command:
+def set_cold(post_list: PostList, owner: int, floor: int, found: str | None, number: int) -> Command:
     """Return the command that sets the number of a list's archived posts, unless it or the floor has changed."""
-    names = counted_keys(of, owner)
-    names = [names[0], names[2], *([] if of.is_of_users else [names[3]])]
-    return script("set_cold").call(names, floor, found or "", number, of.count or "")
+    names = counted_keys(post_list, owner)
+    names = [names[0], names[2], *([] if post_list.is_of_users else [names[3]])]
+    return script("set_cold").call(names, floor, found or "", number, post_list.count or "")

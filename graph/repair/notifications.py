@@ -84,38 +84,40 @@ class NotificationComparison(Comparison):
             for user, rows, read_to in zip(users, replies[::2], replies[1::2], strict=True)
         ]
 
-    def _differences(self, of: NotificationLists, live: set[int]) -> Iterator[Difference]:
+    def _differences(self, lists: NotificationLists, live: set[int]) -> Iterator[Difference]:
         """Yield the differences of one user. `live` has the posts of groups without events that are not deleted."""
-        kept, upto, floor = self.scope.tuning.notifications_kept, self.scope.upto, of.floor
-        newest = list(of.archived.items())
-        if floor and len(of.listed) < kept:
+        kept, upto, floor = self.scope.tuning.notifications_kept, self.scope.upto, lists.floor
+        newest = list(lists.archived.items())
+        if floor and len(lists.listed) < kept:
             lower = newest[kept][1] if len(newest) > kept else 0
-            command = script("repair_floor").call([keys.notifications(of.user)], floor, lower)
-            text = f"the floor of the notifications of user {of.user}: {floor}, not {lower}"
+            command = script("repair_floor").call([keys.notifications(lists.user)], floor, lower)
+            text = f"the floor of the notifications of user {lists.user}: {floor}, not {lower}"
             floor = lower
-            yield Difference(defects.NOTIFICATION_WRONG, of.user, "f", text, [command])
+            yield Difference(defects.NOTIFICATION_WRONG, lists.user, "f", text, [command])
         for group, expected in newest[:kept]:
-            held = of.listed.get(group)
+            held = lists.listed.get(group)
             if expected > (floor or 0) and (held is None or held < expected or expected < held <= upto):
-                yield wrong(of, group, held, expected, floor)
+                yield wrong(lists, group, held, expected, floor)
         lowest = newest[kept][1] if len(newest) > kept else 0
-        for group, held in of.listed.items():
+        for group, held in lists.listed.items():
             is_shown = group.kind is NotificationKind.FOLLOW or group.subject in live
-            if group not in of.archived and lowest < held <= upto and is_shown:
-                yield wrong(of, group, held, None, floor)
-        if number(of.read_to) < of.archived_read_to:
-            command = script("raise_read").call([keys.notifications_read(of.user)], of.archived_read_to)
-            text = f"user {of.user} has read notifications up to {of.archived_read_to}, not {of.read_to}"
-            yield Difference(defects.READ_MARK_WRONG, of.user, "read", text, [command])
+            if group not in lists.archived and lowest < held <= upto and is_shown:
+                yield wrong(lists, group, held, None, floor)
+        if number(lists.read_to) < lists.archived_read_to:
+            command = script("raise_read").call([keys.notifications_read(lists.user)], lists.archived_read_to)
+            text = f"user {lists.user} has read notifications up to {lists.archived_read_to}, not {lists.read_to}"
+            yield Difference(defects.READ_MARK_WRONG, lists.user, "read", text, [command])
 
 
-def wrong(of: NotificationLists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
+def wrong(
+    lists: NotificationLists, group: Group, held: int | None, expected: int | None, floor: int | None
+) -> Difference:
     """Return the difference that reports a group. `floor` is the right floor: a wrong one must be corrected first."""
-    name = keys.notifications(of.user)
+    name = keys.notifications(lists.user)
     words = ("" if word is None else word for word in (held, expected, floor))
     command = script("repair_element").call([name, keys.gone(name)], group.member, *words)
-    text = f"notification {group.member} of user {of.user}: {held or 'none'} instead of {expected or 'none'}"
-    return Difference(defects.NOTIFICATION_WRONG, of.user, group.member, text, [command])
+    text = f"notification {group.member} of user {lists.user}: {held or 'none'} instead of {expected or 'none'}"
+    return Difference(defects.NOTIFICATION_WRONG, lists.user, group.member, text, [command])
 
 
 def floor_of(rows: Sequence[tuple[str, float]]) -> int | None:

@@ -37,10 +37,10 @@ def readable(post: int, held: Record) -> PostPublished | None:
 
 
 def set_listing(
-    owner: int, post: int, found: int | None, new: int | None, floor: int | None, of: PostList = TIMELINE
+    owner: int, post: int, found: int | None, new: int | None, floor: int | None, post_list: PostList = TIMELINE
 ) -> Command:
     """Return the command that sets a post's state in a list, if the state and the floor are still as found."""
-    return set_element(of.key, (owner, post), found, new, floor=floor)
+    return set_element(post_list.key, (owner, post), found, new, floor=floor)
 
 
 def record_wrong(author: int, post: int, body: PostPublished, held: Record) -> Difference:

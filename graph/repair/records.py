@@ -34,14 +34,14 @@ class RecordComparison(Comparison):
         found = [record_left(post, held[post], first) for post, first in (await deletions(scope, alive)).items()]
         others = {post: record for post, record in held.items() if record and post not in redacted}
         homes = await self._homes(others, kinds)
-        for of in (TIMELINE, REPLIED):
-            authors = {post: author for post, (post_list, author) in homes.items() if post_list is of}
-            states = await scope.states(of.key, [(author, post) for post, author in authors.items()])
-            floors = await scope.scores(of.key, [(author, "f") for author in authors.values()])
+        for post_list in (TIMELINE, REPLIED):
+            authors = {post: author for post, (listed_in, author) in homes.items() if listed_in is post_list}
+            states = await scope.states(post_list.key, [(author, post) for post, author in authors.items()])
+            floors = await scope.scores(post_list.key, [(author, "f") for author in authors.values()])
             for post, author in authors.items():
                 if states.get((author, post)) is None:
                     floor = floors.get((author, "f"), [None])[0]
-                    found += self._unlisted(of, author, post, others[post], kinds.get(post), floor)
+                    found += self._unlisted(post_list, author, post, others[post], kinds.get(post), floor)
         for post in others.keys() - homes.keys():
             found += self._unlisted(TIMELINE, 0, post, others[post], kinds.get(post), None)
         return found
@@ -55,7 +55,7 @@ class RecordComparison(Comparison):
         return {post: next(lists_of(each)) for post, each in known.items()}
 
     def _unlisted(
-        self, of: PostList, author: int, post: int, held: Record, kind: str | None, floor: int | None
+        self, post_list: PostList, author: int, post: int, held: Record, kind: str | None, floor: int | None
     ) -> Iterator[Difference]:
         """Yield the difference, if any, of a record whose post is neither redacted nor in the list it belongs to."""
         is_archived = floor is not None and post <= floor
@@ -66,7 +66,7 @@ class RecordComparison(Comparison):
             if is_archived:
                 yield record_left(post, held, None)
         else:
-            then = [] if floor is None else [set_listing(author, post, None, post, floor, of)]
+            then = [] if floor is None else [set_listing(author, post, None, post, floor, post_list)]
             if is_archived:
                 then = [script("free_post").call([keys.post(post)], "")]
             body = readable(post, held) if kind is None else None

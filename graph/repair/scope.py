@@ -86,17 +86,17 @@ class Scope:
         self.scanned += len(waiting)
         yield waiting
 
-    async def list_owners(self, of: PostList) -> AsyncIterator[list[int]]:
+    async def list_owners(self, post_list: PostList) -> AsyncIterator[list[int]]:
         """Yield the owners of lists of one kind in the archive, then the owners whose lists are only in the store.
 
         One query per chunk.
         """
         after = -1
-        while owners := await self.archive.owners(of, after, OWNERS_AT_ONCE):
+        while owners := await self.archive.owners(post_list, after, OWNERS_AT_ONCE):
             after = owners[-1]
             yield [owner for owner in owners if owner <= self.upto]
-        async for held in self.owners(of.key, OWNERS_AT_ONCE):
-            counts, _ = await self.archive.post_counts([(owner, MAX_NUMBER) for owner in held], of)
+        async for held in self.owners(post_list.key, OWNERS_AT_ONCE):
+            counts, _ = await self.archive.post_counts([(owner, MAX_NUMBER) for owner in held], post_list)
             yield [owner for owner, count in zip(held, counts, strict=True) if not count and owner <= self.upto]
 
     async def folded(

@@ -81,7 +81,7 @@ class TimelineComparison(Comparison):
 
     part = defects.POSTS
     key: ClassVar["staticmethod[[int], str]"] = staticmethod(keys.posts)
-    of: ClassVar[PostList] = TIMELINE
+    post_list: ClassVar[PostList] = TIMELINE
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the differences in these authors' timelines."""
@@ -96,9 +96,9 @@ class TimelineComparison(Comparison):
             kinds = await self.scope.archive.kinds_of(surplus | buried)
             deleted = await deletions(self.scope, [post for post in surplus if kinds.get(post) == REDACTED])
             for timeline in timelines:
-                found += floor_and_count(self.of, timeline, kinds)
+                found += floor_and_count(self.post_list, timeline, kinds)
                 found += self._deletions(timeline, records, kinds)
-                found += hot_posts(self.of, timeline, records)
+                found += hot_posts(self.post_list, timeline, records)
                 found += self._surplus(timeline, records, kinds, deleted)
         return found
 
@@ -106,17 +106,17 @@ class TimelineComparison(Comparison):
         """Return the timelines of authors who have posts, or a timeline in the store."""
         commands: list[Command] = []
         for author in authors:
-            commands += [("ZSCORE", self.of.key(author), "f"), ("ZCARD", self.of.key(author))]
+            commands += [("ZSCORE", self.post_list.key(author), "f"), ("ZCARD", self.post_list.key(author))]
         replies = await self.scope.send(commands)
         floors = [None if score is None else int(score) for score in replies[::2]]
         parts = [(author, bottom or 0) for author, bottom in zip(authors, floors, strict=True)]
         wholes = [(author, max(bottom, self.scope.upto)) for author, bottom in parts]
-        counts, archived = await self.scope.archive.post_counts([*parts, *wholes], self.of)
+        counts, archived = await self.scope.archive.post_counts([*parts, *wholes], self.post_list)
         rows = zip(authors, floors, replies[1::2], counts[: len(authors)], counts[len(authors) :], strict=True)
         return [
             AuthorTimeline(
                 *(author, bottom, size - (bottom is not None), cold, whole - cold, archived),
-                may_lack_floor=not self.of.is_of_users,
+                may_lack_floor=not self.post_list.is_of_users,
             )
             for author, bottom, size, cold, whole in rows
             if size or whole
@@ -130,7 +130,7 @@ class TimelineComparison(Comparison):
         for t in timelines:
             most = limits.posts + 1 if t.lacks_posts(largest) else max(1, t.hot)
             reads.append((t.author, Window(most, forward=True, low=min(t.found or 0, high), high=high)))
-        for t, rows in zip(timelines, await self.scope.archive.post_rows(reads, self.of), strict=True):
+        for t, rows in zip(timelines, await self.scope.archive.post_rows(reads, self.post_list), strict=True):
             lowest = floor([row.number for row in rows], limits) if t.lacks_posts(largest) else 0
             t.floor = max(t.found or 0, lowest)
             batch = FoldedBatch(Content(parts=[FoldedPart.POSTS, FoldedPart.REPLIED]), fold_event)
@@ -148,9 +148,9 @@ class TimelineComparison(Comparison):
         records: dict[int, Record] = {**await self.scope.records([post for t in timelines for post in t.posts])}
         commands: list[Command] = []
         for t in timelines:
-            name = self.of.key(t.author)
+            name = self.post_list.key(t.author)
             commands += [("ZRANGE", key, 0, -1, "WITHSCORES") for key in (name, keys.gone(name))]
-            commands.append(("GET", self.of.cold(t.author)))
+            commands.append(("GET", self.post_list.cold(t.author)))
         replies = await self.scope.send(commands)
         for t, members, gone, count in list(zip(timelines, replies[::3], replies[1::3], replies[2::3], strict=True)):
             t.members, t.gone, t.count = numbers(members), numbers(gone), count
@@ -167,7 +167,7 @@ class TimelineComparison(Comparison):
             is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
             if is_shown and deletion <= self.scope.upto:
                 score = t.members.get(post) if post in t.gone else None  # its projection skips a post with a tombstone
-                unlist = set_listing(t.author, post, score, -deletion, t.right_floor, self.of)
+                unlist = set_listing(t.author, post, score, -deletion, t.right_floor, self.post_list)
                 yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if score else [])
 
     def _surplus(
@@ -181,13 +181,15 @@ class TimelineComparison(Comparison):
             if post in t.posts or post > self.scope.upto:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)
-            unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.of)
+            unlist = set_listing(
+                t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.post_list
+            )
             if kind is None:
                 body = readable(post, records[post])
                 body = body if body is not None and body.author == t.author else None
                 yield post_unknown(self.scope, t.author, post, body, [] if post > t.floor else [unlist], unlist)
             elif kind != REDACTED or deletion is not None or post <= t.floor:
-                text = f"post {post} in the {self.of.name} of user {t.author}"
+                text = f"post {post} in the {self.post_list.name} of user {t.author}"
                 yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 
 
@@ -198,32 +200,32 @@ class Replied(TimelineComparison):
     """
 
     key = staticmethod(keys.replied)
-    of = REPLIED
+    post_list = REPLIED
 
     def subjects(self) -> AsyncIterator[list[int]]:
         """Yield the authors who have replies in the archive or in the store."""
-        return self.scope.list_owners(self.of)
+        return self.scope.list_owners(self.post_list)
 
 
-def floor_and_count(of: PostList, t: AuthorTimeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
+def floor_and_count(post_list: PostList, t: AuthorTimeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
     """Yield a difference if the floor is wrong, and one if the count of archived posts is wrong.
 
     The archive also counts posts whose deletions it does not hold yet or has lost.
     """
     if t.is_floor_wrong:
         found = "" if t.found is None else t.found
-        command = script("repair_floor").call([of.key(t.author)], found, t.floor)
+        command = script("repair_floor").call([post_list.key(t.author)], found, t.floor)
         yield Difference(
             defects.FLOOR_WRONG, t.author, "f", f"user {t.author}: {found or 'none'}, not {t.floor}", [command]
         )
     deleted = sum(p <= t.floor and (n > t.archived or kinds.get(p) in POSTS) for p, n in t.gone.items())
     count = t.cold - deleted
     if number(t.count) != count:
-        command = set_cold(of, t.author, t.floor, t.count, count)
+        command = set_cold(post_list, t.author, t.floor, t.count, count)
         yield Difference(defects.COUNT_WRONG, t.author, "count", f"user {t.author}: {t.count}, not {count}", [command])
 
 
-def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) -> Iterator[Difference]:
+def hot_posts(post_list: PostList, t: AuthorTimeline, records: Mapping[int, Record]) -> Iterator[Difference]:
     """Yield a difference for each hot post that is not listed at its position, or has a missing or wrong record.
 
     The records of replies that are listed in a timeline are compared only with the timeline.
@@ -233,10 +235,10 @@ def hot_posts(of: PostList, t: AuthorTimeline, records: Mapping[int, Record]) ->
             continue
         if t.members.get(post) != post:
             command = set_listing(
-                t.author, post, state_of(t.members.get(post), t.gone.get(post)), post, t.right_floor, of
+                t.author, post, state_of(t.members.get(post), t.gone.get(post)), post, t.right_floor, post_list
             )
             yield Difference(defects.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
-        if next(lists_of(body))[0] is of and readable(post, records[post]) != body:
+        if next(lists_of(body))[0] is post_list and readable(post, records[post]) != body:
             yield record_wrong(t.author, post, body, records[post])
 
 

@@ -25,11 +25,11 @@ class ReplyComparison(TimelineComparison):
 
     of_users = False
     key = staticmethod(keys.replies)
-    of = REPLIES
+    post_list = REPLIES
 
     def subjects(self) -> AsyncIterator[list[int]]:
         """Yield the posts that have a list in the archive or in the store."""
-        return self.scope.list_owners(self.of)
+        return self.scope.list_owners(self.post_list)
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the differences in the lists of these posts. A correction also counts the list again."""
@@ -42,16 +42,16 @@ class ReplyComparison(TimelineComparison):
         return [*found, *await self._lengths(subjects)]
 
     def _recount(self, owner: int) -> Command:
-        name, _, cold, record = counted_keys(self.of, owner)
-        return script("count_list").call([name, cold, record], self.of.count or "")
+        name, _, cold, record = counted_keys(self.post_list, owner)
+        return script("count_list").call([name, cold, record], self.post_list.count or "")
 
     async def _lengths(self, owners: Sequence[int]) -> list[Difference]:
         """Return the differences between the lengths of lists and the lengths in the records of their owners."""
         commands: list[Command] = []
         for owner in owners:
-            name, _, cold, record = counted_keys(self.of, owner)
+            name, _, cold, record = counted_keys(self.post_list, owner)
             commands += [("ZCARD", name), ("ZSCORE", name, "f"), ("GET", cold)]
-            commands.append(("HMGET", record, self.of.count or "", "deleted"))
+            commands.append(("HMGET", record, self.post_list.count or "", "deleted"))
         replies = await self.scope.send(commands)
         kinds = await self.scope.archive.kinds_of(owners)
         found = []
@@ -61,7 +61,7 @@ class ReplyComparison(TimelineComparison):
             size, floor, cold, (count, deleted) = replies[4 * place : 4 * place + 4]
             length = 0 if deleted is not None else size - (floor is not None) + int(cold or 0)
             if int(count or 0) != length:
-                text = f"post {owner} has {length} {self.of.name}, not {count}"
+                text = f"post {owner} has {length} {self.post_list.name}, not {count}"
                 found.append(Difference(defects.LENGTH_WRONG, owner, "length", text, [self._recount(owner)]))
         return found
 
@@ -86,9 +86,9 @@ class ReplyComparison(TimelineComparison):
                 continue
             if kind != REDACTED or deletion is not None or post <= t.floor:
                 unlist = set_listing(
-                    t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.of
+                    t.author, post, score, None if deletion is None else -deletion, t.right_floor, self.post_list
                 )
-                text = f"post {post} in the {self.of.name} of post {t.author}"
+                text = f"post {post} in the {self.post_list.name} of post {t.author}"
                 yield Difference(defects.POST_LISTED, t.author, post, text, [unlist])
 
 
@@ -96,11 +96,11 @@ class RepostComparison(ReplyComparison):
     """Compares the plain reposts of each post, and their number in the record of the post."""
 
     key = staticmethod(keys.reposts)
-    of = REPOSTS
+    post_list = REPOSTS
 
 
 class QuoteComparison(ReplyComparison):
     """Compares the quotes of each post, and their number in the record of the post."""
 
     key = staticmethod(keys.quotes)
-    of = QUOTES
+    post_list = QUOTES

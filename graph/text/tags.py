@@ -34,7 +34,10 @@ def between(letter: str, punctuation: str) -> str:
 
 
 MEDIAL = "|".join(
-    [between(r"\p{L}", ANY_MEDIAL), *(between(rf"\p{{Script={each}}}", of) for each, of in MEDIAL_OF.items())]
+    [
+        between(r"\p{L}", ANY_MEDIAL),
+        *(between(rf"\p{{Script={script}}}", medial) for script, medial in MEDIAL_OF.items()),
+    ]
 )
 DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
 INNER = rf"[{LETTERS}]|{MEDIAL}|[{IGNORABLE}--[{BREAK}{DIRECTIONS}]]++(?=[{LETTERS}])"

@@ -134,7 +134,9 @@ class Timelines:
         """Return a page of each author's own timeline. Costs the same as `pages_of`."""
         return await self.pages_of(view, TIMELINE, authors, window)
 
-    async def pages_of(self, view: View, of: PostList, owners: Sequence[int], window: Window) -> list[Page[Post]]:
+    async def pages_of(
+        self, view: View, post_list: PostList, owners: Sequence[int], window: Window
+    ) -> list[Page[Post]]:
         """Return a page of each owner's list of one kind: a timeline, an author's replies, or the replies to a post.
 
         Posts hidden from the view are left out, and so are the lists of hidden users. The view is read in the same
@@ -146,17 +148,19 @@ class Timelines:
         posts are left out, a page may be short, or even empty, although more posts follow. Raises ArchiveUnavailable if
         the archive does not answer.
         """
-        users = set(owners) if of.is_of_users else set()
+        users = set(owners) if post_list.is_of_users else set()
         view.begin(users)
         first = replace(window, count=window.count + 1)
         pending = dict.fromkeys(owners, first)
         found: dict[int, list[Post]] = {owner: [] for owner in pending}
         related: dict[int, Post] = {}
-        pages = recorded_pages(of, pending)
+        pages = recorded_pages(post_list, pending)
         reached: dict[int, int] = {}
         batch, scanned = 1, 0
         while pending:
-            some = await (self._listed_ids(of, pending) if scanned else self._first_ids(of, pending, first))
+            some = await (
+                self._listed_ids(post_list, pending) if scanned else self._first_ids(post_list, pending, first)
+            )
             hidden = await view.hidden(users)
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
             wanted = [post for each in some.values() for post in each.ids]
@@ -168,7 +172,7 @@ class Timelines:
             for owner, read in pending.items():
                 ids = some[owner].ids
                 kept = [posts[post] for post in ids if post in posts]
-                if of is REPOSTS:  # a store that is not converted yet has quotes in these lists, too
+                if post_list is REPOSTS:  # a store that is not converted yet has quotes in these lists, too
                     kept = [post for post in kept if post.is_plain_repost]
                 found[owner] += kept
                 if pages:
@@ -183,26 +187,28 @@ class Timelines:
             batch *= 2
         return [window.page(found[owner], reached.get(owner), related) for owner in owners]
 
-    async def _first_ids(self, of: PostList, reads: Mapping[int, Window], window: Window) -> dict[int, Found]:
+    async def _first_ids(self, post_list: PostList, reads: Mapping[int, Window], window: Window) -> dict[int, Found]:
         """Return the posts of each owner's list in one window. The newest posts are read without the merge script."""
         if not window.forward or window.bounded_above:
-            return await self._listed_ids(of, reads)
-        hot = await newest_of_each(self._store, of, list(reads), window)
+            return await self._listed_ids(post_list, reads)
+        hot = await newest_of_each(self._store, post_list, list(reads), window)
         found = {owner: Found(ids, {}, FROM_AUTHORS, 1) for owner, ids in hot.items()}
         if len(found) < len(reads):
-            found |= await self._listed_ids(of, {owner: read for owner, read in reads.items() if owner not in found})
+            found |= await self._listed_ids(
+                post_list, {owner: read for owner, read in reads.items() if owner not in found}
+            )
         return found
 
-    async def _listed_ids(self, of: PostList, reads: Mapping[int, Window]) -> dict[int, Found]:
+    async def _listed_ids(self, post_list: PostList, reads: Mapping[int, Window]) -> dict[int, Found]:
         """Return the next posts of each owner's list."""
         windows = [([owner], window) for owner, window in reads.items()]
-        hot = await merge_hot(self._store, windows, Which.COUNTED, of)
+        hot = await merge_hot(self._store, windows, Which.COUNTED, post_list)
         cold = [
             (owner, archive_window(window, merged.posts, merged.floors))
             for (owner, window), merged in zip(reads.items(), hot, strict=True)
         ]
         archive_reads = [(owner, window) for owner, window in cold if window is not None]
-        rows = await (await self._binding.archive()).slices(archive_reads, of) if archive_reads else []
+        rows = await (await self._binding.archive()).slices(archive_reads, post_list) if archive_reads else []
         archived = dict(zip((owner for owner, _ in archive_reads), rows, strict=True))
         return {
             owner: with_archived(merged.posts, archived.get(owner), window, FROM_AUTHORS, 1)
@@ -243,9 +249,9 @@ async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int
     return [post for post in found if originals.get(post.id) not in silenced] if silenced else [*found]
 
 
-def recorded_pages(of: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:
+def recorded_pages(post_list: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:
     """Return a page record for each owner; no records if nothing is being recorded, or if the lists belong to posts."""
-    recording, kind = RECORDING.get(), RECORDED.get(of)
+    recording, kind = RECORDING.get(), RECORDED.get(post_list)
     if recording is None or kind is None:
         return {}
     return {owner: recording.page(kind, owner) for owner in owners}

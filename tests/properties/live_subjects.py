@@ -129,19 +129,19 @@ class Own(Subject):
 
     owner: int
     viewer: int | None
-    of: PostList = TIMELINE
+    post_list: PostList = TIMELINE
 
     def stream(self, feed: Feed, after: int | None, courier: Courier) -> AsyncGenerator[Any]:
-        return feed.timeline(self.viewer, self.of, self.owner, after, courier=courier)
+        return feed.timeline(self.viewer, self.post_list, self.owner, after, courier=courier)
 
     async def read(self, graph: Graph) -> list[int]:
         view, all_posts = graph.visibility.of(self.viewer), Window(1000, forward=True)
-        [page] = await graph.timelines.pages_of(view, self.of, [self.owner], all_posts)
+        [page] = await graph.timelines.pages_of(view, self.post_list, [self.owner], all_posts)
         return [post.id for post in page.items]
 
     def expected(self, world: World) -> set[int]:
-        of = world.parents.keys() if self.of is REPLIED else world.posts.keys() - world.parents.keys()
-        return set() if world.hides(self.viewer, self.owner) else world.by({self.owner}) & of
+        posts = world.parents.keys() if self.post_list is REPLIED else world.posts.keys() - world.parents.keys()
+        return set() if world.hides(self.viewer, self.owner) else world.by({self.owner}) & posts
 
 
 @dataclass(frozen=True)

@@ -73,27 +73,27 @@ class Rest:
         if self.forgets_lost:
             return World.of(self.journal.events(but=self.journal.lost))
         world = World.of(self.journal.events())
-        hot = {post for user in self.users for of in (TIMELINE, REPLIED) for post in self.hot(of, user)}
+        hot = {post for user in self.users for post_list in (TIMELINE, REPLIED) for post in self.hot(post_list, user)}
         world.posts = {post: body for post, body in world.posts.items() if post not in self.journal.lost or post in hot}
         return world
 
-    def hot(self, of: PostList, owner: int) -> list[int]:
+    def hot(self, post_list: PostList, owner: int) -> list[int]:
         """Return the hot posts of a list."""
-        members: Any = self.raw.zrange(of.key(owner), 0, -1)
+        members: Any = self.raw.zrange(post_list.key(owner), 0, -1)
         return [int(post) for post in members if post != "f"]
 
-    def floor(self, of: PostList, owner: int) -> int:
+    def floor(self, post_list: PostList, owner: int) -> int:
         """Return the archive floor of a list."""
-        return int(self.raw.zscore(of.key(owner), "f") or 0)
+        return int(self.raw.zscore(post_list.key(owner), "f") or 0)
 
-    def owners(self, of: PostList) -> list[int]:
+    def owners(self, post_list: PostList) -> list[int]:
         """Return the owners who have a list of one kind or should have one."""
-        if of.is_of_users:
+        if post_list.is_of_users:
             return [*self.users]
-        prefix = of.key(0).partition("0")[0]
+        prefix = post_list.key(0).partition("0")[0]
         held = {int(name[len(prefix) : -1]) for name in self.raw.scan_iter(f"{prefix}*}}")}
         bodies = (*self.live.values(), *self.world.posts.values())
-        return sorted(held | {owner for body in bodies for kind, owner in lists_of(body) if kind is of})
+        return sorted(held | {owner for body in bodies for kind, owner in lists_of(body) if kind is post_list})
 
     async def check(self) -> None:
         """Check everything."""
@@ -162,21 +162,21 @@ class Rest:
             REPOSTS: self.world.reposts,
             QUOTES: self.world.quotes,
         }
-        for of, posts_of in expected.items():
-            for owner in self.owners(of):
-                hot, floor = self.hot(of, owner), self.floor(of, owner)
-                archived = {post for post, body in self.live.items() if (of, owner) in lists_of(body)}
+        for post_list, posts_of in expected.items():
+            for owner in self.owners(post_list):
+                hot, floor = self.hot(post_list, owner), self.floor(post_list, owner)
+                archived = {post for post, body in self.live.items() if (post_list, owner) in lists_of(body)}
                 assert {post for post in hot if post not in self.journal.lost} == {p for p in archived if p > floor}
                 assert sorted({*hot, *archived}) == sorted(posts_of(owner))
                 tuning = self.graph.tuning
                 assert len(hot) <= tuning.hot_posts + tuning.hot_slack, "more posts are hot than should be"
-                self.check_count(of, owner)
+                self.check_count(post_list, owner)
 
-    def check_count(self, of: PostList, owner: int) -> None:
+    def check_count(self, post_list: PostList, owner: int) -> None:
         """Check the number of a list's archived posts."""
-        archived = [post for post, body in self.live.items() if (of, owner) in lists_of(body)]
-        cold = sum(post <= self.floor(of, owner) for post in archived)
-        assert int(self.raw.get(of.cold(owner)) or 0) == cold, "the number of archived posts is wrong"
+        archived = [post for post, body in self.live.items() if (post_list, owner) in lists_of(body)]
+        cold = sum(post <= self.floor(post_list, owner) for post in archived)
+        assert int(self.raw.get(post_list.cold(owner)) or 0) == cold, "the number of archived posts is wrong"
 
     def check_records(self) -> None:
         """Check that the store holds the records of hot posts, and no others."""
@@ -201,10 +201,10 @@ class Rest:
             Content(secrets=secrets), [decode(*row) for row in rows if row.kind not in ("Redacted", "EndedLike")]
         )
         cuts = {}
-        for of in POST_LISTS:
-            owners = self.owners(of)
-            floors = {owner: self.floor(of, owner) for owner in owners}
-            cuts[of] = Cut(floors, {owner: int(self.raw.get(of.cold(owner)) or 0) for owner in owners})
+        for post_list in POST_LISTS:
+            owners = self.owners(post_list)
+            floors = {owner: self.floor(post_list, owner) for owner in owners}
+            cuts[post_list] = Cut(floors, {owner: int(self.raw.get(post_list.cold(owner)) or 0) for owner in owners})
         expected = {
             key: {member: str(score) for member, score in value.items()} if isinstance(value, dict) else value
             for key, value in stored(content, MAX_NUMBER, cuts)
@@ -278,7 +278,7 @@ class Rest:
         assert [[post.id for post in page.items] for page in replied] == [*map(self.world.replied, self.users)]
         ids = [*self.world.posts]
         posts = await self.graph.posts.get_many(SYSTEM, ids)
-        found = [await listed(SYSTEM, of, ids, everything) for of in (REPLIES, REPOSTS, QUOTES)]
+        found = [await listed(SYSTEM, post_list, ids, everything) for post_list in (REPLIES, REPOSTS, QUOTES)]
         for id_, post, *pages in zip(ids, posts, *found, strict=True):
             assert post is not None
             lists = [[each.id for each in page.items] for page in pages]

@@ -60,8 +60,8 @@ class Exits:
     async def quotes(self) -> Shown:
         return await self._listed(QUOTES, self.posts)
 
-    async def _listed(self, of: PostList, owners: Sequence[int]) -> Shown:
-        pages = await self.graph.timelines.pages_of(self.view, of, owners, EVERYTHING)
+    async def _listed(self, post_list: PostList, owners: Sequence[int]) -> Shown:
+        pages = await self.graph.timelines.pages_of(self.view, post_list, owners, EVERYTHING)
         return Shown([], [[post.id for post in page.items] for page in pages])
 
     async def followers(self) -> Shown:

@@ -35,8 +35,8 @@ async def talk(archive: Archive) -> Archive:
     return archive
 
 
-async def listed(archive: Archive, of: PostList, owner: int) -> list[int]:
-    [found] = await archive.slices([(owner, EVERY)], of)
+async def listed(archive: Archive, post_list: PostList, owner: int) -> list[int]:
+    [found] = await archive.slices([(owner, EVERY)], post_list)
     return [each.id for each in found]
 
 
@@ -59,7 +59,7 @@ async def test_lists_are_paged_and_counted(talk: Archive) -> None:
 
 
 async def test_owners_are_found_in_order(talk: Archive) -> None:
-    assert {of: await talk.owners(of, 0, 9) for of in POST_LISTS} == {
+    assert {post_list: await talk.owners(post_list, 0, 9) for post_list in POST_LISTS} == {
         TIMELINE: [1, 2, 3],
         REPLIED: [1, 2],
         REPLIES: [10, 11],
@@ -89,20 +89,20 @@ async def test_replies_are_found_by_id(talk: Archive) -> None:
     assert reply == Post(13, 2, "text", reply_to=11, root=10, repost_of=10, listed=False)
 
 
-@pytest.mark.parametrize("of", POST_LISTS, ids=lambda of: str(of.name))
-async def test_a_list_is_read_from_its_index(archive: Archive, of: PostList) -> None:
+@pytest.mark.parametrize("post_list", POST_LISTS, ids=lambda post_list: str(post_list.name))
+async def test_a_list_is_read_from_its_index(archive: Archive, post_list: PostList) -> None:
     bodies: dict[PostList, dict[str, Any]] = {
         TIMELINE: {},
         REPLIED: {"reply_to": 5, "listed": False},
         REPLIES: {"reply_to": 1, "listed": False},
         QUOTES: {"repost_of": 1},
     }
-    rows = (reposted(n, n, 1) if of is REPOSTS else post(n, 1, **bodies[of]) for n in range(10, 2000))
+    rows = (reposted(n, n, 1) if post_list is REPOSTS else post(n, 1, **bodies[post_list]) for n in range(10, 2000))
     await append(archive, *rows)
     window = Window(11, forward=True, low=50, high=1900)
 
-    read = await plans_of(archive, lambda: archive.post_rows([(1, window)], of))
-    counted = await plans_of(archive, lambda: archive.post_counts([(1, 100)], of))
+    read = await plans_of(archive, lambda: archive.post_rows([(1, window)], post_list))
+    counted = await plans_of(archive, lambda: archive.post_counts([(1, 100)], post_list))
 
-    assert any(f"events_by_{of.column}" in step for step in read)
-    assert all(f"events_by_{of.column}" in step for step in counted)
+    assert any(f"events_by_{post_list.column}" in step for step in read)
+    assert all(f"events_by_{post_list.column}" in step for step in counted)

@@ -205,7 +205,7 @@ async def test_ids_and_counts_read_the_index_of_the_author_only(filled: Archive)
 
 async def test_owners_of_likes_and_lists_are_found_in_order(filled: Archive) -> None:
     """The page does not read and sort the rest of the index."""
-    reads = {of.column: partial(filled.owners, of, 50, 10) for of in POST_LISTS}
+    reads = {post_list.column: partial(filled.owners, post_list, 50, 10) for post_list in POST_LISTS}
     for column, read in (("subject", partial(filled.liked_posts, 50, 10)), *reads.items()):
         [plan] = await steps_of(filled, read)
         assert [step for step in plan if f"events_by_{column}" in step]

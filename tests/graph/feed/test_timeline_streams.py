@@ -100,7 +100,7 @@ async def test_the_timeline_of_replies_has_all_replies(graph: Graph, feed: Feed,
         await reply(graph, bob, root)
         made.append(await reply(graph, alice, by_bob))
 
-    updates = await seen(partial(on_timeline, feed, alice, of=REPLIED), change)
+    updates = await seen(partial(on_timeline, feed, alice, post_list=REPLIED), change)
 
     assert updates == [(PostAdded, made[0]), (PostRemoved, gone), (PostAdded, made[1])]
 

@@ -60,10 +60,10 @@ async def watching(
 
 @asynccontextmanager
 async def on_timeline(
-    feed: Feed, owner: int, after: int | None = None, viewer: int | None = None, of: PostList = TIMELINE
+    feed: Feed, owner: int, after: int | None = None, viewer: int | None = None, post_list: PostList = TIMELINE
 ) -> AsyncIterator[Watcher]:
     """Subscribe to a list of a user's posts and take the first checkpoint. Without `after`, it is live."""
-    async with _begun(feed.timeline(viewer, of, owner, after), after) as watcher:
+    async with _begun(feed.timeline(viewer, post_list, owner, after), after) as watcher:
         yield watcher
 
 

@@ -28,12 +28,12 @@ from tests.support.graph_worlds import (
 )
 
 
-async def listed(graph: Graph, of: PostList, owner: int, size: int = 3) -> list[int]:
+async def listed(graph: Graph, post_list: PostList, owner: int, size: int = 3) -> list[int]:
     """Return all posts of a list, read page by page."""
     found: list[int] = []
     while True:
         after = found[-1] if found else None
-        [page] = await graph.timelines.pages_of(SYSTEM, of, [owner], newest(size, after=after))
+        [page] = await graph.timelines.pages_of(SYSTEM, post_list, [owner], newest(size, after=after))
         found += ids(page.items)
         if not page.has_next:
             return found
@@ -242,9 +242,9 @@ async def test_archived_posts_keep_their_replies_and_counts(another: Open) -> No
     await graph.scan.run_pass()
 
     everything = [reply.id for reply in replies[::-1]]
-    for of, owner in ((REPLIED, bob), (REPLIES, root.id), (QUOTES, root.id)):
-        assert await graph.store.run("ZCARD", of.key(owner)) <= 4
-        assert await listed(graph, of, owner) == everything
+    for post_list, owner in ((REPLIED, bob), (REPLIES, root.id), (QUOTES, root.id)):
+        assert await graph.store.run("ZCARD", post_list.key(owner)) <= 4
+        assert await listed(graph, post_list, owner) == everything
     [now, *seen] = await current(graph, root, *replies)
     assert now == root._replace(replies=9, quotes=9)
     assert seen == replies
@@ -257,8 +257,8 @@ async def test_archived_posts_keep_their_replies_and_counts(another: Open) -> No
 
     assert reply.ancestors == (root.id,)
     assert [post and post.replies for post in await current(graph, root, replies[1])] == [7, 1]
-    for of, owner in ((REPLIED, bob), (REPLIES, root.id), (QUOTES, root.id)):
-        assert await listed(graph, of, owner) == everything[1:-1]
+    for post_list, owner in ((REPLIED, bob), (REPLIES, root.id), (QUOTES, root.id)):
+        assert await listed(graph, post_list, owner) == everything[1:-1]
 
 
 async def test_archived_replies_are_not_counted_twice(another: Open) -> None:
@@ -330,8 +330,8 @@ async def test_replies_of_hidden_users_are_left_out_and_counted(graph: Graph, ra
     await raw.zadd(keys.blocking(alice), {str(bob): 1})
     view = graph.visibility.of(alice)
 
-    for of in (REPLIES, QUOTES):
-        [page] = await graph.timelines.pages_of(view, of, [root.id], newest(2))
+    for post_list in (REPLIES, QUOTES):
+        [page] = await graph.timelines.pages_of(view, post_list, [root.id], newest(2))
         assert (ids(page.items), page.has_next) == ([shown.id], False)
     [page] = await graph.timelines.pages_of(graph.visibility.of(alice), REPLIED, [bob], newest(2))
     assert (page.items, page.has_next) == ((), False)

@@ -58,7 +58,9 @@ async def as_format_1(raw: Redis, *originals: int) -> None:
 
 async def shown(graph: Graph, *originals: int) -> list[tuple[list[int], list[int], tuple[int, int] | None]]:
     """Return the reposts and quotes of each post with their counts, which are None for a deleted post."""
-    pages = [await graph.timelines.pages_of(SYSTEM, of, originals, newest(50)) for of in (REPOSTS, QUOTES)]
+    pages = [
+        await graph.timelines.pages_of(SYSTEM, post_list, originals, newest(50)) for post_list in (REPOSTS, QUOTES)
+    ]
     found = await graph.posts.get_many(SYSTEM, originals)
     return [
         ([each.id for each in reposts.items], [each.id for each in quotes.items], post and (post.reposts, post.quotes))
