@@ -33,11 +33,11 @@ async def archived_library(authors: Authors, hot: int, each: int) -> AsyncIterat
 
 async def archive_posts(graph: Graph, authors: Authors) -> None:
     """Write all posts into the archive, cut the authors' timelines, and check how many posts were removed."""
-    rows, upto, store = post_rows(authors), 0, await graph.binding.store_id()
+    rows, up_to, store = post_rows(authors), 0, await graph.binding.store_id()
     while some := list(islice(rows, ROWS_AT_ONCE)):
-        low, upto = upto, some[-1].number
-        await graph.archive.append(some, [], store=store, watermark=low, upto=upto)
-    await graph.hot_window.cut_full([(TIMELINE, authors.id(index)) for index in range(authors.count)], upto)
+        low, up_to = up_to, some[-1].number
+        await graph.archive.append(some, [], store=store, watermark=low, up_to=up_to)
+    await graph.hot_window.cut_full([(TIMELINE, authors.id(index)) for index in range(authors.count)], up_to)
     hot = graph.tuning.hot_posts
     assert graph.hot_window.trimmed == authors.count * (authors.posts_each - hot), "not all posts were removed"
 

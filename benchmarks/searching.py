@@ -65,7 +65,7 @@ async def fill(archive: Archive, posts: Iterator[EventRow]) -> float:
     await archive.bind(STORE, replacing=None, unused_only=True)
     watermark, start = 0, time.perf_counter()
     while some := list(islice(posts, SEGMENT_POSTS)):
-        await archive.append(some, [], store=STORE, watermark=watermark, upto=some[-1].number)
+        await archive.append(some, [], store=STORE, watermark=watermark, up_to=some[-1].number)
         watermark = some[-1].number
     return time.perf_counter() - start
 

@@ -166,7 +166,7 @@ class Binding:
             raise ArchiveUnavailable(wrong) from wrong
         return self._archive
 
-    async def archived_upto(self) -> int:
+    async def archived_up_to(self) -> int:
         """Return the archive watermark. One query, which callers share while it runs. Raises ArchiveUnavailable."""
         archive = await self.archive()
         return (await self.shared_reads.read(archive, archive.state)).watermark

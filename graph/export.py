@@ -65,27 +65,27 @@ class Export:
             yield session_line(session)
         done = 0
         while True:  # the archiver continues, and the log may be trimmed up to its watermark
-            upto = (await self._archive.state()).watermark
-            if upto <= done:
+            up_to = (await self._archive.state()).watermark
+            if up_to <= done:
                 break
-            async for line in self._archived(user, done, upto):
+            async for line in self._archived(user, done, up_to):
                 yield line
-            done = upto
+            done = up_to
         async for event in self._log.replay(done, await self._log.last()):
             if concerns(event, user):
                 yield event_line(event)
 
-    async def _archived(self, user: int, after: int, upto: int) -> AsyncIterator[Line]:
-        """Yield the lines of the archived events in (after, upto]."""
+    async def _archived(self, user: int, after: int, up_to: int) -> AsyncIterator[Line]:
+        """Yield the lines of the archived events in (after, up_to]."""
         reads = [(self._archive.by_actor, kind) for kind in KINDS]
         for read, kind in [*reads, *((self._archive.by_subject, kind) for kind in ABOUT_USER)]:
             last = after
             while rows := await read([user], ROW_KINDS[kind], last, PAGE):
                 for row in rows:
-                    if row.number <= upto:
+                    if row.number <= up_to:
                         yield row_line(row)
                 last = rows[-1].number
-                if len(rows) < PAGE or last >= upto:
+                if len(rows) < PAGE or last >= up_to:
                     break
 
 

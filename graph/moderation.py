@@ -122,21 +122,21 @@ class Moderation:
         Raises ArchiveUnavailable and StoreUnavailable.
         """
         archive: Archive = await self._binding.archive()
-        upto, head = (await archive.state()).watermark, await self._log.last()
+        up_to, head = (await archive.state()).watermark, await self._log.last()
         closed = {
             event.body.subject: event.number
-            async for event in self._log.replay(upto, head)
+            async for event in self._log.replay(up_to, head)
             if isinstance(event.body, ReportsClosed)
         }
         last = 0
         while rows := await archive.of_kind(REPORT, last, PAGE):
             for report in map(report_in, rows):
-                if report.number <= upto and report.number > closed.get(report.subject, 0):
+                if report.number <= up_to and report.number > closed.get(report.subject, 0):
                     yield report
             last = rows[-1].number
-            if len(rows) < PAGE or last > upto:
+            if len(rows) < PAGE or last > up_to:
                 break
-        async for event in self._log.replay(upto, head):
+        async for event in self._log.replay(up_to, head):
             if isinstance(event.body, Reported) and event.number > closed.get(event.body.subject, 0):
                 yield report_of(event)
 

@@ -47,10 +47,10 @@ from graph.post_lists import LIST_COLUMNS
 POSTS_AT_ONCE = 50
 
 
-async def advance(connection: AsyncConnection, store: str, watermark: int, upto: int) -> None:
-    """Raise the archive watermark from `watermark` to `upto`, unless it is already higher. Raises Overtaken."""
+async def advance(connection: AsyncConnection, store: str, watermark: int, up_to: int) -> None:
+    """Raise the archive watermark from `watermark` to `up_to`, unless it is already higher. Raises Overtaken."""
     unchanged = (STATE.c.watermark == watermark) & (STATE.c.store == store)
-    moved = await connection.execute(update(STATE).where(unchanged).values(watermark=max(watermark, upto)))
+    moved = await connection.execute(update(STATE).where(unchanged).values(watermark=max(watermark, up_to)))
     if moved.rowcount != 1:
         raise Overtaken
 

@@ -91,11 +91,11 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         *,
         store: str,
         watermark: int,
-        upto: int,
+        up_to: int,
         indexes: bool = True,
         before_commit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Insert events of the log up to the number `upto`, and raise the archive watermark to `upto`.
+        """Insert events of the log up to the number `up_to`, and raise the archive watermark to `up_to`.
 
         Events that the archive already holds stay unchanged, and so do credentials with the same or a higher number. A
         PostDeleted removes the content of its post, and an Unfollowed ends the earlier follows of its pair, regardless
@@ -105,19 +105,19 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         One transaction, which writes nothing if it fails or if `before_commit`, which is awaited last, raises an error.
         Raises Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if
         the archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or
-        the database refuses a value; and ValueError for a number above `upto`.
+        the database refuses a value; and ValueError for a number above `up_to`.
 
         Two statements per batch, and more for certain events: one for notifications, one per unfollow, two for
         credentials, four for names, three for events up to the watermark, five or more for deletions, and for posts
         five or more plus three per 900 terms of their texts.
         """
-        if any(row.number > upto for row in rows):
-            raise ValueError(f"no event in the batch may have a number above {upto}")
+        if any(row.number > up_to for row in rows):
+            raise ValueError(f"no event in the batch may have a number above {up_to}")
 
         codes = await codes_of(rows) if indexes else {}
 
         async def work(connection: AsyncConnection) -> None:
-            await advance(connection, store, watermark, upto)
+            await advance(connection, store, watermark, up_to)
             kept = await erased(connection, rows, watermark)
             await append(connection, kept, codes, watermark)
             await (names.add(connection, kept, watermark) if indexes else names.postpone(connection, kept))
@@ -240,11 +240,11 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         """
         return await self._transaction(lambda connection: pages.kinds_of(connection, ids)) if ids else {}
 
-    async def range(self, after: int, upto: int, limit: int) -> list[EventRow]:
-        """Return the first `limit` events in (`after`, `upto`], in ascending order. One query; two on PostgreSQL."""
+    async def range(self, after: int, up_to: int, limit: int) -> list[EventRow]:
+        """Return the first `limit` events in (`after`, `up_to`], in ascending order. One query; two on PostgreSQL."""
 
         async def work(connection: AsyncConnection) -> list[EventRow]:
-            rows = await pages.first_rows(connection, statements.events(), after, upto, limit)
+            rows = await pages.first_rows(connection, statements.events(), after, up_to, limit)
             return [EventRow(*row) for row in rows]
 
         return await self._transaction(work)
@@ -258,22 +258,22 @@ class Archive(SearchIndexes, PublicReads, Erasures):
 
         async def work(connection: AsyncConnection) -> list[set[int]]:
             watermark = int((await connection.execute(statements.watermark())).scalar_one())
-            if watermark < max((upto for _, upto, _ in reads), default=0):
+            if watermark < max((up_to for _, up_to, _ in reads), default=0):
                 raise ArchiveUnavailable(f"the archive ends at event {watermark}")
             return [
-                {like.user for like in await pages.likes_between(connection, [post], users) if like.was_live(upto)}
-                for post, upto, users in reads
+                {like.user for like in await pages.likes_between(connection, [post], users) if like.was_live(up_to)}
+                for post, up_to, users in reads
             ]
 
         return await self._transaction(work)
 
-    async def liked_among(self, user: int, posts: Collection[int], upto: int) -> set[int]:
-        """Return the posts among these that a user likes now. Likes with numbers above `upto` do not count.
+    async def liked_among(self, user: int, posts: Collection[int], up_to: int) -> set[int]:
+        """Return the posts among these that a user likes now. Likes with numbers above `up_to` do not count.
 
         One query per 900 posts.
         """
         found = await self._transaction(lambda connection: pages.likes_between(connection, posts, [user]))
-        return {like.post for like in found if like.ended is None and like.number <= upto}
+        return {like.post for like in found if like.ended is None and like.number <= up_to}
 
     async def likes(self, owner: str, reads: Sequence[tuple[int, Window]]) -> list[list[LikeRow]]:
         """Return, for each (id, window), the live likes in the window in the direction of paging.

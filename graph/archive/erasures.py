@@ -49,12 +49,12 @@ class Erasures(ABC):
         """Return the first `limit` erased users who may be members of lists. One query."""
         return await self._transaction(lambda connection: list_members.erased_members(connection, limit))
 
-    async def erase_list_members(self, user: int, upto: int, store: str) -> None:
+    async def erase_list_members(self, user: int, up_to: int, store: str) -> None:
         """Delete the rows of `list_members` for a user, up to an event number. One transaction. Raises Overtaken."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)
-            await list_members.remove(connection, user, upto)
+            await list_members.remove(connection, user, up_to)
 
         await self._transaction(work)
 

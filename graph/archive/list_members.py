@@ -42,10 +42,10 @@ async def additions(connection: AsyncConnection, member: int, after: int, limit:
     return await event_rows(connection, query)
 
 
-async def remove(connection: AsyncConnection, member: int, upto: int) -> None:
-    """Delete the rows of a user with numbers up to `upto`. One statement."""
+async def remove(connection: AsyncConnection, member: int, up_to: int) -> None:
+    """Delete the rows of a user with numbers up to `up_to`. One statement."""
     table = LIST_MEMBERS.c
-    await connection.execute(delete(LIST_MEMBERS).where(table.member == member, table.number <= upto))
+    await connection.execute(delete(LIST_MEMBERS).where(table.member == member, table.number <= up_to))
 
 
 async def erased_members(connection: AsyncConnection, limit: int) -> Sequence[int]:

@@ -31,13 +31,13 @@ async def event_rows(
 
 
 async def first_rows(
-    connection: AsyncConnection, query: Select[Any], after: int, upto: int, limit: int
+    connection: AsyncConnection, query: Select[Any], after: int, up_to: int, limit: int
 ) -> list[Sequence[Any]]:
-    """Return the first `limit` rows of a statement whose first column, a primary key, is in (`after`, `upto`]."""
+    """Return the first `limit` rows of a statement whose first column, a primary key, is in (`after`, `up_to`]."""
     if connection.dialect.name == "postgresql":
         await connection.execute(postgresql.IN_INDEX_ORDER)
     [key, *_] = query.selected_columns
-    page = query.where(key > after, key <= upto).order_by(key).limit(limit)
+    page = query.where(key > after, key <= up_to).order_by(key).limit(limit)
     return list(await connection.execute(page))
 
 
@@ -65,9 +65,9 @@ async def post_numbers(connection: AsyncConnection, window: Window) -> list[int]
     return list(await connection.scalars(query, parameters))
 
 
-async def has_posts(connection: AsyncConnection, after: int, upto: int) -> bool:
-    """Return True if there is a post with a number in (`after`, `upto`]."""
-    return bool(await post_numbers(connection, Window(1, True, after, upto + 1)))
+async def has_posts(connection: AsyncConnection, after: int, up_to: int) -> bool:
+    """Return True if there is a post with a number in (`after`, `up_to`]."""
+    return bool(await post_numbers(connection, Window(1, True, after, up_to + 1)))
 
 
 async def merge(connection: AsyncConnection, authors: Collection[int], window: Window) -> list[EventRow]:
@@ -147,7 +147,7 @@ async def _counts(
     union: Callable[[int], Select[Any]],
     array: TextClause,
 ) -> list[int]:
-    scans = [ListScan(id_, 0, upto + 1, 0) for id_, upto in reads]
+    scans = [ListScan(id_, 0, up_to + 1, 0) for id_, up_to in reads]
     rows = await _scanned(connection, union, array, scans)
     counts = {position: int(count) for position, count in rows}
     return [counts[position] for position in range(len(reads))]

@@ -37,8 +37,8 @@ async def numbers(connection: AsyncConnection, after: int, limit: int) -> list[i
     of_events = await post_numbers(connection, Window(limit, False, after))
     rows = await first_rows(connection, select(PUBLIC_POSTS.c.number), after, MAX_NUMBER, limit)
     of_table = [number for (number,) in rows]
-    upto = min(found[-1] if len(found) == limit else MAX_NUMBER for found in (of_events, of_table))
-    return sorted(number for number in {*of_events, *of_table} if number <= upto)
+    up_to = min(found[-1] if len(found) == limit else MAX_NUMBER for found in (of_events, of_table))
+    return sorted(number for number in {*of_events, *of_table} if number <= up_to)
 
 
 async def wrong_posts(connection: AsyncConnection, posts: Collection[int]) -> dict[int, Listing]:

@@ -76,9 +76,9 @@ class LikeRow(NamedTuple):
     post: int
     ended: int | None
 
-    def was_live(self, upto: int) -> bool:
-        """Return True if this like counted as of the event with the number `upto`."""
-        return self.number <= upto and (self.ended is None or self.ended > upto)
+    def was_live(self, up_to: int) -> bool:
+        """Return True if this like counted as of the event with the number `up_to`."""
+        return self.number <= up_to and (self.ended is None or self.ended > up_to)
 
 
 class Credential(NamedTuple):

@@ -168,10 +168,10 @@ class Archiver:
         if batch.last:
             if not await self._commit(batch, store_id, known) or not await self._advance(archived, trimmed, batch):
                 return True
-            upto = min(watermark, batch.last)
-            await self._hot_window.cut_full(batch.lists, upto)
-            await self._hot_window.likes.cut_full(LIKERS, batch.liked_posts, upto)
-            await self._hot_window.likes.cut_full(LIKED, batch.likers, upto)
+            up_to = min(watermark, batch.last)
+            await self._hot_window.cut_full(batch.lists, up_to)
+            await self._hot_window.likes.cut_full(LIKERS, batch.liked_posts, up_to)
+            await self._hot_window.likes.cut_full(LIKED, batch.likers, up_to)
         if batch.stop is not None:
             raise batch.stop
         return batch.is_full
@@ -278,7 +278,7 @@ class Archiver:
             batch.credentials,
             store=store_id,
             watermark=known,
-            upto=batch.last,
+            up_to=batch.last,
             before_commit=lambda: self._store.replicate(keys.REPLICATED, REPLICAS_MS),
         )
         self._known = max(known, batch.last)

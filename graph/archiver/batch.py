@@ -60,16 +60,16 @@ class LogBatch:
         return list({row.actor: None for row in self.rows if row.kind == LIKE})
 
 
-async def read_batch(store: Store, projections: Projections, low: int, upto: int, count: int) -> LogBatch:
-    """Return the first `count` events in (low, upto], all of which must be projected.
+async def read_batch(store: Store, projections: Projections, low: int, up_to: int, count: int) -> LogBatch:
+    """Return the first `count` events in (low, up_to], all of which must be projected.
 
     One round trip, and those of `read_credentials`. The batch ends before an event of a kind that this version does not
     know.
     """
     batch = LogBatch()
-    if upto <= low:
+    if up_to <= low:
         return batch
-    [entries] = await store.read([("XRANGE", keys.LOG, f"({entry_id(low)}", entry_id(upto), "COUNT", count)])
+    [entries] = await store.read([("XRANGE", keys.LOG, f"({entry_id(low)}", entry_id(up_to), "COUNT", count)])
     batch.is_full = len(entries) == count
     for entry in entries:
         kind = unknown_kind(entry)

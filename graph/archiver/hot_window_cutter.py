@@ -59,10 +59,10 @@ class HotWindowCutter:
         self.likes = LikeWindows(store, binding, tuning)
         self.trimmed = 0
 
-    async def cut_full(self, lists: Sequence[tuple[PostList, int]], upto: int) -> None:
+    async def cut_full(self, lists: Sequence[tuple[PostList, int]], up_to: int) -> None:
         """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. `lists` contains (kind, owner) pairs.
 
-        Only posts up to the number `upto` are removed: all events up to it must be projected and archived. One round
+        Only posts up to the number `up_to` are removed: all events up to it must be projected and archived. One round
         trip, plus four round trips and one query for every 1,000 posts removed; more if the archive lacks some of them.
         """
         commands: list[Command] = []
@@ -70,9 +70,9 @@ class HotWindowCutter:
             commands += [("ZSCORE", post_list.key(owner), "f"), ("ZCARD", post_list.key(owner))]
         replies = await self._store.read(commands)
         for (post_list, owner), floor, size in zip(lists, replies[::2], replies[1::2], strict=True):
-            await self._cut(post_list, owner, int(floor or 0), self._surplus(size - (floor is not None)), upto)
+            await self._cut(post_list, owner, int(floor or 0), self._surplus(size - (floor is not None)), up_to)
 
-    async def cut_old(self, post_list: PostList, owners: Sequence[int], upto: int, now: int) -> None:
+    async def cut_old(self, post_list: PostList, owners: Sequence[int], up_to: int, now: int) -> None:
         """Cut like `cut_full`, and also remove posts older than `hot_age`, except the newest `hot_newest` of a list.
 
         `now` is the lowest number that an event can have at the present time, according to the store's clock.
@@ -86,13 +86,13 @@ class HotWindowCutter:
         for owner, floor, size, older in zip(owners, replies[::3], replies[1::3], replies[2::3], strict=True):
             floors = int(floor is not None)
             aged = min(older - floors, size - floors - self._tuning.hot_newest)
-            await self._cut(post_list, owner, int(floor or 0), max(self._surplus(size - floors), aged), upto)
+            await self._cut(post_list, owner, int(floor or 0), max(self._surplus(size - floors), aged), up_to)
 
     def _surplus(self, posts: int) -> int:
         hot = self._tuning.hot_posts
         return posts - hot if posts > hot + self._tuning.hot_slack else 0
 
-    async def _cut(self, post_list: PostList, owner: int, floor: int, surplus: int, upto: int) -> None:
+    async def _cut(self, post_list: PostList, owner: int, floor: int, surplus: int, up_to: int) -> None:
         """Remove the archived posts among the `surplus` oldest posts of a list.
 
         `floor` is the archive floor that was read before the list was counted. If the floor has changed, another
@@ -102,7 +102,7 @@ class HotWindowCutter:
         while surplus > 0 and attempts:
             rows = await self._store.run("ZRANGE", post_list.key(owner), 0, min(surplus, POSTS_PER_CUT), "WITHSCORES")
             present, posts = split_floor(rows)
-            posts = [post for post in posts[:surplus] if post <= upto]
+            posts = [post for post in posts[:surplus] if post <= up_to]
             if present != floor or not posts:
                 return
             try:

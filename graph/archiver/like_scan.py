@@ -24,11 +24,11 @@ class LikeScan:
         self._counts = LikeCounts(store, binding)
         self._doubts: list[LikeCount] = []
 
-    async def check_users(self, users: Sequence[int], upto: int, now: int) -> None:
+    async def check_users(self, users: Sequence[int], up_to: int, now: int) -> None:
         """Cut the sets of liked posts of users."""
-        await self._windows.cut_old(LIKED, users, upto, now)
+        await self._windows.cut_old(LIKED, users, up_to, now)
 
-    async def check_posts(self, posts: Sequence[int], upto: int, now: int) -> None:
+    async def check_posts(self, posts: Sequence[int], up_to: int, now: int) -> None:
         """Delete the likes of deleted posts, cut the sets of the others, and remember the counts that may be wrong.
 
         A deleted post can have likes if a projection was repeated after the tombstone of the post was dropped.
@@ -37,7 +37,7 @@ class LikeScan:
         deleted = [post for post in posts if kinds.get(post) == REDACTED]
         await self._store.send([("UNLINK", *like_keys(post)[:3]) for post in deleted])
         live = [post for post in posts if post not in {*deleted}]
-        await self._windows.cut_old(LIKERS, live, upto, now)
+        await self._windows.cut_old(LIKERS, live, up_to, now)
         self._doubts += await self._counts.doubtful(live)
 
     async def correct_counts(self) -> None:

@@ -45,23 +45,23 @@ class LikeWindows:
         self._tuning = tuning
         self.trimmed = 0
 
-    async def cut_full(self, kind: LikeList, owners: Sequence[int], upto: int) -> None:
+    async def cut_full(self, kind: LikeList, owners: Sequence[int], up_to: int) -> None:
         """Cut the sets with more than `hot_posts` + `hot_slack` likes.
 
-        Only likes up to the number `upto` are removed: all events up to it must be projected and archived. One round
+        Only likes up to the number `up_to` are removed: all events up to it must be projected and archived. One round
         trip, plus two round trips and one query for every 1,000 likes removed.
         """
         for owner, floor, size, _ in await self._sizes(kind, owners, 0):
-            await self._cut(kind, owner, floor, self._surplus(size), upto)
+            await self._cut(kind, owner, floor, self._surplus(size), up_to)
 
-    async def cut_old(self, kind: LikeList, owners: Sequence[int], upto: int, now: int) -> None:
+    async def cut_old(self, kind: LikeList, owners: Sequence[int], up_to: int, now: int) -> None:
         """Cut like `cut_full`, and also remove likes older than `hot_age`, except the newest `hot_newest` of a set.
 
         `now` is the lowest number that an event can have at the present time, according to the store's clock.
         """
         for owner, floor, size, old in await self._sizes(kind, owners, before(now, self._tuning.hot_age)):
             aged = min(old, size - self._tuning.hot_newest)
-            await self._cut(kind, owner, floor, max(self._surplus(size), aged), upto)
+            await self._cut(kind, owner, floor, max(self._surplus(size), aged), up_to)
 
     async def _sizes(self, kind: LikeList, owners: Sequence[int], oldest: int) -> list[tuple[int, int, int, int]]:
         """Return each owner with the floor of the set, the count of likes, and the count of likes below `oldest`."""
@@ -79,7 +79,7 @@ class LikeWindows:
     def _surplus(self, likes: int) -> int:
         return likes - self._tuning.hot_posts if likes > self._tuning.hot_posts + self._tuning.hot_slack else 0
 
-    async def _cut(self, kind: LikeList, owner: int, floor: int, surplus: int, upto: int) -> None:
+    async def _cut(self, kind: LikeList, owner: int, floor: int, surplus: int, up_to: int) -> None:
         """Remove the archived likes among the `surplus` oldest likes of a set.
 
         `floor` is the archive floor that was read before the set was counted. If the floor has changed, another process
@@ -90,7 +90,7 @@ class LikeWindows:
             last = min(surplus, LIKES_PER_CUT) - (not floor)
             rows = await self._store.run("ZRANGE", kind.key(owner), 0, last, "WITHSCORES")
             present = next((int(score) for member, score in rows if member == "f"), 0)
-            likes = [(int(member), int(score)) for member, score in rows if member != "f" and int(score) <= upto]
+            likes = [(int(member), int(score)) for member, score in rows if member != "f" and int(score) <= up_to]
             if present != floor or not likes:
                 return
             if await self._cut_likes(kind, owner, floor, likes):

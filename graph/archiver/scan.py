@@ -107,14 +107,14 @@ class Scan:
         doubts: list[Count] = []
 
         async def check_lists(post_list: PostList, owners: Sequence[int]) -> None:
-            await self._hot_window.cut_old(post_list, owners, *await self._upto_and_now())
+            await self._hot_window.cut_old(post_list, owners, *await self._up_to_and_now())
             doubts.extend(await self._doubtful_counts(post_list, owners))
 
         async def check_likes(posts: Sequence[int]) -> None:
-            await likes.check_posts(posts, *await self._upto_and_now())
+            await likes.check_posts(posts, *await self._up_to_and_now())
 
         async def check_liked(users: Sequence[int]) -> None:
-            await likes.check_users(users, *await self._upto_and_now())
+            await likes.check_users(users, *await self._up_to_and_now())
 
         handlers: dict[str, Callable[[Sequence[int]], Awaitable[None]]] = {"post": self._check_records}
         handlers |= {name: partial(check_lists, post_list) for name, post_list in LISTS.items()}
@@ -140,7 +140,7 @@ class Scan:
                 await self._correct_counts(post_list, counts)
         await likes.correct_counts()
 
-    async def _upto_and_now(self) -> tuple[int, int]:
+    async def _up_to_and_now(self) -> tuple[int, int]:
         """Return the number up to which every event is projected and archived, and the number for the present time.
 
         The latter is the lowest number that an event can have now, according to the store's clock. The archive is read
@@ -196,17 +196,17 @@ class Scan:
 
     async def _check_records(self, posts: Sequence[int]) -> None:
         """Drop old tombstones, and free the records of archived posts."""
-        upto, now = await self._upto_and_now()
+        up_to, now = await self._up_to_and_now()
         rows = await self._store.read([("HMGET", keys.post(post), "author", "details", "deleted") for post in posts])
         tombstones: dict[int, int] = {}
         records: dict[int, str] = {}
         for post, (author, details, deleted) in zip(posts, rows, strict=True):
             if deleted is not None:
                 tombstones[post] = int(deleted)
-            elif author is not None and post <= upto:
+            elif author is not None and post <= up_to:
                 is_listed = details is None or parse_details(details)[-1]
                 records[post] = keys.posts(int(author)) if is_listed else keys.replied(int(author))
-        oldest = min(upto, before(now, self._tombstones_live))
+        oldest = min(up_to, before(now, self._tombstones_live))
         await self._drop_tombstones({post: number for post, number in tombstones.items() if number <= oldest})
         await self._free_records(records)
 

@@ -62,21 +62,21 @@ class Progress(Enum):
 class Erasure:
     """The progress of a user's erasure in this process.
 
-    All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
+    All events up to `up_to` must be projected before the user's sets are read again, and archived before the archive is
     read. `appended` has the last event number of each recent append, and `last` the events of the most recent append.
 
     Relations that other users have with the user, and the user's events with texts, are read in order. `others` is the
     place of the next read of relations, and `text_after` the number of the last event with texts that was read; both
-    are None when all are read. When relations were first read, the archive held all events up to `others_upto`.
+    are None when all are read. When relations were first read, the archive held all events up to `others_up_to`.
     `is_repeated` is True if the user was erased before and is being erased again.
     """
 
     user: int
-    upto: int
+    up_to: int
     appended: deque[int] = field(default_factory=lambda: deque(maxlen=UNARCHIVED_STEPS))
     last: Sequence[EventBody] = ()
     others: Place | None = FIRST_PLACE
-    others_upto: int = 0
+    others_up_to: int = 0
     text_after: int | None = 0
     is_repeated: bool = False
 
@@ -193,19 +193,19 @@ class Eraser:
         the texts. Then append `UserErased`, unless the user was erased before.
         """
         appended = erasure.appended
-        if watermark < erasure.upto or (len(appended) == UNARCHIVED_STEPS and archived < appended[0]):
+        if watermark < erasure.up_to or (len(appended) == UNARCHIVED_STEPS and archived < appended[0]):
             return Progress.WAITING
         if ends := await self._remains.in_store(erasure.user):
             if ends != erasure.last:
                 return await self._append(erasure, ends)
             logger.error("Events of deleted user %d have no effect: %s", erasure.user, ends[0])
-        if min(watermark, archived) < erasure.upto:
+        if min(watermark, archived) < erasure.up_to:
             return Progress.WAITING
         ends = await self._remains.in_archive(erasure.user)
         if ends and ends != erasure.last:
             return await self._append(erasure, ends)
         if erasure.others == FIRST_PLACE:
-            erasure.others_upto = erasure.upto
+            erasure.others_up_to = erasure.up_to
         if erasure.others is not None:
             ends, erasure.others = await self._remains.of_others(erasure.user, erasure.others)
             return await self._append(erasure, ends) if ends else Progress.WORKED
@@ -221,8 +221,8 @@ class Eraser:
 
     async def _append(self, erasure: Erasure, ends: Sequence[EventBody]) -> Progress:
         events = await self._log.append(ends, binding=await self._binding.token(), erasing=True)
-        erasure.upto, erasure.last = events[-1].number, ends
-        erasure.appended.append(erasure.upto)
+        erasure.up_to, erasure.last = events[-1].number, ends
+        erasure.appended.append(erasure.up_to)
         self.ended += len(events)
         return Progress.WORKED
 
@@ -242,6 +242,6 @@ class Eraser:
             return True
         if await archive.erase_notifications(erasure.user, store):
             return True
-        await archive.erase_list_members(erasure.user, erasure.others_upto, store)
+        await archive.erase_list_members(erasure.user, erasure.others_up_to, store)
         await archive.erase_names(erasure.user, store)
         return False

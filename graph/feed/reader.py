@@ -57,10 +57,10 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplayPart:
-    """A part of a replay: the events up to the number `upto`. If `lost`, the log no longer holds all of them."""
+    """A part of a replay: the events up to the number `up_to`. If `lost`, the log no longer holds all of them."""
 
     events: Sequence[Event]
-    upto: int
+    up_to: int
     lost: bool = False
 
 
@@ -142,7 +142,7 @@ class LogReader:
         """
         while after < self.head:
             part = await self._part(after, limit)
-            after = part.upto
+            after = part.up_to
             yield part
             await asyncio.sleep(0)
 
@@ -162,8 +162,8 @@ class LogReader:
         if recent is not None and recent.since <= after:
             events = recent.after(after, limit)
             return ReplayPart(events, events[-1].number if len(events) == limit else self.head)
-        events, upto, trimmed = await self._log.after(after, self.head, limit)
-        return ReplayPart([], trimmed, lost=True) if trimmed > after else ReplayPart(events, upto)
+        events, up_to, trimmed = await self._log.after(after, self.head, limit)
+        return ReplayPart([], trimmed, lost=True) if trimmed > after else ReplayPart(events, up_to)
 
     async def close(self) -> None:
         """Stop reading."""
@@ -187,14 +187,14 @@ class LogReader:
                 self._recent = Recent(max(since, trimmed), events)
                 self._set_unprojected(unprojected)
 
-    async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
-        """Return the events that may not be projected yet, and the trimmed number. `newest` adds events after `upto`.
+    async def _load_unprojected(self, up_to: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
+        """Return the events that may not be projected yet, and the trimmed number. `newest` adds events after `up_to`.
 
         Events that retention removes during the load are projected. All earlier events are dropped, too, because they
         must not be applied without the removed events.
         """
         unprojected = Unprojected(await self._log.watermark())
-        async for event in self._log.replay(unprojected.since, upto):
+        async for event in self._log.replay(unprojected.since, up_to):
             unprojected.add(event)
         for event in newest:
             if event.number > unprojected.since:

@@ -193,13 +193,13 @@ class Subscription(Generic[C]):
                             return
                         if part.lost:
                             await self._source.load()
-                        if part.lost and part.upto > self._position:
-                            self._position = part.upto
+                        if part.lost and part.up_to > self._position:
+                            self._position = part.up_to
                             yield Gap(self._position, _now(), GapReason.RETENTION)
                         async with aclosing(self._replay_part(part.events)) as updates:
                             async for update in updates:
                                 yield update
-                        reached = part.upto
+                        reached = part.up_to
                         self._position = max(self._position, reached)
                         self._turn.queue()
                 if reader.head >= past:
@@ -215,8 +215,8 @@ class Subscription(Generic[C]):
         unknown = self._shared.reader.lost[len(self._lost) :]
         self._lost += unknown
         kept = self._position
-        for after, upto in unknown:
-            if after < kept <= upto:
+        for after, up_to in unknown:
+            if after < kept <= up_to:
                 kept = after
         if kept < self._position or kept <= joined:
             return kept
@@ -231,12 +231,12 @@ class Subscription(Generic[C]):
         One round trip if posts are selected, and for each repair another two and the cost of `Source.before_update`.
         """
         repairs = [place for place, event in enumerate(events) if isinstance(event.body, StoreRepaired)]
-        for after, upto in pairwise((-1, *repairs, len(events))):
-            async with aclosing(self._replay_events(events[after + 1 : upto])) as updates:
+        for after, up_to in pairwise((-1, *repairs, len(events))):
+            async with aclosing(self._replay_events(events[after + 1 : up_to])) as updates:
                 async for update in updates:
                     yield update
-            if upto < len(events) and events[upto].number > self._position:
-                gap = Gap(events[upto].number, events[upto].at, GapReason.REPAIR)
+            if up_to < len(events) and events[up_to].number > self._position:
+                gap = Gap(events[up_to].number, events[up_to].at, GapReason.REPAIR)
                 await self._wait_for_pages(gap.number)
                 await self._join(check=False)
                 await self._before(gap)
@@ -359,13 +359,13 @@ class Subscription(Generic[C]):
         if isinstance(update, self._source.prepares):
             await self._source.before_update(update, partial(self._unprojected, update.number))
 
-    async def _unprojected(self, upto: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
+    async def _unprojected(self, up_to: int, authors: Collection[int]) -> AsyncGenerator[Sequence[Event]]:
         """Yield the events described in `graph.feed.source.ReadUnprojected`, up to a number."""
         unprojected, viewer = self._shared.reader.unprojected, self._source.viewer
         since = await self._shared.log.watermark()
         changes = [*unprojected.of_all(), *(unprojected.of(viewer) if viewer is not None else ())]
-        yield [event for event in changes if since < event.number <= upto]
-        numbers = [number for number in unprojected.by_authors(authors) if since < number <= upto]
+        yield [event for event in changes if since < event.number <= up_to]
+        numbers = [number for number in unprojected.by_authors(authors) if since < number <= up_to]
         async with aclosing(self._shared.reader.events(numbers)) as parts:
             async for part in parts:
                 yield part

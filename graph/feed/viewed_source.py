@@ -19,7 +19,7 @@ class ViewedSource(Source[C]):
         self._view = view
         self._views = views
         self._remove_view: Callable[[], None] = nothing
-        self._applied_upto = 0
+        self._applied_up_to = 0
 
     @abstractmethod
     def concerns(self, event: Event) -> bool:
@@ -28,7 +28,7 @@ class ViewedSource(Source[C]):
     async def load(self) -> None:
         """Read the suspensions and the viewer's blocks and mutes. One round trip."""
         await self._view.load()
-        self._applied_upto = 0
+        self._applied_up_to = 0
 
     def apply(self, events: Sequence[Event]) -> None:
         """Apply the viewer's blocks and mutes, and blocks against the viewer.
@@ -40,7 +40,7 @@ class ViewedSource(Source[C]):
 
     def join(self, head: int) -> None:
         """Record that the state reflects all events up to the number `head`."""
-        self._applied_upto = head
+        self._applied_up_to = head
 
     def shows(self, update: C) -> bool:
         """Return True if the blocks and mutes in memory are complete and the update shows no hidden or muted user."""
@@ -50,7 +50,7 @@ class ViewedSource(Source[C]):
         """Apply events that the state lacks, and return those that may concern the subscriber."""
         selected = []
         for event in events:
-            if event.number > self._applied_upto:
+            if event.number > self._applied_up_to:
                 self.apply([event])
             if self.concerns(event):
                 selected.append(event)

@@ -103,9 +103,9 @@ async def pages_of_one(
                     unread.remove(kind)
                 else:
                     reached[kind] = held[kind][-1].number
-        upto = min((reached[kind] for kind in unread), default=MAX_NUMBER)
-        page = sorted(row for rows in held.values() for row in rows if row.number <= upto)
-        held = {kind: [row for row in rows if row.number > upto] for kind, rows in held.items()}
+        up_to = min((reached[kind] for kind in unread), default=MAX_NUMBER)
+        page = sorted(row for rows in held.values() for row in rows if row.number <= up_to)
+        held = {kind: [row for row in rows if row.number > up_to] for kind, rows in held.items()}
         if page:
             yield page
 

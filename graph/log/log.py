@@ -222,14 +222,14 @@ class Log:
         words: list[Word] = ["" if word is None else word for fields in encoded for word in fields]
         return names, [self.seen, digest, key.seconds, EPOCH_MS, binding, limit, highest, int(erasing), *words]
 
-    async def replay(self, after: int, upto: int) -> AsyncGenerator[Event]:
-        """Yield the events in (after, upto], oldest first. One round trip per 500 events.
+    async def replay(self, after: int, up_to: int) -> AsyncGenerator[Event]:
+        """Yield the events in (after, up_to], oldest first. One round trip per 500 events.
 
         Events of unknown kinds and damaged entries are skipped.
         """
-        while after < upto:
+        while after < up_to:
             [entries] = await self._store.read(
-                [("XRANGE", keys.LOG, f"({entry_id(after)}", entry_id(upto), "COUNT", READ_CHUNK)]
+                [("XRANGE", keys.LOG, f"({entry_id(after)}", entry_id(up_to), "COUNT", READ_CHUNK)]
             )
             for entry in entries:
                 event = decode_entry(entry)
@@ -239,18 +239,18 @@ class Log:
                 return
             after = number_of(entries[-1][0])
 
-    async def after(self, number: int, upto: int, most: int) -> tuple[list[Event], int, int]:
-        """Return the first `most` events in (number, upto], the last number that they cover, and the trimmed number.
+    async def after(self, number: int, up_to: int, most: int) -> tuple[list[Event], int, int]:
+        """Return the first `most` events in (number, up_to], the last number that they cover, and the trimmed number.
 
         The trimmed number is the highest that retention has removed, as read after the events. One round trip.
         """
         entries, trimmed = await self._store.read(
             [
-                ("XRANGE", keys.LOG, f"({entry_id(number)}", entry_id(upto), "COUNT", most),
+                ("XRANGE", keys.LOG, f"({entry_id(number)}", entry_id(up_to), "COUNT", most),
                 ("GET", keys.TRIMMED),
             ]
         )
-        reached = number_of(entries[-1][0]) if len(entries) == most else upto
+        reached = number_of(entries[-1][0]) if len(entries) == most else up_to
         return [event for event in map(decode_entry, entries) if event is not None], reached, int(trimmed or 0)
 
     async def unprojected(self, watermark: int) -> list[Event] | None:
@@ -267,9 +267,9 @@ class Log:
             found += events
         return found
 
-    async def newest(self, upto: int, most: int) -> list[Event]:
+    async def newest(self, up_to: int, most: int) -> list[Event]:
         """Return the last `most` events up to a number, oldest first. One round trip."""
-        [entries] = await self._store.read([("XREVRANGE", keys.LOG, entry_id(upto), "-", "COUNT", most)])
+        [entries] = await self._store.read([("XREVRANGE", keys.LOG, entry_id(up_to), "-", "COUNT", most)])
         return [event for event in map(decode_entry, reversed(entries)) if event is not None]
 
     async def get(self, number: int) -> Event | None:

@@ -129,17 +129,17 @@ class Notifications:
             most = further = next_size(further, limit - count)
             below = f"({int(rows[-1][1])}"
 
-    async def mark_read(self, viewer: int, upto: int) -> None:
-        """Mark the viewer's notifications with numbers up to `upto` as read.
+    async def mark_read(self, viewer: int, up_to: int) -> None:
+        """Mark the viewer's notifications with numbers up to `up_to` as read.
 
         Writes nothing if none of them is unread. Three round trips.
         """
-        newest: Command = ("ZRANGE", keys.notifications(viewer), upto, "-inf", "BYSCORE", "REV")
+        newest: Command = ("ZRANGE", keys.notifications(viewer), up_to, "-inf", "BYSCORE", "REV")
         read_to, rows = await self._store.read(
             [("GET", keys.notifications_read(viewer)), (*newest, "LIMIT", 0, 1, "WITHSCORES")]
         )
         if rows and int(rows[0][1]) > int(read_to or 0):
-            await self._commit([NotificationsRead(viewer, upto)])
+            await self._commit([NotificationsRead(viewer, up_to)])
 
     async def _shown(self, view: View, groups: dict[Group, int], read_to: int) -> list[Notification]:
         """Return the notifications of groups, in order, without groups that lack a visible user or their post.

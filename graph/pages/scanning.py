@@ -22,10 +22,10 @@ async def scanned_page(
     read: Callable[[Window, int], Awaitable[tuple[Sequence[C], Window | None]]],
     show: Callable[[Sequence[C]], Awaitable[list[T]]],
     *,
-    upto: int = MAX_NUMBER,
+    up_to: int = MAX_NUMBER,
     most: int = MOST_SCANNED,
 ) -> Page[T]:
-    """Return a page of the candidates in a window that are shown, with numbers up to `upto`.
+    """Return a page of the candidates in a window that are shown, with numbers up to `up_to`.
 
     Scans at most `most` candidates.
 
@@ -37,7 +37,7 @@ async def scanned_page(
     """
     check_budget()
     usage = USAGE.get()
-    high = min(window.high, upto + 1)
+    high = min(window.high, up_to + 1)
     rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
     found: list[T] = []
     room, wanted = most, window.count + 1

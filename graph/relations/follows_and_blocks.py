@@ -73,7 +73,7 @@ class FollowsAndBlocks(Relation):
         return batch
 
     async def add_blocks(
-        self, reading: Reading, batch: FoldedBatch, owners: Sequence[int], upto: int = MAX_NUMBER
+        self, reading: Reading, batch: FoldedBatch, owners: Sequence[int], up_to: int = MAX_NUMBER
     ) -> None:
         """Add the blocks by and against owners to a batch, up to a number. Only the blocks by owners are counted.
 
@@ -84,7 +84,7 @@ class FollowsAndBlocks(Relation):
             counted, after = batch.events, 0
             while True:
                 found = await read(owners, BLOCK_KINDS, after, reading.rows)
-                batch.add(row for row in found if row.number <= upto)
+                batch.add(row for row in found if row.number <= up_to)
                 if len(found) < reading.rows:
                     break
                 after = found[-1].number

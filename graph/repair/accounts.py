@@ -40,7 +40,7 @@ class AccountComparison(Comparison):
         after = 0
         while rows := await self.scope.archive.of_kind(UserDeleted.__name__, after, OWNERS_AT_ONCE):
             after = rows[-1].number
-            yield [row.actor for row in rows if row.number <= self.scope.upto]
+            yield [row.actor for row in rows if row.number <= self.scope.up_to]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the differences in fields, suspensions, logins, sessions and deletions."""
@@ -55,7 +55,7 @@ class AccountComparison(Comparison):
             accounts = {
                 user: events.accounts.get(user, Account())
                 for user, profile in zip(users, profiles, strict=True)
-                if number(profile.get("deleted")) <= self.scope.upto
+                if number(profile.get("deleted")) <= self.scope.up_to
             }
             for user, profile, live, suspended in zip(users, profiles, sessions, hidden, strict=True):
                 if user not in accounts:  # deleted since
@@ -74,7 +74,7 @@ class AccountComparison(Comparison):
     def _profile(self, user: int, account: Account, held: Fields) -> Iterator[Difference]:
         """Yield the fields that differ and are not newer than the archive. Fields of later versions are ignored."""
         if account.login is None:
-            if 0 < number(held.get("id:at")) <= self.scope.upto:
+            if 0 < number(held.get("id:at")) <= self.scope.up_to:
                 yield Difference(defects.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
             return
         expected = next(value for _, value in account_keys(user, account) if isinstance(value, Hash) and "id" in value)
@@ -84,7 +84,7 @@ class AccountComparison(Comparison):
         for name in (*PROFILE, *sorted(numbers)):
             version = name if name in numbers else f"{name}:at"
             wanted, actual = ({f: all_[f] for f in (name, version) if f in all_} for all_ in (expected, held))
-            if wanted != actual and abs(number(held.get(version))) <= self.scope.upto:
+            if wanted != actual and abs(number(held.get(version))) <= self.scope.up_to:
                 text = f"user {user}: {name} is {held.get(name, 'missing')!r}, not {expected.get(name)!r}"
                 correction = [set_fields(keys.user(user), actual, wanted)]
                 yield Difference(defects.PROFILE_WRONG, user, name, text, correction)
@@ -94,13 +94,13 @@ class AccountComparison(Comparison):
         account = events.accounts.get(user, Account())
         if account.deleted:
             return sorted(live)
-        if account.suspended > 0 and abs(number(profile.get("suspended"))) <= self.scope.upto:
+        if account.suspended > 0 and abs(number(profile.get("suspended"))) <= self.scope.up_to:
             return sorted(live)
         return sorted(events.ended.get(user, set()).intersection(live))
 
     def _suspension(self, user: int, wanted: int, held: str | None) -> Iterator[Difference]:
         """Yield the user's entry in the hash of suspended users if it differs and is not newer than the archive."""
-        if wanted != number(held) and abs(number(held)) <= self.scope.upto:
+        if wanted != number(held) and abs(number(held)) <= self.scope.up_to:
             actual, expected = ({str(user): str(each)} if each else {} for each in (number(held), wanted))
             text = f"user {user}: the suspension is {held or 'missing'}, not {wanted}"
             version = ("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))
@@ -121,7 +121,7 @@ class AccountComparison(Comparison):
             held = {name: text for name, text in zip(LOGIN, row, strict=True) if text is not None}
             wanted = login_fields(user, account)
             newest = max(number(held.get("user")), number(held.get("secret:at")))
-            if held != wanted and newest <= self.scope.upto:
+            if held != wanted and newest <= self.scope.up_to:
                 text = f"login {account.login} of user {user}, now of user {held.get('user', 'none')}"
                 correction = [set_fields(keys.login(account.login or ""), held, wanted)]
                 found.append(Difference(defects.LOGIN_WRONG, user, "login", text, correction))

@@ -55,7 +55,7 @@ class DeletedUsers:
             if account.deleted and login is not None and owner == str(user):
                 text = f"login {login} of user {user}, who is deleted"
                 found.append(Difference(defects.LOGIN_WRONG, user, "login", text, [free_login(login, user)]))
-            if number(reserved) != account.deleted and number(reserved) <= self._scope.upto:
+            if number(reserved) != account.deleted and number(reserved) <= self._scope.up_to:
                 text = f"user {user}: the reservation of the login is {reserved or 'missing'}, not {account.deleted}"
                 correction: Command = ("DEL", name)
                 if account.deleted:
@@ -72,7 +72,7 @@ class DeletedUsers:
         for (user, account), held, score in zip(accounts.items(), noted, scores, strict=True):
             wanted = -account.erased or account.deleted
             erasing = 0 if account.erased else account.deleted
-            if (number(held), int(score or 0)) == (wanted, erasing) or abs(number(held)) > self._scope.upto:
+            if (number(held), int(score or 0)) == (wanted, erasing) or abs(number(held)) > self._scope.up_to:
                 continue
             text = f"user {user}: the record of the deletion is {held or 'missing'}, not {wanted}"
             fields = [{str(user): str(each)} if each else {} for each in (number(held), wanted)]

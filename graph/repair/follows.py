@@ -44,7 +44,7 @@ class FollowingComparison(Comparison):
         found: list[Difference] = []
         fold, reading = FOLLOWS_AND_BLOCKS.fold, Reading(self.scope.archive)
         async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS, fold):
-            await FOLLOWS_AND_BLOCKS.add_blocks(reading, FoldedBatch(events, fold), users, upto=self.scope.upto)
+            await FOLLOWS_AND_BLOCKS.add_blocks(reading, FoldedBatch(events, fold), users, up_to=self.scope.up_to)
             expected = expected_follows(events)
             following = await followees_of(self.scope, users)
             reverse = {(followee, user): state for (user, followee), state in expected.items()}
@@ -150,10 +150,10 @@ async def differences(
     for element, state in (await states(scope, key, wrong)).items():
         owner, member = element
         expected = wrong[element]
-        if max(state[1], blocks[element]) <= scope.upto and is_wrong(expected, state):
+        if max(state[1], blocks[element]) <= scope.up_to and is_wrong(expected, state):
             names = [*follow_keys(key, owner), *set_keys(keys.blocking, owner), *set_keys(keys.blockers, owner)]
             names += [] if in_followers else [keys.home(owner)]
-            commands: list[Command] = [script("repair_follow").call(names, member, *state, *expected, scope.upto)]
+            commands: list[Command] = [script("repair_follow").call(names, member, *state, *expected, scope.up_to)]
             commands += [("UNLINK", keys.home(member))] if in_followers else []
             text = f"{name} {member} of user {owner}: {describe(state)} instead of {describe(expected)}"
             found.append(Difference(defects.FOLLOW_WRONG, element[subject], f"{name} {element}", text, commands))

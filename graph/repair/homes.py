@@ -96,7 +96,7 @@ class HomeComparison(Comparison):
             ]
         replies = await self.scope.send(commands)
         rows = zip(viewers, replies[::4], replies[1::4], replies[2::4], replies[3::4], strict=True)
-        return [as_cache(*row, self.scope.upto) for row in rows if row[1] and row[1][-1][1] != float("inf")]
+        return [as_cache(*row, self.scope.up_to) for row in rows if row[1] and row[1][-1][1] != float("inf")]
 
     async def _pulled(self, authors: Iterable[int]) -> set[int]:
         """Return the authors whose posts are not pushed. One command per 1,000 authors on one server."""
@@ -111,7 +111,7 @@ class HomeComparison(Comparison):
 
     async def _wrong_posts(self, caches: Sequence[Cache]) -> list[Difference]:
         """Return a difference for each cache that differs from its authors' timelines. Deleted posts are ignored."""
-        high = self.scope.upto + 1
+        high = self.scope.up_to + 1
         windows = [Window(len(cache.posts) + EXTRA_POSTS, forward=True, low=cache.floor, high=high) for cache in caches]
         reads = [(cache.authors - cache.marked, window) for cache, window in zip(caches, windows, strict=True)]
         different: list[tuple[Cache, list[int], list[int]]] = []
@@ -149,9 +149,14 @@ class HomeComparison(Comparison):
 
 
 def as_cache(
-    viewer: int, home: Sequence[tuple[str, float]], ttl: int, following: Sequence[str], muting: Sequence[str], upto: int
+    viewer: int,
+    home: Sequence[tuple[str, float]],
+    ttl: int,
+    following: Sequence[str],
+    muting: Sequence[str],
+    up_to: int,
 ) -> Cache:
-    """Build a cache from the replies of the store, with the posts up to the number `upto`."""
+    """Build a cache from the replies of the store, with the posts up to the number `up_to`."""
     floor = next((int(score) for member, score in home if member == "f"), None)
     marked = {int(member[1:]) for member, score in home if score == -1 and member[1:].isdecimal()}
     posts = {int(member): score for member, score in home if member.isdecimal()}
@@ -160,7 +165,7 @@ def as_cache(
     return Cache(
         viewer,
         floor or 0,
-        frozenset(post for post in posts if (floor or 0) < post <= upto),
+        frozenset(post for post in posts if (floor or 0) < post <= up_to),
         frozenset(marked),
         frozenset([viewer, *(int(author) for author in {*following} - {*muting} if author.isdecimal())]),
         "f" if floor is None or ttl == -1 else misplaced[0] if misplaced else "",

@@ -80,15 +80,15 @@ class LikeComparison(Comparison):
 
     async def _read(self, owners: Sequence[int]) -> list[LikeSet]:
         """Return the sets of these owners whose archive floor does not change while they are read."""
-        tuning, upto, names = self.scope.tuning, self.scope.upto, [self.kind.key(owner) for owner in owners]
+        tuning, up_to, names = self.scope.tuning, self.scope.up_to, [self.kind.key(owner) for owner in owners]
         commands: list[Command] = [command for name in names for command in (("ZSCORE", name, "f"), ("ZCARD", name))]
         replies = await self.scope.send(commands)
         floors = [None if score is None else int(score) for score in replies[::2]]
         largest = tuning.hot_posts + tuning.hot_slack
         reads = []
         for owner, floor, size in zip(owners, floors, replies[1::2], strict=True):
-            low = min(floor or 0, upto + 1)
-            reads.append((owner, Window(max(size, largest) + 1, forward=True, low=low, high=upto + 1)))
+            low = min(floor or 0, up_to + 1)
+            reads.append((owner, Window(max(size, largest) + 1, forward=True, low=low, high=up_to + 1)))
         rows = await self.scope.archive.likes(self.kind.owner, reads)
         sets = [
             self._set(owner, floor, likes, complete=len(likes) < window.count)
@@ -109,7 +109,7 @@ class LikeComparison(Comparison):
 
     def _wrong(self, each: LikeSet, member: int, held: int | None, tombstone: int | None) -> Iterator[Difference]:
         """Yield a difference if an element is still wrong and not newer than the archive."""
-        if held != each.expected.get(member) and max(held or 0, tombstone or 0) <= self.scope.upto:
+        if held != each.expected.get(member) and max(held or 0, tombstone or 0) <= self.scope.up_to:
             states = (state_of(held, tombstone), each.state(member, held, tombstone))
             command = set_element(self.kind.key, (each.owner, member), *states, floor=each.right_floor)
             text = f"{member} in {self.kind.key(each.owner)}"
@@ -157,10 +157,10 @@ class LikesOfPosts(LikeComparison):
         after = 0
         while posts := await self.scope.archive.liked_posts(after, self.owners_at_once):
             after = posts[-1]
-            yield [post for post in posts if post <= self.scope.upto]
+            yield [post for post in posts if post <= self.scope.up_to]
         async for held in super().subjects():
             counts, _ = await self.scope.archive.like_counts([(post, MAX_NUMBER) for post in held])
-            yield [post for post, count in zip(held, counts, strict=True) if not count and post <= self.scope.upto]
+            yield [post for post, count in zip(held, counts, strict=True) if not count and post <= self.scope.up_to]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the differences in the likes of these posts. Ids of anything but posts are skipped."""

@@ -53,7 +53,7 @@ class ListComparison(Comparison):
             (user, list_id, actual, wanted)
             for (user, lists), fields in zip(held.items(), rows, strict=True)
             for list_id, actual, wanted in wrong_names(lists, fields)
-            if number(actual.get(f"{list_id}:at")) <= self.scope.upto
+            if number(actual.get(f"{list_id}:at")) <= self.scope.up_to
         ]
         current = await self._not_newer([(user, list_id) for user, list_id, _, _ in wrong])
         return [
@@ -97,7 +97,7 @@ class ListComparison(Comparison):
     async def _not_newer(self, lists: Sequence[Element]) -> set[Element]:
         """Return the (owner, list) pairs, except lists created or deleted by events that are newer than the archive."""
         states = await self.scope.states(keys.lists, lists) if lists else {}
-        return {element for element, state in states.items() if abs(state or 0) <= self.scope.upto}
+        return {element for element, state in states.items() if abs(state or 0) <= self.scope.up_to}
 
 
 def difference(

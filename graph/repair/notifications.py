@@ -86,7 +86,7 @@ class NotificationComparison(Comparison):
 
     def _differences(self, lists: NotificationLists, live: set[int]) -> Iterator[Difference]:
         """Yield the differences of one user. `live` has the posts of groups without events that are not deleted."""
-        kept, upto, floor = self.scope.tuning.notifications_kept, self.scope.upto, lists.floor
+        kept, up_to, floor = self.scope.tuning.notifications_kept, self.scope.up_to, lists.floor
         newest = list(lists.archived.items())
         if floor and len(lists.listed) < kept:
             lower = newest[kept][1] if len(newest) > kept else 0
@@ -96,12 +96,12 @@ class NotificationComparison(Comparison):
             yield Difference(defects.NOTIFICATION_WRONG, lists.user, "f", text, [command])
         for group, expected in newest[:kept]:
             held = lists.listed.get(group)
-            if expected > (floor or 0) and (held is None or held < expected or expected < held <= upto):
+            if expected > (floor or 0) and (held is None or held < expected or expected < held <= up_to):
                 yield wrong(lists, group, held, expected, floor)
         lowest = newest[kept][1] if len(newest) > kept else 0
         for group, held in lists.listed.items():
             is_shown = group.kind is NotificationKind.FOLLOW or group.subject in live
-            if group not in lists.archived and lowest < held <= upto and is_shown:
+            if group not in lists.archived and lowest < held <= up_to and is_shown:
                 yield wrong(lists, group, held, None, floor)
         if number(lists.read_to) < lists.archived_read_to:
             command = script("raise_read").call([keys.notifications_read(lists.user)], lists.archived_read_to)

@@ -123,7 +123,7 @@ async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
     found: dict[int, int] = {}
     for some in chunks(posts, POSTS_AT_ONCE):
         rows = await scope.archive.by_subject(some, [DELETION], 0, ROWS)
-        found |= {row.subject: row.number for row in reversed(rows) if row.subject and row.number <= scope.upto}
+        found |= {row.subject: row.number for row in reversed(rows) if row.subject and row.number <= scope.up_to}
     reposts = await scope.archive.rows([post for post in posts if post not in found])
     return found | await ends(scope, {row.number: (row.actor, row.subject) for row in reposts if row.subject})
 
@@ -139,6 +139,6 @@ async def ends(scope: Scope, reposts: Mapping[int, tuple[int, int]]) -> dict[int
         rows = await scope.archive.by_subject(originals, [REPOST, REDACTED, UNREPOST], 0, ROWS)
         for repost, pair in some:
             later = [row.number for row in rows if (row.actor, row.subject) == pair and row.number > repost]
-            if later and min(later) <= scope.upto:
+            if later and min(later) <= scope.up_to:
                 found[repost] = min(later)
     return found

@@ -30,7 +30,7 @@ class DecisionComparison(Comparison):
                 partial(self._correct, user),
             )
             for user, event in found.items()
-            if event is None or event.number <= self.scope.upto
+            if event is None or event.number <= self.scope.up_to
         ]
 
     async def _correct(self, user: int) -> bool:
@@ -53,7 +53,7 @@ class PublicPostComparison(Comparison):
         after = 0
         while posts := await self.scope.archive.public_numbers(after, POSTS_AT_ONCE):
             after = posts[-1]
-            yield [post for post in posts if post <= self.scope.upto]
+            yield [post for post in posts if post <= self.scope.up_to]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the posts that are missing from the public timeline, and the posts that are on it by mistake."""

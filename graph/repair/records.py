@@ -27,8 +27,8 @@ class RecordComparison(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return a difference for each record that contradicts the archive."""
         scope = self.scope
-        kinds = await scope.archive.kinds_of([post for post in subjects if post <= scope.upto])
-        held = await scope.records([post for post in dict.fromkeys(subjects) if post <= scope.upto])
+        kinds = await scope.archive.kinds_of([post for post in subjects if post <= scope.up_to])
+        held = await scope.records([post for post in dict.fromkeys(subjects) if post <= scope.up_to])
         redacted = {post for post in held if kinds.get(post) == REDACTED}
         alive = [post for post in redacted if held[post] and "deleted" not in held[post]]
         found = [record_left(post, held[post], first) for post, first in (await deletions(scope, alive)).items()]
@@ -60,7 +60,7 @@ class RecordComparison(Comparison):
         """Yield the difference, if any, of a record whose post is neither redacted nor in the list it belongs to."""
         is_archived = floor is not None and post <= floor
         if "deleted" in held:
-            if kind in POSTS and is_archived and number(held["deleted"]) <= self.scope.upto:
+            if kind in POSTS and is_archived and number(held["deleted"]) <= self.scope.up_to:
                 yield deletion_unknown(self.scope, post, author, post)
         elif kind in POSTS:
             if is_archived:

@@ -111,7 +111,7 @@ class Repair:
         last, watermark, archived = await self.log.last(), await self.log.watermark(), await self.archive.state()
         report = RepairReport(min(watermark, archived.watermark), last, correct)
         totals = await self._totals() if on_progress else Counter[str]()
-        scope = Scope(self.store, self.archive, self.binding, self.commit, self.tuning, report.upto)
+        scope = Scope(self.store, self.archive, self.binding, self.commit, self.tuning, report.up_to)
         comparisons = [compare(scope) for compare in self.comparisons]
         report.compared.update({comparison.part: 0 for comparison in comparisons})
         for comparison in comparisons:

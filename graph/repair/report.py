@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(slots=True)
 class RepairReport:
-    """The result of a repair that compared events up to `upto`, while the log ended at `last`.
+    """The result of a repair that compared events up to `up_to`, while the log ended at `last`.
 
     `corrects` is False if differences were only reported. `left_out` is the number of differences that later events may
     have caused, and `changed` is the number of differences whose data had changed before the correction. `compared` has
@@ -41,7 +41,7 @@ class RepairReport:
     of each defect.
     """
 
-    upto: int
+    up_to: int
     last: int
     corrects: bool
     left_out: int = 0

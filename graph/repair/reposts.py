@@ -57,7 +57,7 @@ class RepostedComparison(Comparison):
         return [
             self._end(user, post, repost)
             for (user, post), repost in reposts.items()
-            if post in ended and repost <= self.scope.upto
+            if post in ended and repost <= self.scope.up_to
         ]
 
     def _end(self, user: int, post: int, repost: int) -> Difference:

@@ -40,14 +40,14 @@ Element = tuple[int, int]
 
 @dataclass(slots=True)
 class Scope:
-    """The data of one repair. Events after `upto` are not compared. `scanned` counts the ids scanned so far."""
+    """The data of one repair. Events after `up_to` are not compared. `scanned` counts the ids scanned so far."""
 
     store: Store
     archive: "Archive"
     binding: Binding
     commit: Commit
     tuning: Tuning
-    upto: int
+    up_to: int
     scanned: int = 0
 
     async def users(self, key: Key) -> AsyncIterator[list[int]]:
@@ -59,7 +59,7 @@ class Scope:
         while users := await self.archive.user_ids(after, OWNERS_AT_ONCE):
             after = users[-1]
             self.scanned += len(users)
-            yield [user for user in users if user <= self.upto]
+            yield [user for user in users if user <= self.up_to]
         async for strangers in self.strangers(key):
             yield strangers
 
@@ -68,7 +68,7 @@ class Scope:
         async for owners in self.owners(key, OWNERS_AT_ONCE):
             self.scanned -= len(owners)
             known = await self.archive.credentials(owners)
-            yield [owner for owner in owners if owner not in known and owner <= self.upto]
+            yield [owner for owner in owners if owner not in known and owner <= self.up_to]
 
     async def owners(self, key: Key, size: int) -> AsyncIterator[list[int]]:
         """Yield the ids in the store's keys of one kind, in chunks. An id may be yielded twice.
@@ -94,10 +94,10 @@ class Scope:
         after = -1
         while owners := await self.archive.owners(post_list, after, OWNERS_AT_ONCE):
             after = owners[-1]
-            yield [owner for owner in owners if owner <= self.upto]
+            yield [owner for owner in owners if owner <= self.up_to]
         async for held in self.owners(post_list.key, OWNERS_AT_ONCE):
             counts, _ = await self.archive.post_counts([(owner, MAX_NUMBER) for owner in held], post_list)
-            yield [owner for owner, count in zip(held, counts, strict=True) if not count and owner <= self.upto]
+            yield [owner for owner, count in zip(held, counts, strict=True) if not count and owner <= self.up_to]
 
     async def folded(
         self,
@@ -120,10 +120,10 @@ class Scope:
             return
         batch = FoldedBatch(content.Content(owners, secrets=secrets, parts=[part]), fold)
         if len(rows) < ROWS:
-            batch.add(row for row in rows if row.number <= self.upto)
+            batch.add(row for row in rows if row.number <= self.up_to)
         else:
             async for page in pages_of_one(read, owners[0], kinds, 0, ROWS):
-                batch.add(row for row in page if row.number <= self.upto)
+                batch.add(row for row in page if row.number <= self.up_to)
         yield owners, batch.content
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:

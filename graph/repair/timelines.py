@@ -86,11 +86,11 @@ class TimelineComparison(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the differences in these authors' timelines."""
         found: list[Difference] = []
-        upto = self.scope.upto
+        up_to = self.scope.up_to
         for timelines in batches(await self._count(subjects)):
             await self._read_archive(timelines)
             records = await self._read_store(timelines)
-            surplus = {p for t in timelines for p in t.members if p not in t.posts and p <= upto}
+            surplus = {p for t in timelines for p in t.members if p not in t.posts and p <= up_to}
             records |= await self.scope.records([*surplus])
             buried = {p for t in timelines for p, n in t.gone.items() if p <= t.floor and n <= t.archived}
             kinds = await self.scope.archive.kinds_of(surplus | buried)
@@ -110,7 +110,7 @@ class TimelineComparison(Comparison):
         replies = await self.scope.send(commands)
         floors = [None if score is None else int(score) for score in replies[::2]]
         parts = [(author, bottom or 0) for author, bottom in zip(authors, floors, strict=True)]
-        wholes = [(author, max(bottom, self.scope.upto)) for author, bottom in parts]
+        wholes = [(author, max(bottom, self.scope.up_to)) for author, bottom in parts]
         counts, archived = await self.scope.archive.post_counts([*parts, *wholes], self.post_list)
         rows = zip(authors, floors, replies[1::2], counts[: len(authors)], counts[len(authors) :], strict=True)
         return [
@@ -124,7 +124,7 @@ class TimelineComparison(Comparison):
 
     async def _read_archive(self, timelines: Sequence[AuthorTimeline]) -> None:
         """Read the posts above the floors. Choose a new floor for each timeline that `lacks_posts`."""
-        tuning, high = self.scope.tuning, self.scope.upto + 1
+        tuning, high = self.scope.tuning, self.scope.up_to + 1
         limits, largest = HotLimits.of(tuning, datetime.now(UTC)), tuning.hot_posts + tuning.hot_slack
         reads = []
         for t in timelines:
@@ -165,7 +165,7 @@ class TimelineComparison(Comparison):
         tombstones = {post: number(records[post]["deleted"]) for post in t.posts if "deleted" in records[post]} | t.gone
         for post, deletion in tombstones.items():
             is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
-            if is_shown and deletion <= self.scope.upto:
+            if is_shown and deletion <= self.scope.up_to:
                 score = t.members.get(post) if post in t.gone else None  # its projection skips a post with a tombstone
                 unlist = set_listing(t.author, post, score, -deletion, t.right_floor, self.post_list)
                 yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if score else [])
@@ -178,7 +178,7 @@ class TimelineComparison(Comparison):
         A post that the database refused to store is redacted, too, but has no deletion, and stays listed.
         """
         for post, score in t.members.items():
-            if post in t.posts or post > self.scope.upto:
+            if post in t.posts or post > self.scope.up_to:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)
             unlist = set_listing(

@@ -79,7 +79,7 @@ class ReplyComparison(TimelineComparison):
         adds the post to the archive.
         """
         for post, score in t.members.items():
-            if post in t.posts or post > self.scope.upto:
+            if post in t.posts or post > self.scope.up_to:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)
             if kind is None and readable(post, records[post]) is not None:

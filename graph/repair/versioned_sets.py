@@ -51,7 +51,7 @@ async def still_wrong(
     return {
         element: state
         for element, state in (await scope.states(key, wrong)).items()
-        if abs(state or 0) <= scope.upto and is_wrong(wrong[element], state)
+        if abs(state or 0) <= scope.up_to and is_wrong(wrong[element], state)
     }
 
 

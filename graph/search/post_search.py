@@ -85,7 +85,7 @@ class Searches:
             raise BadFilter("'until' must be later than 'since'.")
         low = 0 if since is None else min(max(number_at(since) - 1, 0), MAX_NUMBER)
         high = MAX_NUMBER if until is None else min(max(number_at(until), 0), MAX_NUMBER)
-        return Search(filter_, await self._binding.archived_upto(), low, high)
+        return Search(filter_, await self._binding.archived_up_to(), low, high)
 
     async def posts(self, view: View, search: Search, window: Window) -> Page[Post]:
         """Return a page of the posts that match, newest first.
@@ -106,7 +106,7 @@ class Searches:
             return await self._visible(view, [row for row in rows if matches(search.filter, row)])
 
         window = replace(window, low=max(window.low, search.low), high=min(window.high, search.high))
-        return await scanned_page(window, read, show, upto=search.watermark, most=self._most)
+        return await scanned_page(window, read, show, up_to=search.watermark, most=self._most)
 
     async def _visible(self, view: View, rows: Sequence[EventRow]) -> list[Post]:
         """Return the posts of rows that are not deleted and not hidden from the view. One round trip, if any."""

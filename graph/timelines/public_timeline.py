@@ -33,7 +33,7 @@ class PublicTimeline:
 
         Callers share the query while it runs, so it may have begun shortly before this call.
         """
-        return Timeline(0, TimelineKind.PUBLIC, await self._binding.archived_upto())
+        return Timeline(0, TimelineKind.PUBLIC, await self._binding.archived_up_to())
 
     async def page(self, view: View, watermark: int, window: Window) -> Page[Post]:
         """Return a page of the posts up to a watermark, newest first, without posts by users silenced for the view.
@@ -53,7 +53,7 @@ class PublicTimeline:
         async def show(rows: Sequence[EventRow]) -> list[Post]:
             return await self._shown(view, [post_of(row) for row in rows])
 
-        return await scanned_page(window, read, show, upto=watermark, most=self._most)
+        return await scanned_page(window, read, show, up_to=watermark, most=self._most)
 
     async def _shown(self, view: View, candidates: Sequence[Post]) -> list[Post]:
         """Return the posts that are not deleted and whose authors are not silenced. At most one round trip."""

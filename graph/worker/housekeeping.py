@@ -61,13 +61,13 @@ class Housekeeping:
         Considers only deletions that are both projected and in the archive (`Log.discardable`).
         """
         await self._log.watermark()
-        upto = self._log.discardable
+        up_to = self._log.discardable
         start = int(await self._store.run("GET", keys.SCRUBBED) or 0)
-        if start >= upto:
+        if start >= up_to:
             return
         published = {
             entry_id(event.body.post)
-            async for event in self._log.replay(start, upto)
+            async for event in self._log.replay(start, up_to)
             if isinstance(event.body, PostDeleted)
         }
         entries = sorted(published)
@@ -75,4 +75,4 @@ class Housekeeping:
             await self._store.run("XDEL", keys.LOG, *some)
         if published:
             await self._dead_letters.remove(published)
-        await self._store.run(*script("set").call([keys.SCRUBBED], upto, 0))
+        await self._store.run(*script("set").call([keys.SCRUBBED], up_to, 0))

@@ -81,9 +81,9 @@ def _show_defect(report: RepairReport, defect: Defect, count: int, console: Cons
 def _conclusion(report: RepairReport) -> Iterator[str]:
     found, left = report.found.total(), report.found.total() - report.corrected.total()
     differences = "1 difference" if found == 1 else f"{found:,} differences"
-    if report.upto < report.last:
+    if report.up_to < report.last:
         yield (
-            f"Events after {time_of(report.upto):%Y-%m-%d %H:%M:%S} UTC have not been projected and archived yet, so "
+            f"Events after {time_of(report.up_to):%Y-%m-%d %H:%M:%S} UTC have not been projected and archived yet, so "
             f"they were not compared. If no worker is running, run `fanline worker --once`."
         )
     if report.left_out:

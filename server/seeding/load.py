@@ -174,8 +174,8 @@ async def write(
     watermark, done, started = (await graph.archive.state()).watermark, 0, False
     async with aclosing(prefetched(batches(source.events(time_of(note.base)), secrets))) as made:
         async for batch in made:
-            upto = batch.rows[-1].number
-            if upto > watermark:
+            up_to = batch.rows[-1].number
+            if up_to > watermark:
                 if advance and not started:
                     advance(WRITING, done, total)
                 started = True
@@ -184,10 +184,10 @@ async def write(
                     batch.credentials,
                     store=reservation.store_id,
                     watermark=watermark,
-                    upto=upto,
+                    up_to=up_to,
                     indexes=False,
                 )
-                watermark = upto
+                watermark = up_to
             done += len(batch.rows)
             if advance and started:
                 advance(WRITING, done, total)

@@ -116,10 +116,10 @@ async def test_reads_follow_moving_slots(store: Store, joined: Cluster) -> None:
     expected = [[name, key(1)] for name in names]
     assert await read() == expected
     for giver, taker in ((source, target), (target, source)):
-        move(slot, giver, taker, upto="{moving}:a")
+        move(slot, giver, taker, up_to="{moving}:a")
         assert [node.run("CLUSTER", "COUNTKEYSINSLOT", slot) for node in (giver, taker)] == [20, 20]
         assert await read() == expected
-        move(slot, giver, taker, upto="")
+        move(slot, giver, taker, up_to="")
         assert await read() == expected
         finish(joined, slot, taker)
         assert await read() == expected

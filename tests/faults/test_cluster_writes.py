@@ -126,11 +126,11 @@ async def test_slots_move_both_ways_under_writes(store: Store, joined: Cluster) 
     slot = key_slot(tag.encode())
     async with Load(store, joined, pause=0.001) as load:
         for giver, taker in ((source, target), (target, source)):
-            for upto in (f"{{{tag}}}:1", ""):
-                await asyncio.to_thread(move, slot, giver, taker, upto=upto)
+            for up_to in (f"{{{tag}}}:1", ""):
+                await asyncio.to_thread(move, slot, giver, taker, up_to=up_to)
                 await asyncio.sleep(0.1)
             while giver.run("CLUSTER", "COUNTKEYSINSLOT", slot):
-                await asyncio.to_thread(move, slot, giver, taker, upto="")
+                await asyncio.to_thread(move, slot, giver, taker, up_to="")
             await asyncio.to_thread(finish, joined, slot, taker)
             await asyncio.sleep(0.1)
 
@@ -145,7 +145,7 @@ async def test_writes_go_to_the_node_that_is_importing_their_slot(store: Store, 
     names = [f"{{{tag}}}:{side}{n}" for side in "ab" for n in range(5)]
     await store.send([("SET", name, 1) for name in names])
     slot = key_slot(tag.encode())
-    await asyncio.to_thread(move, slot, source, target, upto=f"{{{tag}}}:a")
+    await asyncio.to_thread(move, slot, source, target, up_to=f"{{{tag}}}:a")
 
     new = f"{{{tag}}}:new"
     assert await store.send([*(("INCR", name) for name in names), ("INCR", new), ("GET", "x")]) == [*10 * [2], 1, None]
@@ -153,7 +153,7 @@ async def test_writes_go_to_the_node_that_is_importing_their_slot(store: Store, 
     assert await store.run(*script("last_number").call([f"{{{tag}}}:none"], 0)) == "0"
 
     for giver, taker in ((source, target), (target, source)):
-        await asyncio.to_thread(move, slot, giver, taker, upto="")
+        await asyncio.to_thread(move, slot, giver, taker, up_to="")
         await asyncio.to_thread(finish, joined, slot, taker)
     assert await store.send([("INCR", name) for name in (*names, new)]) == [*10 * [3], 2]
 

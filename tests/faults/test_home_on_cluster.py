@@ -106,14 +106,14 @@ async def test_authors_of_one_slot_are_merged_while_it_moves(graph: Graph, clust
     source, target = nodes_for(cluster, slot)
 
     for moved in (other, one):
-        move(slot, source, target, upto=keys.posts(moved))
+        move(slot, source, target, up_to=keys.posts(moved))
         for window in (newest(30), oldest(30)):
             [merged] = await merge_hot(graph.store, [([one, other], window)])
             assert sorted(merged.posts) == written
 
-    move(slot, source, target, upto="")
+    move(slot, source, target, up_to="")
     finish(cluster, slot, target)
-    move(slot, target, source, upto="")
+    move(slot, target, source, up_to="")
     finish(cluster, slot, source)
 
 
@@ -126,12 +126,12 @@ async def test_the_archive_floor_of_an_author_is_found_while_the_slot_moves(grap
     source, target = nodes_for(cluster, slot)
 
     for moved in (keys.cold(author), keys.posts(author)):
-        await asyncio.to_thread(move, slot, source, target, upto=moved)
+        await asyncio.to_thread(move, slot, source, target, up_to=moved)
         [merged] = await merge_hot(graph.store, [([author], newest(30))], Which.COUNTED)
         assert merged == Merged(posts[::-1], {author: posts[0]}, [])
 
     for giver, taker in ((source, target), (target, source)):
-        await asyncio.to_thread(move, slot, giver, taker, upto="")
+        await asyncio.to_thread(move, slot, giver, taker, up_to="")
         await asyncio.to_thread(finish, cluster, slot, taker)
 
 
@@ -143,12 +143,12 @@ async def test_pages_of_users_do_not_wait_until_a_slot_has_moved(graph: Graph, c
     source, target = nodes_for(cluster, slot)
 
     for moved in ("none", keys.posts(author)):
-        await asyncio.to_thread(move, slot, source, target, upto=moved)
+        await asyncio.to_thread(move, slot, source, target, up_to=moved)
         [backward] = await graph.timelines.user(SYSTEM, [author], oldest(30))
         [merged] = await merge_hot(graph.store, [([author], newest(2))], Which.COUNTED)
         assert sorted(ids(backward.items)) == posts
         assert merged.posts == posts[:0:-1]
 
     for giver, taker in ((source, target), (target, source)):
-        await asyncio.to_thread(move, slot, giver, taker, upto="")
+        await asyncio.to_thread(move, slot, giver, taker, up_to="")
         await asyncio.to_thread(finish, cluster, slot, taker)

@@ -100,7 +100,7 @@ def elsewhere(joined: Cluster, node: Node) -> int:
 
 
 def move_back(joined: Cluster, slot: int, source: Node, target: Node) -> None:
-    move(slot, target, source, upto="")
+    move(slot, target, source, up_to="")
     finish(joined, slot, source)
 
 
@@ -153,7 +153,7 @@ async def test_keys_that_have_moved_are_read_again(store: Store, writer: Store, 
     await look(store, 0, KEYS, absent)
 
     if way == "by key":
-        move(slot, source, target, upto="")
+        move(slot, source, target, up_to="")
         finish(joined, slot, target)
     else:
         move_at_once(joined, slot, source, target)
@@ -180,7 +180,7 @@ async def test_what_a_node_imports_is_not_kept(store: Store, writer: Store, join
     slot, source = key_slot(SAME.encode()), joined.owner(key_of(0))
     target = other_than(joined, source)
     await look(store, *ALL)
-    move(slot, source, target, upto="")
+    move(slot, source, target, up_to="")
     assert store.near is not None
 
     for number in range(3):

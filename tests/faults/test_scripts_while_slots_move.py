@@ -45,13 +45,13 @@ async def test_scripts_that_fail_in_the_middle_are_repeated(store: Store, joined
     slot, kept = key_slot(tag.encode()), f"{{{tag}}}:kept"
     again = "redis.call('DEL', KEYS[1]) return redis.call('INCRBY', KEYS[1], ARGV[1])"
     await store.run("SET", kept, 1)
-    await asyncio.to_thread(move, slot, source, target, upto="none")
+    await asyncio.to_thread(move, slot, source, target, up_to="none")
 
     assert await store.run("EVAL", again, 1, kept, 7) == 7
     assert await store.read([("GET", kept)]) == ["7"]
 
     for giver, taker in ((source, target), (target, source)):
-        await asyncio.to_thread(move, slot, giver, taker, upto="")
+        await asyncio.to_thread(move, slot, giver, taker, up_to="")
         await asyncio.to_thread(finish, joined, slot, taker)
     assert await store.run("GET", kept) == "7"
 
@@ -87,7 +87,7 @@ async def test_durable_writes_do_not_keep_a_slot_from_moving(joined: Cluster, ho
 
 def move_by_keys(cluster: Cluster, slot: int, source: Node, target: Node) -> None:
     """Move a slot key by key, including keys that are written meanwhile."""
-    move(slot, source, target, upto="")
+    move(slot, source, target, up_to="")
     while names := source.run("CLUSTER", "GETKEYSINSLOT", slot, 10):
         source.run("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names)
     finish(cluster, slot, target)
@@ -219,7 +219,7 @@ async def test_scripts_lose_nothing_in_a_slot_that_moves(case: Case, store: Stor
         return tuple(word.replace("@", f"{{{tag}}}:") if isinstance(word, str) else word for word in command)
 
     await store.send([named(command) for command in case.before])
-    await asyncio.to_thread(move, slot, source, target, upto="none")
+    await asyncio.to_thread(move, slot, source, target, up_to="none")
     source.run("CONFIG", "RESETSTAT")
 
     call = store.run(*script(case.name).call([str(key) for key in named(case.keys.split())], *case.words))
@@ -230,12 +230,12 @@ async def test_scripts_lose_nothing_in_a_slot_that_moves(case: Case, store: Stor
         else:
             await running
             assert "errorstat_ERR" not in source.run("INFO", "errorstats")
-        await asyncio.to_thread(move, slot, source, target, upto="")
+        await asyncio.to_thread(move, slot, source, target, up_to="")
         await asyncio.to_thread(finish, joined, slot, target)
         await running
 
     assert {key: await held(store, str(named([key])[0])) for key in case.after} == case.after
-    await asyncio.to_thread(move, slot, target, source, upto="")
+    await asyncio.to_thread(move, slot, target, source, up_to="")
     await asyncio.to_thread(finish, joined, slot, source)
 
 
@@ -260,15 +260,15 @@ async def test_a_step_of_a_promotion_stays_open_in_a_slot_that_moves(store: Stor
     finished = await store.run("XADD", steps, "*", "post", 100)
     await store.run("XREADGROUP", "GROUP", "workers", "w", "STREAMS", steps, ">")
     await store.run("ZADD", opened, 100, finished)
-    await asyncio.to_thread(move, slot, source, target, upto="none")
+    await asyncio.to_thread(move, slot, source, target, up_to="none")
 
     added = await store.run(*script("add_promotion_step").call([steps, opened], "workers", finished, 100, 7, 1, 50))
 
     assert added == 1
-    await asyncio.to_thread(move, slot, source, target, upto="")
+    await asyncio.to_thread(move, slot, source, target, up_to="")
     await asyncio.to_thread(finish, joined, slot, target)
     [(entry, _)] = await store.run("XRANGE", steps, "-", "+")
     assert entry != finished
     assert await held(store, opened) == {entry: 100.0}
-    await asyncio.to_thread(move, slot, target, source, upto="")
+    await asyncio.to_thread(move, slot, target, source, up_to="")
     await asyncio.to_thread(finish, joined, slot, source)

@@ -117,13 +117,13 @@ class Explorer:
         """Yield the states after a step of the archiver, a trim or a cut."""
         if state.archived < watermark_of(state):
             yield state._replace(archived=watermark_of(state))
-        upto = state.archived
-        yield state._replace(own=state.own.trim(upto))
-        yield state._replace(theirs=state.theirs.trim(upto))
-        if self.kind.is_cut and upto:
-            yield state._replace(own=state.own.cut_to(upto))
-            was_member = 0 < state.theirs.member <= upto
-            yield state._replace(theirs=state.theirs.cut_to(upto), cold=state.cold + was_member)
+        up_to = state.archived
+        yield state._replace(own=state.own.trim(up_to))
+        yield state._replace(theirs=state.theirs.trim(up_to))
+        if self.kind.is_cut and up_to:
+            yield state._replace(own=state.own.cut_to(up_to))
+            was_member = 0 < state.theirs.member <= up_to
+            yield state._replace(theirs=state.theirs.cut_to(up_to), cold=state.cold + was_member)
 
     # The requests of clients.
 
@@ -163,12 +163,12 @@ class Explorer:
         """Wait for the watermark; read the user's set, then the archive; append a removal or the user's erasure."""
         match eraser.step:
             case "wait":
-                if watermark_of(state) >= eraser.upto or self.is_hasty(state, eraser):
+                if watermark_of(state) >= eraser.up_to or self.is_hasty(state, eraser):
                     yield state, eraser._replace(step="read")
             case "read":
                 yield state, eraser._replace(step="append" if state.own.member else "archive")
             case "archive":
-                if state.archived >= eraser.upto or self.is_hasty(state, eraser):
+                if state.archived >= eraser.up_to or self.is_hasty(state, eraser):
                     is_live = self.rule.reads_archive and standing(state.log, state.archived)
                     yield state, eraser._replace(step="append" if is_live else "finish")
             case "append":
@@ -179,7 +179,7 @@ class Explorer:
 
     def is_hasty(self, state: State, eraser: Eraser) -> bool:
         """Return True if the rule lets an eraser begin before all events up to the deletion are known."""
-        return not self.rule.waits and eraser.upto == deletion_of(state.log)
+        return not self.rule.waits and eraser.up_to == deletion_of(state.log)
 
     # The projection of events.
 

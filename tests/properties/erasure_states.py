@@ -56,13 +56,13 @@ class Element(NamedTuple):
         """Return the element after a removal."""
         return self._replace(member=0, gone=number) if number > self.version else self
 
-    def trim(self, upto: int) -> "Element":
+    def trim(self, up_to: int) -> "Element":
         """Return the element after a trim of its tombstone."""
-        return self._replace(gone=0, trimmed=max(self.trimmed, self.gone)) if 0 < self.gone <= upto else self
+        return self._replace(gone=0, trimmed=max(self.trimmed, self.gone)) if 0 < self.gone <= up_to else self
 
-    def cut_to(self, upto: int) -> "Element":
+    def cut_to(self, up_to: int) -> "Element":
         """Return the element after a cut of archived elements."""
-        return self._replace(member=0, cut=upto) if 0 < self.member <= upto else self
+        return self._replace(member=0, cut=up_to) if 0 < self.member <= up_to else self
 
     @staticmethod
     def forget(floor: int) -> "Element":
@@ -86,9 +86,9 @@ class Client(NamedTuple):
 
 
 class Eraser(NamedTuple):
-    """An eraser and its next step, which may need all events up to `upto`."""
+    """An eraser and its next step, which may need all events up to `up_to`."""
 
-    upto: int
+    up_to: int
     step: str = "wait"
 
 
@@ -122,9 +122,9 @@ def watermark_of(state: State) -> int:
     return number
 
 
-def standing(log: Sequence[str], upto: int) -> int:
-    """Return the number of the event that added the element, or 0 if it is not there after the first `upto` events."""
-    last = max((n for n, kind in enumerate(log[:upto], 1) if kind in ("add", "remove")), default=0)
+def standing(log: Sequence[str], up_to: int) -> int:
+    """Return the number of the event that added the element, or 0 if it is not there after the first `up_to` events."""
+    last = max((n for n, kind in enumerate(log[:up_to], 1) if kind in ("add", "remove")), default=0)
     return last if last and log[last - 1] == "add" else 0
 
 

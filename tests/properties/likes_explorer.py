@@ -29,10 +29,10 @@ class Running(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A cut up to `upto` that has read the floor and the live rows of the archive: a number or 0 for each user."""
+    """A cut up to `up_to` that has read the floor and the live rows of the archive: a number or 0 for each user."""
 
     floor: int
-    upto: int
+    up_to: int
     rows: tuple[int, ...]
 
 
@@ -77,8 +77,8 @@ class Explorer:
         self.history = history
         self.users = 1 + max(change.user for change in history)
         self.rule = rule
-        upto = range(len(history) + 1)
-        self.lives = [[live(history[:number], user) for number in upto] for user in range(self.users)]
+        up_to = range(len(history) + 1)
+        self.lives = [[live(history[:number], user) for number in up_to] for user in range(self.users)]
         self.watermarks = [watermark(projected) for projected in range(2 << len(history))]
 
     def run(self) -> int:
@@ -136,16 +136,16 @@ class Explorer:
 
     def trims(self, state: State, watermark: int) -> Iterator[State]:
         """Yield the states after trims of tombstones."""
-        upto = min(watermark, state.archived) if self.rule.trims_only_archived else watermark
-        for highest in {tombstone for tombstone in state.tombstones if 0 < tombstone <= upto}:
+        up_to = min(watermark, state.archived) if self.rule.trims_only_archived else watermark
+        for highest in {tombstone for tombstone in state.tombstones if 0 < tombstone <= up_to}:
             kept = tuple(0 if tombstone <= highest else tombstone for tombstone in state.tombstones)
             yield state._replace(tombstones=kept, trimmed=highest)
 
     def cuts(self, state: State, watermark: int) -> Iterator[State]:
         """Yield the states after the two steps of a cut: the read of the archive, and the script."""
-        upto = min(watermark, state.archived) if self.rule.cuts_only_archived else watermark
+        up_to = min(watermark, state.archived) if self.rule.cuts_only_archived else watermark
         if state.cut is None:
-            for highest in {member for member in state.members if state.floor < member <= upto}:
+            for highest in {member for member in state.members if state.floor < member <= up_to}:
                 rows = [lives[state.archived] for lives in self.lives]
                 within = tuple([row if state.floor < row <= highest else 0 for row in rows])
                 yield state._replace(cut=Cut(state.floor, highest, within))

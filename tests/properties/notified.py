@@ -111,8 +111,8 @@ class Notified:
                 self.suspended.add(user)
             case UserUnsuspended(user):
                 self.suspended.discard(user)
-            case NotificationsRead(user, upto):
-                self.read(user, min(upto, number))
+            case NotificationsRead(user, up_to):
+                self.read(user, min(up_to, number))
             case _:
                 pass
 
@@ -160,9 +160,9 @@ class Notified:
         """A post was deleted."""
         del self.posts[post]
 
-    def read(self, user: int, upto: int) -> None:
+    def read(self, user: int, up_to: int) -> None:
         """A user read everything up to a number. The mark never goes back."""
-        self.marks[user] = max(upto, self.marks.get(user, 0))
+        self.marks[user] = max(up_to, self.marks.get(user, 0))
 
     def block(self, user: int, other: int) -> None:
         """A user blocked another user, which ends the follows between them."""

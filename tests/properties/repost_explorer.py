@@ -135,17 +135,17 @@ class Explorer:
         watermark = watermark_of(state)
         if state.archived < watermark and self.late:
             yield state._replace(archived=watermark)
-        upto = state.archived
-        yield state._replace(reposts=state.reposts.trim(upto))
+        up_to = state.archived
+        yield state._replace(reposts=state.reposts.trim(up_to))
         yield state._replace(
-            reposted=state.reposted.trim(upto),
-            unlisted=frozenset(each for each in state.unlisted if each[1] > upto),
+            reposted=state.reposted.trim(up_to),
+            unlisted=frozenset(each for each in state.unlisted if each[1] > up_to),
         )
-        if 0 < state.original <= upto:
+        if 0 < state.original <= up_to:
             yield state._replace(original=DROPPED, reposts=Listed(state.reposts.members))
-        dropped = frozenset(each for each in state.buried if each[1] > upto)
-        undone = {entry.target for entry in state.log[:upto] if entry.kind == "unrepost"}
-        records = state.records - {repost for repost, number in state.buried if number <= upto} - undone
+        dropped = frozenset(each for each in state.buried if each[1] > up_to)
+        undone = {entry.target for entry in state.log[:up_to] if entry.kind == "unrepost"}
+        records = state.records - {repost for repost, number in state.buried if number <= up_to} - undone
         if dropped != state.buried or records != state.records:
             yield state._replace(buried=dropped, records=records)
         if self.expires and state.used:
@@ -318,12 +318,12 @@ class Explorer:
 
     def check_repost(self, state: State, client: Client, number: int) -> None:
         """Check that the repost stood at some time during the request."""
-        if not any(standing(state.log, upto) == number for upto in range(client.since, len(state.log) + 1)):
+        if not any(standing(state.log, up_to) == number for up_to in range(client.since, len(state.log) + 1)):
             raise Wrong(f"the answer {number} was never true during the request: {client} {state}")
 
     def check_unrepost(self, state: State, client: Client) -> None:
         """Check that there was no repost at some time during the request."""
-        if all(standing(state.log, upto) for upto in range(client.since, len(state.log) + 1)):
+        if all(standing(state.log, up_to) for up_to in range(client.since, len(state.log) + 1)):
             raise Wrong(f"there was a repost throughout the request to end it: {client} {state}")
 
 

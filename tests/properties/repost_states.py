@@ -34,9 +34,9 @@ class Register(NamedTuple):
         """Return the element after a removal."""
         return Register(0, number, self.floor) if number > self.version else self
 
-    def trim(self, upto: int) -> "Register":
+    def trim(self, up_to: int) -> "Register":
         """Return the element after a trim of its tombstone."""
-        return Register(self.member, 0, max(self.floor, self.gone)) if 0 < self.gone <= upto else self
+        return Register(self.member, 0, max(self.floor, self.gone)) if 0 < self.gone <= up_to else self
 
 
 class Listed(NamedTuple):
@@ -58,10 +58,10 @@ class Listed(NamedTuple):
             return self
         return self._replace(members=self.members.difference(reposts), gone=with_tombstones(self.gone, reposts, number))
 
-    def trim(self, upto: int) -> "Listed":
+    def trim(self, up_to: int) -> "Listed":
         """Return the list after a trim of its tombstones."""
-        old = [number for _, number in self.gone if number <= upto]
-        gone = frozenset(each for each in self.gone if each[1] > upto)
+        old = [number for _, number in self.gone if number <= up_to]
+        gone = frozenset(each for each in self.gone if each[1] > up_to)
         return self._replace(gone=gone, floor=max(self.floor, *old, 0)) if old else self
 
 
@@ -160,9 +160,9 @@ def is_repost(log: Sequence[Entry], number: int) -> bool:
     return log[number - 1].kind == "repost"
 
 
-def standing(log: Sequence[Entry], upto: int) -> int:
-    """Return the repost that exists after the first `upto` events, or 0 if there is none."""
-    last = max((n for n, entry in enumerate(log[:upto], 1) if entry.kind != "delete"), default=0)
+def standing(log: Sequence[Entry], up_to: int) -> int:
+    """Return the repost that exists after the first `up_to` events, or 0 if there is none."""
+    last = max((n for n, entry in enumerate(log[:up_to], 1) if entry.kind != "delete"), default=0)
     return last if last and is_repost(log, last) else 0
 
 

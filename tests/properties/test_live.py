@@ -246,10 +246,10 @@ class Interleaving:
         """Let retention remove projected events, up to some event."""
         watermark = await self.writer.worker().drain()
         numbers = [event.number for event in self.world.events if event.number <= watermark]
-        if numbers and (upto := numbers[which % len(numbers)]) > self.world.trimmed:
-            self.world.trimmed = upto
+        if numbers and (up_to := numbers[which % len(numbers)]) > self.world.trimmed:
+            self.world.trimmed = up_to
             await self.writer.store.send(
-                [("SET", "{log}:trimmed", upto), ("XTRIM", "{log}", "MINID", entry_id(upto + 1))]
+                [("SET", "{log}:trimmed", up_to), ("XTRIM", "{log}", "MINID", entry_id(up_to + 1))]
             )
 
     async def _outage(self, process: int, times: int) -> None:

@@ -174,9 +174,9 @@ class Acting:
         """A user marks notifications as read, up to one that may no longer exist or may be in the future."""
         user = self.people[who]
         numbers = [*sorted(self.model.groups.get(user, {}).values(), reverse=True), MAX_NUMBER]
-        upto = numbers[which % len(numbers)]
-        await self.graph.notifications.mark_read(user, upto)
-        self.model.read(user, min(upto, await self.graph.log.last()))
+        up_to = numbers[which % len(numbers)]
+        await self.graph.notifications.mark_read(user, up_to)
+        self.model.read(user, min(up_to, await self.graph.log.last()))
 
     async def _again(self, seed: int) -> None:
         """Some events are projected again, out of order."""

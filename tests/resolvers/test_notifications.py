@@ -174,13 +174,13 @@ async def test_notifications_are_marked_as_read(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     first, second, third = [await mention(world, bob, alice) for _ in range(3)]
     feed = ids.encode(ids.Kind.NOTIFICATION_FEED, alice.id)
-    for kind, upto, left in (
+    for kind, up_to, left in (
         (CursorKind.NOTIFICATION, second, 1),
         (CursorKind.NOTIFICATION, first, 1),
         (CursorKind.LOG, third, 0),
         (CursorKind.LOG, MAX_NUMBER, 0),
     ):
-        answer = await world.ask(MARK, alice, upTo=encode_cursor(kind, upto))
+        answer = await world.ask(MARK, alice, upTo=encode_cursor(kind, up_to))
         assert answer.data["markNotificationsRead"] == {
             "notifications": {"id": feed, "unreadCount": left},
             "userErrors": [],

@@ -3,12 +3,12 @@
 from tests.support.cluster import Cluster, Node, until
 
 
-def move(slot: int, source: Node, target: Node, *, upto: str) -> None:
-    """Start to move a slot, and move its keys that begin with `upto`."""
+def move(slot: int, source: Node, target: Node, *, up_to: str) -> None:
+    """Start to move a slot, and move its keys that begin with `up_to`."""
     target.run("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
     source.run("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
     for name in source.run("CLUSTER", "GETKEYSINSLOT", slot, 1_000_000):
-        if name.startswith(upto):
+        if name.startswith(up_to):
             source.run("MIGRATE", "127.0.0.1", target.port, name, 0, 5000)
 
 

@@ -327,6 +327,6 @@ class Person(Client):
     async def _read_notifications(self) -> None:
         edges = (await self.insist(NOTIFIED))["viewer"]["notifications"]["entries"]["edges"]
         if edges:
-            upto = edges[len(edges) // 2]["cursor"]
-            await self.change("markNotificationsRead", "notifications { unreadCount }", upTo=upto)
-            self.acknowledged.seen[self.number] = max(upto, self.acknowledged.seen.get(self.number, ""))
+            up_to = edges[len(edges) // 2]["cursor"]
+            await self.change("markNotificationsRead", "notifications { unreadCount }", upTo=up_to)
+            self.acknowledged.seen[self.number] = max(up_to, self.acknowledged.seen.get(self.number, ""))

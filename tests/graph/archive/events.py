@@ -64,15 +64,15 @@ async def append(
     *rows: EventRow,
     credentials: Sequence[Credential] = (),
     low: int | None = None,
-    upto: int | None = None,
+    up_to: int | None = None,
     indexes: bool = True,
 ) -> None:
     """Append events above the archive watermark, or above `low`. Bind the archive first if necessary."""
     await archive.bind(STORE, replacing=None, unused_only=True)
     watermark = (await archive.state()).watermark
     low = watermark if low is None else low
-    upto = max([low, *(row.number for row in rows)]) if upto is None else upto
-    await archive.append(rows, credentials, store=STORE, watermark=watermark, upto=upto, indexes=indexes)
+    up_to = max([low, *(row.number for row in rows)]) if up_to is None else up_to
+    await archive.append(rows, credentials, store=STORE, watermark=watermark, up_to=up_to, indexes=indexes)
 
 
 async def held(archive: Archive) -> list[EventRow]:

@@ -65,7 +65,7 @@ async def test_appending_inserts_events_and_raises_the_watermark(archive: Archiv
         EventRow(7, "SessionsEnded", 3, None, None),
     ]
 
-    await append(archive, *rows, upto=10)
+    await append(archive, *rows, up_to=10)
 
     assert await held(archive) == rows
     assert (await archive.state()).watermark == 10
@@ -73,8 +73,8 @@ async def test_appending_inserts_events_and_raises_the_watermark(archive: Archiv
 
 async def test_an_empty_batch_raises_the_watermark(archive: Archive) -> None:
     """The log may hold only removed entries. An equal watermark is not an error, and a lower one changes nothing."""
-    for upto, expected in ((7, 7), (7, 7), (5, 7)):
-        await append(archive, upto=upto)
+    for up_to, expected in ((7, 7), (7, 7), (5, 7)):
+        await append(archive, up_to=up_to)
         assert (await archive.state()).watermark == expected
 
 
@@ -83,7 +83,7 @@ async def test_another_watermark_or_store_is_refused(archive: Archive, store: st
     await append(archive, post(5))
 
     with pytest.raises(Overtaken):
-        await archive.append([post(8)], [], store=store, watermark=watermark, upto=8)
+        await archive.append([post(8)], [], store=store, watermark=watermark, up_to=8)
 
     assert await held(archive) == [post(5)]
     assert (await archive.state()).watermark == 5
@@ -91,7 +91,7 @@ async def test_another_watermark_or_store_is_refused(archive: Archive, store: st
 
 async def test_an_unbound_archive_refuses_events(archive: Archive) -> None:
     with pytest.raises(Overtaken):
-        await archive.append([post(1)], [], store=STORE, watermark=0, upto=1)
+        await archive.append([post(1)], [], store=STORE, watermark=0, up_to=1)
     assert await held(archive) == []
 
 
@@ -107,7 +107,7 @@ async def test_one_of_several_concurrent_appends_wins(archive: Archive, archive_
                     [],
                     store=STORE,
                     watermark=turn - 1,
-                    upto=turn,
+                    up_to=turn,
                     before_commit=lambda: asyncio.sleep(0.05),
                 )
                 for who, other in enumerate(others)
@@ -130,7 +130,7 @@ async def test_a_store_that_was_replaced_meanwhile_is_refused(archive: Archive) 
         started.set()
         await finish.wait()
 
-    first = asyncio.create_task(archive.append([post(2)], [], store=STORE, watermark=1, upto=2, before_commit=wait))
+    first = asyncio.create_task(archive.append([post(2)], [], store=STORE, watermark=1, up_to=2, before_commit=wait))
     await started.wait()
     bound = asyncio.create_task(archive.bind("new", replacing=STORE, unused_only=False))
     await asyncio.sleep(0.05)
@@ -140,13 +140,13 @@ async def test_a_store_that_was_replaced_meanwhile_is_refused(archive: Archive) 
     assert await bound
 
     with pytest.raises(Overtaken):
-        await archive.append([post(3)], [], store=STORE, watermark=2, upto=3)
+        await archive.append([post(3)], [], store=STORE, watermark=2, up_to=3)
     assert await held(archive) == [post(1), post(2)]
 
 
 async def test_appending_twice_appends_once(archive: Archive) -> None:
     """Existing rows stay unchanged, and missing rows are added."""
-    await append(archive, post(1), followed(3), upto=5)
+    await append(archive, post(1), followed(3), up_to=5)
 
     await append(archive, post(1), post(2), followed(3), post(4), low=0)
 
@@ -189,7 +189,7 @@ async def test_a_row_without_content_is_equal_to_its_event(archive: Archive) -> 
 
 async def test_events_above_the_new_watermark_are_refused(archive: Archive) -> None:
     with pytest.raises(ValueError, match="may have a number above 7"):
-        await append(archive, post(8), upto=7)
+        await append(archive, post(8), up_to=7)
     assert (await archive.state()).watermark == 0
 
 
@@ -289,7 +289,7 @@ async def test_an_error_before_the_commit_leaves_nothing(archive: Archive) -> No
             [Credential(1, "bob", None, 1)],
             store=STORE,
             watermark=1,
-            upto=3,
+            up_to=3,
             before_commit=fail,
         )
 
@@ -311,7 +311,7 @@ async def test_a_process_killed_before_the_commit_leaves_nothing(archive: Archiv
 
         row = EventRow(5, "Followed", 1, 2, "{}")
         append = Archive(sys.argv[1]).append
-        asyncio.run(append([row], [], store="store 1", watermark=0, upto=5, before_commit=kill))
+        asyncio.run(append([row], [], store="store 1", watermark=0, up_to=5, before_commit=kill))
     """
     await append(archive)
     url = archive.database.url.render_as_string(hide_password=False)
@@ -342,8 +342,8 @@ async def test_the_number_of_statements_does_not_depend_on_the_batch(archive: Ar
             await call()
         return len(sent)
 
-    async def send(rows: list[EventRow], low: int, upto: int, credentials: list[Credential]) -> None:
-        await archive.append(rows, credentials, store=STORE, watermark=low, upto=upto)
+    async def send(rows: list[EventRow], low: int, up_to: int, credentials: list[Credential]) -> None:
+        await archive.append(rows, credentials, store=STORE, watermark=low, up_to=up_to)
 
     assert await cost(lambda: send(posts, 0, 800, [])) == 9
     assert await cost(lambda: send(everything, 800, 1800, users)) == 14

@@ -71,9 +71,9 @@ async def test_the_texts_of_a_user_are_emptied_in_steps(archive: Archive) -> Non
 
 async def test_texts_of_an_erased_user_that_arrive_late_are_emptied(archive: Archive) -> None:
     """Texts may arrive late after a failover of the store. They do not enter the search index of names either."""
-    await append(archive, *deleted(ALICE, 40), *deleted(BOB, 50)[:1], upto=60)
+    await append(archive, *deleted(ALICE, 40), *deleted(BOB, 50)[:1], up_to=60)
     late = texts(ALICE, ALICE)
-    await append(archive, *late[:4], *texts(BOB, 30), low=0, upto=60)
+    await append(archive, *late[:4], *texts(BOB, 30), low=0, up_to=60)
     await archive.insert(late[4:], store=STORE)
 
     rows = await held(archive)

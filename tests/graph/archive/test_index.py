@@ -110,8 +110,8 @@ async def test_appended_posts_are_indexed(archive: Archive, monkeypatch: pytest.
     monkeypatch.setattr(index, "SEGMENT_POSTS", 7)
     random = Random(1)  # noqa: S311 - reproducible
     for low in (0, 20, 40, 100, 120):
-        await append(archive, *(random_post(random, number) for number in range(low + 1, low + 6)), upto=low + 20)
-    await append(archive, upto=1000)
+        await append(archive, *(random_post(random, number) for number in range(low + 1, low + 6)), up_to=low + 20)
+    await append(archive, up_to=1000)
     await append(archive, *(random_post(random, number) for number in range(2001, 2021)))
 
     assert await index_of(archive) == expected(await held(archive))
@@ -126,8 +126,8 @@ async def test_deleted_posts_leave_the_index(archive: Archive) -> None:
     random = Random(2)  # noqa: S311 - reproducible
     await append(archive, *(random_post(random, number) for number in range(1, 100)))
     await append(archive, *(deletion(number + 100, number) for number in range(1, 60)), deletion(190, 195))
-    await append(archive, post(200), deletion(201, 200), post(202), upto=300)
-    await append(archive, post(195), post(196), low=150, upto=200)
+    await append(archive, post(200), deletion(201, 200), post(202), up_to=300)
+    await append(archive, post(195), post(196), low=150, up_to=200)
 
     assert await index_of(archive) == expected(await held(archive))
 
@@ -137,7 +137,7 @@ async def test_posts_that_arrive_late_are_indexed(archive: Archive) -> None:
     random = Random(3)  # noqa: S311 - reproducible
     await append(archive, *(random_post(random, number) for number in range(10, 100, 10)))
     await archive.insert([random_post(random, number) for number in range(5, 95, 10)], store=STORE)
-    await append(archive, *(random_post(random, number) for number in (3, 44)), low=1, upto=50)
+    await append(archive, *(random_post(random, number) for number in (3, 44)), low=1, up_to=50)
 
     assert await index_of(archive) == expected(await held(archive))
     assert await ranges_of(archive) == ([(1, 90)], [])
@@ -155,7 +155,7 @@ async def test_a_segment_without_places_makes_gaps(archive: Archive, monkeypatch
 async def test_posts_without_an_index_become_a_gap(archive: Archive) -> None:
     """The segments begin after the gap. Posts in the gap that are deleted or arrive late are not indexed."""
     await append(archive, post(1))
-    await archive.append([post(5), post(6)], [], store=STORE, watermark=1, upto=9, indexes=False)
+    await archive.append([post(5), post(6)], [], store=STORE, watermark=1, up_to=9, indexes=False)
     await append(archive, post(12))
     await append(archive, deletion(13, 5))
     await archive.insert([post(7)], store=STORE)
@@ -165,9 +165,9 @@ async def test_posts_without_an_index_become_a_gap(archive: Archive) -> None:
 
 
 async def test_events_without_posts_make_no_gap(archive: Archive) -> None:
-    await append(archive, upto=5)
-    await append(archive, post(6), deletion(7, 6), upto=8)
-    await archive.append([deletion(9, 3)], [], store=STORE, watermark=8, upto=10, indexes=False)
+    await append(archive, up_to=5)
+    await append(archive, post(6), deletion(7, 6), up_to=8)
+    await archive.append([deletion(9, 3)], [], store=STORE, watermark=8, up_to=10, indexes=False)
     await append(archive, post(12))
 
     assert await ranges_of(archive) == ([(1, 12)], [])

@@ -121,7 +121,7 @@ async def test_the_newest_name_counts_in_any_order_and_repetition(archive: Archi
     expected = {1: codes_of("anna", "D"), 2: codes_of("ben", "E")}
     for seed in range(6):
         random = Random(seed)  # noqa: S311 - reproducible
-        await append(archive, upto=(await archive.state()).watermark or 9)
+        await append(archive, up_to=(await archive.state()).watermark or 9)
         for row in [*random.sample(events, 5), *random.sample(events, 2)]:
             await archive.insert([row], store=STORE)
             await index_of(archive)
@@ -157,7 +157,7 @@ async def test_names_that_were_not_indexed_are_indexed_later(archive: Archive) -
     """Indexing starts at the oldest sign-up, with the newest name; names that arrive meanwhile are indexed at once."""
     await append(archive)
     rows = [created(n, f"user{n}", f"Name {n}") for n in range(1, 8)] + [renamed(8, 2, "Other")]
-    await archive.append(rows, [], store=STORE, watermark=0, upto=8, indexes=False)
+    await archive.append(rows, [], store=STORE, watermark=0, up_to=8, indexes=False)
     assert await index_of(archive) == {}
 
     assert await archive.index_names(3, STORE)
@@ -178,7 +178,7 @@ async def test_a_later_seeding_is_indexed_too(archive: Archive) -> None:
     while await archive.index_names(3, STORE):
         pass
     rows = [renamed(2, 1, "B"), created(3, "ben", "B"), created(4, "cat", "C")]
-    await archive.append(rows, [], store=STORE, watermark=1, upto=4, indexes=False)
+    await archive.append(rows, [], store=STORE, watermark=1, up_to=4, indexes=False)
     assert await index_of(archive) == {1: codes_of("anna", "B")}
 
     while await archive.index_names(1, STORE):

@@ -14,17 +14,17 @@ FIRST = 18_262
 """The day of the lowest numbers: 2020-01-01."""
 
 
-def read(number: int, upto: int, user: int = 2) -> EventRow:
+def read(number: int, up_to: int, user: int = 2) -> EventRow:
     """Return the row of a mark."""
-    return EventRow(number, READ, user, None, f'{{"upto":{upto}}}')
+    return EventRow(number, READ, user, None, f'{{"upto":{up_to}}}')
 
 
 async def test_a_group_keeps_the_highest_number(archive: Archive) -> None:
     """The highest number stays in one batch and across batches, in any order."""
-    await append(archive, followed(3, 7), followed(5, 8), followed(4, 9), upto=10)
+    await append(archive, followed(3, 7), followed(5, 8), followed(4, 9), up_to=10)
     assert await archive.notifications([2], 10) == {2: {Group(FOLLOW, FIRST): 5}}
     await append(archive, followed(11, 7), unfollowed(12, 7))
-    await append(archive, followed(2, 6), low=1, upto=12)
+    await append(archive, followed(2, 6), low=1, up_to=12)
     assert await archive.notifications([2], 10) == {2: {Group(FOLLOW, FIRST): 11}}
 
 
@@ -70,7 +70,7 @@ async def test_the_groups_of_a_deleted_post_are_deleted(archive: Archive) -> Non
     await append(archive, deletion(7, 5), deletion(8, FIRST))
     assert await archive.notifications([2, 3], 9) == {3: {Group(FOLLOW, FIRST): 6}}
     await append(archive, deletion(20, 15))
-    await append(archive, post(15, 1, mentions=[2]), low=14, upto=20)
+    await append(archive, post(15, 1, mentions=[2]), low=14, up_to=20)
     assert await archive.notifications([2], 9) == {}
 
 

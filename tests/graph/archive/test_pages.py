@@ -101,7 +101,7 @@ async def test_a_reply_keeps_what_it_refers_to(archive: Archive) -> None:
 
 async def test_a_look_up_returns_the_watermark(archive: Archive) -> None:
     assert await archive.look_up([]) == FoundPosts({}, 0)
-    await append(archive, post(1), upto=9)
+    await append(archive, post(1), up_to=9)
     assert await archive.look_up([1, 2, 10]) == FoundPosts({1: Post(1, 1, "text")}, 9)
 
 

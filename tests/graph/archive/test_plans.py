@@ -295,8 +295,8 @@ async def test_appending_searches_pairs_and_numbers(own: Archive) -> None:
 
 async def test_late_events_search_their_subjects(own: Archive) -> None:
     """Late events find deletions and unfollows by their subjects, however many have come since."""
-    await append(own, upto=6000)
+    await append(own, up_to=6000)
 
-    plans = await plans_of(own, lambda: append(own, post(5500), followed(5600), low=5400, upto=5700))
+    plans = await plans_of(own, lambda: append(own, post(5500), followed(5600), low=5400, up_to=5700))
 
     assert plans <= {BY_PAIR, BY_SUBJECT, BY_NUMBER}

@@ -98,7 +98,7 @@ async def arrive(archive: Archive, random: Random, rows: list[EventRow]) -> None
     while rows:
         size = random.randint(1, 12)
         batch, rows = rows[:size], rows[size:]
-        await append(archive, *batch, low=0, upto=max([(await archive.state()).watermark, *(r.number for r in batch)]))
+        await append(archive, *batch, low=0, up_to=max([(await archive.state()).watermark, *(r.number for r in batch)]))
         for _ in range(random.randint(0, 3)):
             await archive.move_public_posts(random.randint(1, 5), STORE)
 
@@ -146,7 +146,7 @@ async def test_the_newest_decision_wins(archive: Archive) -> None:
     assert sorted(await table(archive)) == [*range(1, 16)], "the newest leave first"
 
     await append(archive, unsuspended(31))
-    await append(archive, suspended(25), low=20, upto=31)
+    await append(archive, suspended(25), low=20, up_to=31)
     await archive.move_public_posts(3, STORE)
     assert sorted(await table(archive)) == [*range(1, 16), 18, 19, 20]
     await append(archive, suspended(32), unsuspended(33))
@@ -159,7 +159,7 @@ async def test_a_suspended_author_adds_nothing(archive: Archive) -> None:
     """A suspended author's late posts are not added either. They return with the other posts."""
     await append(archive, post(1), suspended(10))
     await finish(archive)
-    await append(archive, post(5), post(6, 2), low=1, upto=10)
+    await append(archive, post(5), post(6, 2), low=1, up_to=10)
     await append(archive, post(11))
     assert await table(archive) == {6: 2}
 

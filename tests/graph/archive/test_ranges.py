@@ -66,7 +66,7 @@ async def test_kinds_of_rows(archive: Archive) -> None:
 
 async def test_users_are_listed_in_steps(archive: Archive) -> None:
     users = [Credential(number, f"user{number}", None, number) for number in range(10, 5010)]
-    await append(archive, upto=5010, credentials=users)
+    await append(archive, up_to=5010, credentials=users)
 
     assert await archive.user_ids(0, 3) == [10, 11, 12]
     assert await archive.user_ids(12, 2) == [13, 14]

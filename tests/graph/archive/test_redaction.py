@@ -35,8 +35,8 @@ async def test_a_post_and_its_deletion_arrive_together(archive: Archive) -> None
 
 async def test_a_post_that_arrives_after_its_deletion_is_redacted(archive: Archive) -> None:
     """The post may be in a later batch whose range does not contain the deletion. Other posts are not affected."""
-    await append(archive, deletion(50, 10), upto=60)
-    await append(archive, post(10), post(11), low=5, upto=20)
+    await append(archive, deletion(50, 10), up_to=60)
+    await append(archive, post(10), post(11), low=5, up_to=20)
 
     assert await held(archive) == [redacted(10), post(11), deletion(50, 10, body="{}")]
 
@@ -77,7 +77,7 @@ async def test_toggles_end_alike_in_any_order_of_arrival(archive: Archive) -> No
     orders = list(permutations(range(4)))
     for step in range(4):
         batch = [toggles[order[step]](100 * order[step] + user, user) for user, order in enumerate(orders, 1)]
-        await append(archive, *sorted(batch), low=0, upto=400)
+        await append(archive, *sorted(batch), low=0, up_to=400)
 
     assert await ended(archive) == {at: at + 100 for user in range(1, 25) for at in (user, 200 + user)}
 
@@ -92,7 +92,7 @@ async def test_any_arrival_equals_the_order_of_the_log(archive: Archive) -> None
         while remaining:
             batch = sorted(random.sample(remaining, random.randrange(1, len(remaining) + 1)))
             remaining = [row for row in remaining if row not in batch]
-            await append(archive, *batch, low=last, upto=log[-1].number)
+            await append(archive, *batch, low=last, up_to=log[-1].number)
 
         rows = await archive.range(last, log[-1].number, 100)
         assert [row.number for row in rows] == [row.number for row in log]

@@ -72,13 +72,13 @@ async def fill(archive: Archive, random: Random) -> int:
     """Append batches of posts, deletions and posts without index. Return the last number."""
     low = 0
     for _ in range(40):
-        upto = low + random.randrange(1, 30)
-        some = sorted(random.sample(range(low + 1, upto + 1), random.randrange(upto - low + 1)))
+        up_to = low + random.randrange(1, 30)
+        some = sorted(random.sample(range(low + 1, up_to + 1), random.randrange(up_to - low + 1)))
         deleted = [n for n in some if random.random() < 0.2]
         rows = [deletion(n, random.randrange(1, n)) if n in deleted and n > 1 else random_post(random, n) for n in some]
         await append(archive)
-        await archive.append(rows, [], store=STORE, watermark=low, upto=upto, indexes=random.random() < 0.8)
-        low = upto
+        await archive.append(rows, [], store=STORE, watermark=low, up_to=up_to, indexes=random.random() < 0.8)
+        low = up_to
     return low
 
 
@@ -139,7 +139,7 @@ async def test_an_unused_archive_has_no_candidates(archive: Archive) -> None:
 async def test_a_gap_is_closed_from_its_end(archive: Archive) -> None:
     """Posts that are deleted meanwhile stay out of the index. If other posts arrive meanwhile, nothing changes."""
     await append(archive)
-    await archive.append([post(n) for n in range(1, 31)], [], store=STORE, watermark=0, upto=40, indexes=False)
+    await archive.append([post(n) for n in range(1, 31)], [], store=STORE, watermark=0, up_to=40, indexes=False)
     assert await archive.unindexed(10) is None
     await archive.note_unindexed(STORE)
 

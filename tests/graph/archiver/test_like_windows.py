@@ -242,11 +242,11 @@ async def test_a_cut_inserts_likes_that_the_archive_lacks(small: Graph, raw: Red
     low = (await small.archive.state()).watermark
     await small.commit([Liked(fan, post, author) for fan in fans])
     await small.worker().drain()
-    upto = await small.log.last()
+    up_to = await small.log.last()
     state = await small.archive.state()
-    await small.archive.append([], [], store=state.store or "", watermark=low, upto=upto)
+    await small.archive.append([], [], store=state.store or "", watermark=low, up_to=up_to)
 
-    await small.hot_window.likes.cut_full(LIKERS, [post], upto)
+    await small.hot_window.likes.cut_full(LIKERS, [post], up_to)
 
     assert await hot(raw, keys.likes(post)) == fans[-HOT:]
     assert await likers(small, post) == fans[::-1]

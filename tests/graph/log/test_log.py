@@ -48,8 +48,8 @@ async def append(graph: Graph, *, after: datetime | None = None) -> int:
     return event.number
 
 
-async def replayed(graph: Graph, after: int, upto: int) -> list[int]:
-    return [event.number async for event in graph.log.replay(after, upto)]
+async def replayed(graph: Graph, after: int, up_to: int) -> list[int]:
+    return [event.number async for event in graph.log.replay(after, up_to)]
 
 
 async def test_a_number_contains_the_time_of_its_event(graph: Graph) -> None:

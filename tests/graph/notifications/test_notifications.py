@@ -146,8 +146,8 @@ async def test_notifications_are_read_up_to_a_number(graph: Graph) -> None:
     assert [each.is_read for each in await all_of(graph, alice)] == [False, True, True]
     assert await graph.notifications.unread_count(view(graph, alice)) == 1
     last = await graph.log.last()
-    for upto in (0, first, second, third - 1):
-        await graph.notifications.mark_read(alice, upto)
+    for up_to in (0, first, second, third - 1):
+        await graph.notifications.mark_read(alice, up_to)
     assert await graph.log.last() == last, "nothing to mark, nothing written"
     await graph.notifications.mark_read(alice, MAX_NUMBER)
     await graph.notifications.mark_read(alice, MAX_NUMBER)

@@ -98,8 +98,8 @@ async def write_archive(archive: Archive, events: Sequence[Event], passwords: di
         for event in events
         if isinstance(event.body, UserCreated)
     ]
-    rows, upto = list(map(event_row, events)), max(event.number for event in events)
-    await archive.append(rows, credentials, store="lost", watermark=0, upto=upto)
+    rows, up_to = list(map(event_row, events)), max(event.number for event in events)
+    await archive.append(rows, credentials, store="lost", watermark=0, up_to=up_to)
 
 
 def signed_up(users: int) -> list[Event]:

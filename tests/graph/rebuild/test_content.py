@@ -191,7 +191,7 @@ async def test_a_user_without_credentials_is_not_rebuilt(store_url: str, url: st
     archive = Archive(url)
     await write_archive(archive, signed_up(1))
     void = EventRow(user_id(1), "UserCreated", user_id(1), None, '{"login":"user0","name":"","nonce":"other"}')
-    await archive.append([void], [], store="lost", watermark=user_id(0), upto=user_id(1))
+    await archive.append([void], [], store="lost", watermark=user_id(0), up_to=user_id(1))
     await archive.close()
     found = await rebuilt(store_url, url, Tuning())
     assert set(found) == {keys.user(user_id(0)), keys.login("user0")}
@@ -203,7 +203,7 @@ async def test_a_damaged_event_is_left_out_and_reported(store_url: str, url: str
     await write_archive(archive, signed_up(2))
     number = user_id(2)
     damaged = EventRow(number, "ProfileChanged", AUTHOR, None, body)
-    await archive.append([damaged], [], store="lost", watermark=user_id(1), upto=number)
+    await archive.append([damaged], [], store="lost", watermark=user_id(1), up_to=number)
     await archive.close()
     await empty_store(store_url)
     graph = await opened(store_url, url)

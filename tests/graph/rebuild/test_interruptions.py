@@ -90,7 +90,7 @@ async def test_an_unfinished_rebuild_from_another_archive_is_refused(
     other = await opened(store_url, f"sqlite:///{tmp_path}/other.sqlite")
     try:
         await other.archive.bind("x", replacing=None, unused_only=True)
-        await other.archive.append([], [], store="x", watermark=0, upto=9)
+        await other.archive.append([], [], store="x", watermark=0, up_to=9)
         with pytest.raises(RebuildRefused, match="from another archive"):
             await other.rebuild().run()
     finally:

@@ -97,7 +97,7 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
 async def test_blocks_that_are_newer_than_the_comparison_are_not_undone(blocks: RepairWorld) -> None:
     """The compared archive still shows a follow that a later block has ended."""
     graph = blocks.graph
-    upto = await graph.log.last()
+    up_to = await graph.log.last()
     await graph.blocks.block(blocks.star, blocks.carol)
-    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, upto=upto)
+    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, up_to=up_to)
     assert await FollowingComparison(scope).compare([blocks.carol]) == []

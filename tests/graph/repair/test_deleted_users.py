@@ -108,7 +108,7 @@ async def test_a_deletion_that_the_archive_does_not_know_yet_is_no_difference(gr
     report = await checking.run(correct=True)
 
     assert report.clean, report.examples
-    assert report.upto < report.last
+    assert report.up_to < report.last
     assert await everything(raw) == before
 
 

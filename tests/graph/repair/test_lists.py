@@ -94,9 +94,9 @@ async def test_every_damage_is_found_and_corrected(store_url: str, raw: Redis) -
 async def test_changes_after_the_comparison_are_not_undone(lists: Lists) -> None:
     """The compared archive shows members, names and lists that later events have changed."""
     graph, alice = lists.world.graph, lists.world.alice
-    upto = await graph.log.last()
+    up_to = await graph.log.last()
     await graph.lists.update(alice, lists.friends, name="new", added=[lists.world.dave], removed=[lists.world.carol])
-    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, upto=upto)
+    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, up_to=up_to)
     assert await ListComparison(scope).compare([alice]) == []
     await graph.lists.delete(alice, lists.friends)
     await graph.lists.create(alice, "another", [lists.world.bob])

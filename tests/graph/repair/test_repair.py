@@ -83,7 +83,7 @@ async def test_a_healthy_store_has_no_difference(store_url: str, raw: Redis, see
 
         assert report.clean, report.examples
         assert all(report.compared.values())
-        assert report.upto == report.last
+        assert report.up_to == report.last
         await model.check(graph, size=5)
 
 
@@ -140,7 +140,7 @@ async def test_an_event_after_the_watermark_is_no_difference(world: RepairWorld)
     report = await repair_of(g, timeout=0).run(correct=True)
 
     assert report.clean, report.examples
-    assert report.upto < event.number == report.last
+    assert report.up_to < event.number == report.last
 
 
 async def test_what_is_not_archived_yet_is_no_difference(world: RepairWorld) -> None:
@@ -158,7 +158,7 @@ async def test_what_is_not_archived_yet_is_no_difference(world: RepairWorld) -> 
     report = await repair_of(g, timeout=0).run(correct=True)
 
     assert report.clean, report.examples
-    assert report.upto < report.last
+    assert report.up_to < report.last
 
 
 async def test_what_a_failover_loses_is_repaired(world: RepairWorld) -> None:
@@ -256,7 +256,7 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
 async def test_large_sets_are_read_in_chunks(graph: Graph, raw: Redis) -> None:
     """A chunk has about 1,000 members of one owner, or 500 owners."""
     await raw.zadd(keys.followers(1), {str(n): n for n in range(2, 5002)})
-    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, upto=0)
+    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, up_to=0)
 
     chunks = [chunk async for chunk in scope.members(keys.followers, [1, 2])]
 

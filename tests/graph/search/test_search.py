@@ -88,7 +88,7 @@ def matching(written: list[Post], filter_: EventFilter) -> list[int]:
     return sorted(ids, reverse=True)
 
 
-async def replayed(feed: Feed, filter_: EventFilter, upto: int) -> list[int]:
+async def replayed(feed: Feed, filter_: EventFilter, up_to: int) -> list[int]:
     """Return the ids of the posts up to a number that the event stream replays from the beginning, newest first."""
     ids: list[int] = []
     async with aclosing(feed.events(None, filter_, 1)) as stream:
@@ -96,7 +96,7 @@ async def replayed(feed: Feed, filter_: EventFilter, upto: int) -> list[int]:
         async for update in stream:
             if isinstance(update, Checkpoint):
                 return sorted(ids, reverse=True)
-            ids += [update.number] if isinstance(update, PostAdded) and update.number <= upto else []
+            ids += [update.number] if isinstance(update, PostAdded) and update.number <= up_to else []
     return ids
 
 
